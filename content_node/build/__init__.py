@@ -1,0 +1,1 @@
+"""Building an index offline: rows, tokens, vectors, shards."""

@@ -1,0 +1,107 @@
+"""The threads that read.
+
+One sized pool for the whole node; each request takes up to a few of its threads. Knows jobs, not
+what they do.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError
+from winnow.telemetry.metrics import NodeMetrics
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[Result]):
+    """Results in the order of their items, and the seconds before the first thread was free."""
+
+    results: list[Result]
+    queued: float
+
+
+class _Job(Generic[Item, Result]):
+    """The items of one request, shared by the threads that work on it."""
+
+    def __init__(
+        self, work: Callable[[Item], Result], items: Sequence[Item], deadline: Deadline
+    ) -> None:
+        self._work, self._items, self._deadline = work, items, deadline
+        self._lock = threading.Lock()
+        self._next = 0
+        self.results: dict[int, Result] = {}
+        self.started: float | None = None
+        self.stopped = False
+
+    def drain(self) -> None:
+        """Works until nothing is left, or nobody waits any more."""
+        while (place := self._take()) is not None:
+            self.results[place] = self._work(self._items[place])
+
+    def _take(self) -> int | None:
+        with self._lock:
+            self.started = self.started or time.perf_counter()
+            if self.stopped or self._next == len(self._items) or self._deadline.expired():
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def left(self) -> int:
+        """Items without a result."""
+        return len(self._items) - len(self.results)
+
+
+class ReaderPool:
+    """A sized pool of threads, shared fairly among requests by taking one item at a time."""
+
+    def __init__(self, threads: int, per_request: int, metrics: NodeMetrics) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._per_request, self._metrics = per_request, metrics
+        metrics.threads.set(threads)
+
+    async def map(
+        self, work: Callable[[Item], Result], items: Sequence[Item], deadline: Deadline
+    ) -> Done[Result]:
+        """Applies `work` to every item. Cancelling stops after the items in hand.
+
+        Raises:
+            DeadlineExceededError: time ran out before every item was done.
+        """
+        job = _Job(work, items, deadline)
+        loop = asyncio.get_running_loop()
+        submitted = time.perf_counter()
+        threads = [
+            loop.run_in_executor(self._executor, self._run, job)
+            for _ in range(min(self._per_request, len(items)))
+        ]
+        try:
+            await asyncio.gather(*threads)
+        finally:
+            job.stopped = True
+            self._metrics.reads_stopped.inc(job.left())
+        if job.left():
+            raise DeadlineExceededError(
+                f"the deadline passed with {job.left()} of {len(items)} passages unread"
+            )
+        queued = (job.started or submitted) - submitted
+        return Done([job.results[place] for place in range(len(items))], queued)
+
+    async def call(self, work: Callable[[], Result], deadline: Deadline) -> Done[Result]:
+        """Runs one piece of work in the pool, unless its deadline passes first."""
+        return await self.map(lambda _: work(), [None], deadline)
+
+    def close(self) -> None:
+        """Waits for the threads to end."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, job: _Job[Item, Result]) -> None:
+        with self._metrics.threads_busy.track_inprogress():
+            job.drain()

@@ -1,0 +1,83 @@
+"""Reading one passage for one question.
+
+Prepare, run and decode are files of their own; here they are put together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from content_node.reader.decode import best_span, whole_words
+from content_node.reader.prepare import Window, prepare
+from content_node.shard.store import StoredPassage
+from winnow.bundle import Bundle, Manifest
+from winnow.bundle.manifest import ScoreEntry
+from winnow.domain.reading import Reading
+from winnow.inference.session import OnnxSession, Session, model_inputs
+from winnow.text.tokenizer import SpecialTokens
+
+OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A span of passage tokens, with the figures that decide."""
+
+    first: int
+    last: int
+    span: float
+    relevance: float
+
+
+class Reader:
+    """A reading model with the bundle's rules around it. Safe to use from several threads."""
+
+    def __init__(self, session: Session, special: SpecialTokens, manifest: Manifest) -> None:
+        self._session, self._special = session, special
+        self._entry, self._score = manifest.reader, manifest.score
+
+    def read(
+        self,
+        question: Sequence[int],
+        stored: StoredPassage,
+        distance: float,
+        max_answer_tokens: int,
+    ) -> Reading:
+        """The best span of a passage. `question` are token ids without special tokens.
+
+        A passage without a span (no tokens) gets an empty one at 0 and a score of minus infinity.
+        """
+        parts = prepare(
+            question, stored.title_ids, stored.tokens.ids, self._special, self._entry
+        )
+        candidates = [self._window(part, max_answer_tokens) for part in parts]
+        best = max(candidates, key=lambda c: combine(self._score, c.relevance, c.span, distance))
+        start, end = self._characters(stored, best)
+        score = combine(self._score, best.relevance, best.span, distance)
+        return Reading(stored.passage, start, end, score, best.relevance, best.span, distance)
+
+    def _window(self, window: Window, max_answer_tokens: int) -> _Candidate:
+        start, end, relevance = self._session.run(model_inputs(window.ids, window.types))
+        inside = slice(window.place, window.place + window.length)
+        span = best_span(start[0][inside], end[0][inside], max_answer_tokens)
+        if span is None:
+            return _Candidate(0, -1, float("-inf"), float(relevance[0]))
+        moved = window.first
+        return _Candidate(
+            span.first + moved, span.last + moved, span.score, float(relevance[0])
+        )
+
+    def _characters(self, stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
+        if span.last < span.first:
+            return 0, 0
+        offsets = stored.tokens.offsets
+        return whole_words(stored.passage.text, offsets[span.first][0], offsets[span.last][1])
+
+
+def combine(weights: ScoreEntry, relevance: float, span: float, distance: float) -> float:
+    """The score that answers are ranked by, over all shards."""
+    return weights.relevance * relevance + weights.span * span + weights.distance * distance
+
+
+def open_reader(bundle: Bundle, special: SpecialTokens) -> Reader:
+    """The bundle's reader; raises ArtefactError if it cannot be opened."""
+    return Reader(OnnxSession(bundle.reader, OUTPUTS), special, bundle.manifest)

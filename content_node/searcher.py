@@ -1,0 +1,128 @@
+"""A shard in this process, as a `Searcher`."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from content_node.reader.pool import ReaderPool
+from content_node.reader.reader import Reader
+from content_node.shard.shard import Shard
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.reading import Reading
+from winnow.domain.shard import ShardInfo
+from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.searcher import Read, Retrieved
+from winnow.telemetry.metrics import NodeMetrics
+
+
+class LocalSearcher:
+    """Retrieves by a shard's index and reads with a pool of threads."""
+
+    def __init__(
+        self, shard: Shard, reader: Reader, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
+    ) -> None:
+        self._shard, self._reader, self._pool, self._metrics = shard, reader, pool, metrics
+        self._info = shard_info(shard, bundle)
+        metrics.index.labels(str(self._info.shard)).set(self._info.passages)
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Which shard this is."""
+        deadline.check("telling about the shard")
+        return self._info
+
+    async def retrieve(
+        self, question: EncodedQuestion, passages: int, deadline: Deadline
+    ) -> Retrieved:
+        """The `passages` nearest passages; fewer if the shard is smaller."""
+        self._check(question)
+        work = partial(_timed, partial(self._shard.nearest, question.vector, passages))
+        done = await self._pool.call(work, deadline)
+        hits, spent = done.results[0]
+        self._metrics.stage.labels("queue").observe(done.queued)
+        self._metrics.stage.labels("retrieve").observe(spent)
+        return Retrieved(hits, ShardTimings(queue=done.queued, retrieve=spent))
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named."""
+        self._check(question)
+        self._check_rows(hits)
+        started = time.perf_counter()
+        work = partial(self._read_one, question, max_answer_tokens)
+        done = await self._pool.map(work, hits, deadline)
+        spent = time.perf_counter() - started - done.queued
+        self._metrics.stage.labels("read").observe(spent)
+        self._metrics.passages_read.inc(len(hits))
+        return Read(tuple(done.results), ShardTimings(queue=done.queued, read=spent))
+
+    async def search(
+        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        """Retrieves and reads at once."""
+        retrieved = await self.retrieve(question, passages, deadline)
+        read = await self.read(question, retrieved.hits, max_answer_tokens, deadline)
+        return Read(read.readings, retrieved.timings + read.timings)
+
+    def _read_one(self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit) -> Reading:
+        stored = self._shard.store.load([hit.row])[0]
+        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens)
+
+    def _check(self, question: EncodedQuestion) -> None:
+        if question.bundle_fingerprint != self._info.bundle_fingerprint:
+            raise IdentityError(
+                f"the question was encoded by bundle {question.bundle_fingerprint or '(none)'}, "
+                f"shard {self._info.shard} serves {self._info.bundle_fingerprint}: start both "
+                "with the same bundle"
+            )
+        if len(question.vector) != self._info.dimension:
+            raise IdentityError(
+                f"the question's vector has {len(question.vector)} values, shard "
+                f"{self._info.shard} holds vectors of {self._info.dimension}"
+            )
+
+    def _check_rows(self, hits: Sequence[Hit]) -> None:
+        for place, hit in enumerate(hits):
+            if not 0 <= hit.row < self._info.passages:
+                raise InvalidRequestError(
+                    Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
+                )
+
+
+def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
+    """What a shard says of itself when it serves a bundle.
+
+    Raises:
+        IdentityError: the shard's vectors were made by another encoder.
+    """
+    manifest, served = shard.manifest, bundle.manifest
+    if manifest.encoding_fingerprint != served.encoding_fingerprint:
+        raise IdentityError(
+            f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
+            f"({manifest.encoding_fingerprint}), this node has {served.name} "
+            f"({served.encoding_fingerprint}): serve the bundle it was built with, or build again"
+        )
+    return ShardInfo(
+        manifest.shard,
+        manifest.shards,
+        manifest.index_id,
+        manifest.passages,
+        manifest.dimension,
+        served.name,
+        served.fingerprint,
+    )
+
+
+def _timed(
+    work: Callable[[], tuple[Hit, ...]],
+) -> tuple[tuple[Hit, ...], float]:
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started

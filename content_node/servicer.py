@@ -1,0 +1,83 @@
+"""`winnow.v1.ShardService`: convert, call, convert."""
+
+from typing import Any
+
+from content_node.admission import check_answer_tokens, check_passages, check_question
+from winnow import convert
+from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion
+from winnow.errors import UnavailableError
+from winnow.rpc.deadline import of_context
+from winnow.searcher import Searcher
+from winnow.v1 import shard_pb2, shard_pb2_grpc
+
+SERVICE = "winnow.v1.ShardService"
+
+
+class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
+    """Serves any `Searcher`, once it is there."""
+
+    def __init__(self, default_deadline: float) -> None:
+        self._default_deadline = default_deadline
+        self._searcher: Searcher | None = None
+
+    def serve(self, searcher: Searcher) -> None:
+        """From now on calls go to `searcher`."""
+        self._searcher = searcher
+
+    async def GetShardInfo(  # noqa: N802
+        self, request: shard_pb2.GetShardInfoRequest, context: Any
+    ) -> shard_pb2.GetShardInfoResponse:
+        info = await self._ready().info(self._deadline(context))
+        return convert.info_to_message(info)
+
+    async def Retrieve(  # noqa: N802
+        self, request: shard_pb2.RetrieveRequest, context: Any
+    ) -> shard_pb2.RetrieveResponse:
+        check_passages(request.passages)
+        found = await self._ready().retrieve(
+            _question(request.question), request.passages, self._deadline(context)
+        )
+        return convert.retrieved_to_message(found)
+
+    async def Read(  # noqa: N802
+        self, request: shard_pb2.ReadRequest, context: Any
+    ) -> shard_pb2.ReadResponse:
+        check_passages(len(request.hits), "hits")
+        check_answer_tokens(request.max_answer_tokens)
+        read = await self._ready().read(
+            _question(request.question),
+            convert.hits_of_messages(request.hits),
+            request.max_answer_tokens,
+            self._deadline(context),
+        )
+        return convert.read_to_message(read)
+
+    async def Search(  # noqa: N802
+        self, request: shard_pb2.SearchRequest, context: Any
+    ) -> shard_pb2.SearchResponse:
+        check_passages(request.passages)
+        check_answer_tokens(request.max_answer_tokens)
+        read = await self._ready().search(
+            _question(request.question),
+            request.passages,
+            request.max_answer_tokens,
+            self._deadline(context),
+        )
+        return convert.search_to_message(read)
+
+    def _ready(self) -> Searcher:
+        if self._searcher is None:
+            raise UnavailableError("the shard is still loading")
+        return self._searcher
+
+    def _deadline(self, context: Any) -> Deadline:
+        deadline = of_context(context, self._default_deadline)
+        deadline.check("the call began")
+        return deadline
+
+
+def _question(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
+    question = convert.question_of_message(message)
+    check_question(question.token_ids)
+    return question

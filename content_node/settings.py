@@ -1,0 +1,32 @@
+"""Settings of a content node."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from winnow.settings.common import ServiceSettings, cores
+
+
+class NodeSettings(ServiceSettings):
+    """Serve one shard of an index to front nodes.
+
+    Example: winnow node --shard index/shard-00000-of-00003 --listen 127.0.0.1:9001
+    """
+
+    table: ClassVar[str] = "node"
+
+    shard: Path = Field(description="Directory of the shard, as `winnow index build` wrote it.")
+    listen: str = Field("127.0.0.1:9000", description="HOST:PORT to serve gRPC on.")
+    threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Threads that retrieve and read."
+    )
+    reader_threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
+    )
+    ef: int = Field(
+        128, ge=16, le=10_000, description="Breadth of the graph search: recall against time."
+    )
+    exact: bool = Field(
+        False, description="Compare with every passage instead of walking the graph."
+    )

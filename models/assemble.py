@@ -1,0 +1,117 @@
+"""Putting a bundle together: graphs, tokenizer and the manifest that vouches for them."""
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from winnow.bundle import read_manifest
+from winnow.bundle.manifest import FILE, FORMAT
+from winnow.checksum import sha256
+
+ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Weights of relevance logit, span logit and squared distance, and the least good score."""
+
+    relevance: float = 1.0
+    span: float = 0.0
+    distance: float = -10.0
+    no_answer_below: float = -1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the manifest says beside file names."""
+
+    name: str
+    version: str
+    precision: str
+    dimension: int
+    max_answer_tokens: int
+    score: Score = Score()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def assemble(
+    target: Path, encoder: Path, reader: Path, tokenizer: Path, about: Description
+) -> None:
+    """Copies the files into `target` and writes `bundle.json`."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name, source in ((ENCODER, encoder), (READER, reader), (TOKENIZER, tokenizer)):
+        shutil.copyfile(source, target / name)
+    plain_tokenizer(target / TOKENIZER)
+    write(target, _manifest(target, about))
+    read_manifest(target)
+
+
+def write(target: Path, manifest: dict[str, Any]) -> None:
+    """Writes `bundle.json`, aside and renamed."""
+    aside = target / f"{FILE}.partial"
+    aside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    aside.replace(target / FILE)
+
+
+def amend(target: Path, **parts: Any) -> None:
+    """Replaces top-level parts of `bundle.json`, such as `score` or `accuracy`."""
+    manifest = json.loads((target / FILE).read_text(encoding="utf-8"))
+    write(target, {**manifest, **parts})
+
+
+def plain_tokenizer(path: Path) -> None:
+    """Takes truncation and padding out of a tokenizer file: lengths are the services' business."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["truncation"] = content["padding"] = None
+    path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+
+
+def _manifest(target: Path, about: Description) -> dict[str, Any]:
+    score = about.score
+    return {
+        "format": FORMAT,
+        "name": about.name,
+        "version": about.version,
+        "licences": {
+            "weights": "Apache-2.0 (sentence-transformers/all-MiniLM-L6-v2)",
+            "reader training data": (
+                "SQuAD 1.1 CC BY-SA 4.0; SQuADShifts CC BY 4.0; Natural Questions CC BY-SA 3.0, "
+                "TriviaQA Apache-2.0 and WebQuestions CC BY 4.0 question-answer pairs as DPR used "
+                "them; Wikipedia passages CC BY-SA 3.0"
+            ),
+        },
+        "provenance": about.provenance,
+        "encoder": {
+            "question": ENCODER,
+            "passage": ENCODER,
+            "dimension": about.dimension,
+            "pooling": "mean",
+            "normalised": True,
+            "max_question_tokens": 64,
+            "max_passage_tokens": 256,
+            "passage_token_types": [0, 0],
+            "precision": about.precision,
+        },
+        "reader": {
+            "file": READER,
+            "max_tokens": 320,
+            "window_overlap": 64,
+            "token_types": [0, 1],
+            "max_answer_tokens": about.max_answer_tokens,
+            "precision": about.precision,
+        },
+        "score": {
+            "relevance": score.relevance,
+            "span": score.span,
+            "distance": score.distance,
+            "no_answer_below": score.no_answer_below,
+        },
+        "tokenizer": TOKENIZER,
+        "files": {
+            name: {"sha256": sha256(target / name), "bytes": (target / name).stat().st_size}
+            for name in (ENCODER, READER, TOKENIZER)
+        },
+        "accuracy": {},
+    }

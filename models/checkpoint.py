@@ -1,0 +1,30 @@
+"""Saving and restoring a training run.
+
+A checkpoint is one file, written aside and renamed, so that an interruption leaves the old or the
+new one and never half of one.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Writes `state` (tensors, numbers, strings and containers of them) durably."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".partial")
+    with aside.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+
+
+def load(path: Path) -> dict[str, Any] | None:
+    """What `save` wrote, or none if there is no checkpoint."""
+    if not path.is_file():
+        return None
+    state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    return state

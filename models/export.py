@@ -1,0 +1,36 @@
+"""Writing networks as ONNX graphs with dynamic batch and length.
+
+Knows PyTorch's exporter; knows nothing of precision, which `quantise` changes afterwards.
+"""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from models.architecture import Encoder, dummy_inputs
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+ENCODER_OUTPUTS = ("embedding",)
+READER_OUTPUTS = ("start_logits", "end_logits", "relevance_logit")
+OPSET = 17
+
+
+def export(network: nn.Module, path: Path) -> None:
+    """Writes `network` (an `Encoder` or a `Reader`) in float32 to `path`."""
+    outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
+    axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
+    axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
+    axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
+    network.eval()
+    with torch.no_grad():
+        torch.onnx.export(
+            network,
+            dummy_inputs(),
+            str(path),
+            input_names=list(INPUTS),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )

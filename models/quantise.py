@@ -1,0 +1,34 @@
+"""Turning float32 graphs into dynamic int8 ones.
+
+Weights become int8 once, per output channel; activations become uint8 at run time, per tensor.
+Knows ONNX Runtime's quantiser; whether the result is good enough is `verify`'s to say.
+"""
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+
+def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
+    """Writes `source` with int8 weights to `target`.
+
+    `keep_float` names nodes that stay in float32: layers whose activations have outliers lose
+    the most.
+    """
+    logging.getLogger().setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory() as directory:
+        prepared = Path(directory) / "prepared.onnx"
+        quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
+        quantize_dynamic(
+            str(prepared),
+            str(target),
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["MatMul"],
+            nodes_to_exclude=list(keep_float),
+            extra_options={"MatMulConstBOnly": True},
+        )

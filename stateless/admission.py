@@ -1,0 +1,102 @@
+"""Which questions are let in, and with what options. Pure, but for the count of open ones."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from winnow import convert
+from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.v1 import answer_pb2
+
+MAX_CHARACTERS = 1_000
+MAX_PASSAGES = 100
+MAX_ANSWERS = 100
+MAX_ANSWER_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds where a question does not say."""
+
+    passages_to_read: int
+    answers: int
+    read_scope: ReadScope
+    max_answer_tokens: int
+    retriever: Retriever = Retriever.DENSE
+
+
+def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
+    """The question with every option settled.
+
+    Raises:
+        InvalidRequestError: naming every field that breaks a rule.
+    """
+    violations = [*_text(request.question)]
+    chosen = {}
+    for field, most in (
+        ("passages_to_read", MAX_PASSAGES),
+        ("answers", MAX_ANSWERS),
+        ("max_answer_tokens", MAX_ANSWER_TOKENS),
+    ):
+        given = getattr(request, field) if request.HasField(field) else None
+        chosen[field] = getattr(defaults, field) if given is None else int(given)
+        if given is not None and not 1 <= given <= most:
+            violations.append(Violation(field, f"{given} is not between 1 and {most}"))
+    scope = _choice(convert.read_scope, request.read_scope, violations)
+    retriever = _choice(convert.retriever, request.retriever, violations)
+    if violations:
+        raise InvalidRequestError(*violations)
+    return Question(
+        request.question,
+        chosen["passages_to_read"],
+        chosen["answers"],
+        scope or defaults.read_scope,
+        retriever or defaults.retriever,
+        chosen["max_answer_tokens"],
+    )
+
+
+class Gate:
+    """Lets a bounded number of questions in at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.inside = most, 0
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Counts a question while it is answered.
+
+        Raises:
+            OverloadedError: as many as may be are being answered.
+        """
+        if self.inside >= self._most:
+            raise OverloadedError(f"{self._most} questions are being answered already; try again")
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+
+def _text(question: str) -> Iterator[Violation]:
+    if not question.strip():
+        yield Violation("question", "is empty: ask something")
+    elif len(question) > MAX_CHARACTERS:
+        yield Violation(
+            "question", f"has {len(question)} characters, at most {MAX_CHARACTERS} are read"
+        )
+
+
+Choice = TypeVar("Choice")
+
+
+def _choice(
+    read: Callable[[int], Choice | None], value: int, violations: list[Violation]
+) -> Choice | None:
+    try:
+        return read(value)
+    except InvalidRequestError as error:
+        violations.extend(error.violations)
+        return None

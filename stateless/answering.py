@@ -1,0 +1,113 @@
+"""The life of a question: encode, search, merge, and say what was covered."""
+
+import time
+from collections.abc import Mapping
+
+from stateless.cluster import Cluster
+from stateless.encoding import QuestionEncoder
+from stateless.merge import merge
+from stateless.scatter import Failure
+from stateless.search import search
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.question import Question
+from winnow.domain.shard import ShardInfo
+from winnow.errors import DeadlineExceededError, UnavailableError
+from winnow.telemetry.metrics import FRONT_STAGES, FrontMetrics
+
+
+class Answerer:
+    """Answers questions over one cluster."""
+
+    def __init__(
+        self,
+        encoder: QuestionEncoder,
+        cluster: Cluster,
+        no_answer_below: float,
+        merge_reserve: float,
+        retrieve_share: float,
+        metrics: FrontMetrics,
+    ) -> None:
+        self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
+        self._no_answer_below = no_answer_below
+        self._merge_reserve, self._retrieve_share = merge_reserve, retrieve_share
+        for shard, info in cluster.infos.items():
+            metrics.index.labels(str(shard)).set(info.passages)
+
+    async def answer(self, question: Question, deadline: Deadline) -> Answered:
+        """The best answers of every shard that replied in time.
+
+        Raises:
+            InvalidRequestError: the question has no word in it.
+            DeadlineExceededError: no shard replied in time.
+            UnavailableError: no shard could be reached.
+        """
+        started = time.perf_counter()
+        timings = Timings()
+        encoded = await self._encoder.encode(question.text, timings)
+        deadline.check("the shards were asked")
+        # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
+        reserve = min(self._merge_reserve, deadline.left() / 10)
+        searched = await search(
+            self._cluster,
+            question,
+            encoded.question,
+            deadline.earlier(reserve),
+            self._retrieve_share,
+            timings,
+        )
+        merging = time.perf_counter()
+        coverage = cover(self._cluster.infos, searched.failures)
+        answers = merge(searched.readings, question.answers)
+        timings.merge = time.perf_counter() - merging
+        timings.total = time.perf_counter() - started
+        answered = Answered(
+            answers=answers,
+            has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
+            coverage=coverage,
+            timings=timings,
+            passages_read=sum(map(len, searched.readings.values())),
+            read_scope=question.read_scope,
+            question_truncated=encoded.truncated,
+        )
+        self._observe(answered)
+        return answered
+
+    def _observe(self, answered: Answered) -> None:
+        metrics, timings = self._metrics, answered.timings
+        for stage in FRONT_STAGES:
+            metrics.stage.labels(stage).observe(getattr(timings, stage))
+        for shard, spent in timings.shards.items():
+            for stage in ("queue", "retrieve", "read"):
+                metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage))
+        for part in answered.coverage.shards:
+            if part.status is not ShardStatus.SEARCHED:
+                metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
+        metrics.passages_read.observe(answered.passages_read)
+        metrics.coverage.observe(answered.coverage.searched / max(answered.coverage.known, 1))
+
+
+def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Coverage:
+    """What was searched, in passages known from when the cluster was formed.
+
+    Raises:
+        DeadlineExceededError: every shard was too late.
+        UnavailableError: every shard failed, not all of them by being late.
+    """
+    if failures and failures.keys() >= infos.keys():
+        reasons = "; ".join(
+            f"shard {shard}: {failure.reason}" for shard, failure in sorted(failures.items())
+        )
+        late = all(failure.status is ShardStatus.TIMEOUT for failure in failures.values())
+        raise (DeadlineExceededError if late else UnavailableError)(
+            f"no shard gave an answer: {reasons}"
+        )
+    return Coverage.of(
+        ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
+        if shard not in failures
+        else ShardCoverage(
+            shard, info.passages, failures[shard].status, failures[shard].reason
+        )
+        for shard, info in infos.items()
+    )

@@ -1,0 +1,41 @@
+"""`winnow.v1.AnswerService`: convert, call, convert."""
+
+from typing import Any
+
+from stateless.admission import Defaults, Gate, admit
+from stateless.answering import Answerer
+from winnow import convert
+from winnow.errors import UnavailableError
+from winnow.rpc import request_id
+from winnow.rpc.deadline import of_context
+from winnow.telemetry.metrics import FrontMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+SERVICE = "winnow.v1.AnswerService"
+
+
+class AnswerServicer(answer_pb2_grpc.AnswerServiceServicer):
+    """Answers questions, once the cluster is formed."""
+
+    def __init__(
+        self, defaults: Defaults, gate: Gate, default_deadline: float, metrics: FrontMetrics
+    ) -> None:
+        self._defaults, self._gate, self._default_deadline = defaults, gate, default_deadline
+        self._metrics = metrics
+        self._answerer: Answerer | None = None
+
+    def serve(self, answerer: Answerer) -> None:
+        """From now on questions go to `answerer`."""
+        self._answerer = answerer
+
+    async def Answer(  # noqa: N802
+        self, request: answer_pb2.AnswerRequest, context: Any
+    ) -> answer_pb2.AnswerResponse:
+        question = admit(request, self._defaults)
+        deadline = of_context(context, self._default_deadline)
+        deadline.check("the question was looked at")
+        if self._answerer is None:
+            raise UnavailableError("not every shard of the index has been found yet")
+        with self._gate.enter(), self._metrics.in_flight.track_inprogress():
+            answered = await self._answerer.answer(question, deadline)
+        return convert.answered_to_message(answered, request_id.current())

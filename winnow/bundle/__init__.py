@@ -1,0 +1,6 @@
+"""Bundles: directories of models with a manifest that names and vouches for every file."""
+
+from winnow.bundle.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle.manifest import Manifest, read_manifest
+
+__all__ = ["Bundle", "Manifest", "default_bundle", "load_bundle", "read_manifest"]

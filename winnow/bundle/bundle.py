@@ -1,0 +1,53 @@
+"""A verified bundle on disk.
+
+Knows where bundles lie and that their files are what the manifest says; opens no model.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.bundle.manifest import Manifest, read_manifest
+from winnow.checksum import verify
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A directory whose files were checked against its manifest."""
+
+    directory: Path
+    manifest: Manifest
+
+    @property
+    def question_encoder(self) -> Path:
+        return self.directory / self.manifest.encoder.question
+
+    @property
+    def passage_encoder(self) -> Path:
+        return self.directory / self.manifest.encoder.passage
+
+    @property
+    def reader(self) -> Path:
+        return self.directory / self.manifest.reader.file
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.directory / self.manifest.tokenizer
+
+
+def load_bundle(directory: Path) -> Bundle:
+    """Reads the manifest and verifies every file it names.
+
+    Raises:
+        ArtefactError: the manifest or a file is missing or not what it should be.
+    """
+    manifest = read_manifest(directory)
+    for name, entry in manifest.files.items():
+        verify(directory / name, entry.sha256, entry.bytes)
+    return Bundle(directory, manifest)
+
+
+def default_bundle() -> Path:
+    """Where the default bundle lies: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "default_bundle"
+    return installed if installed.is_dir() else package.parent / "bundles" / "default"

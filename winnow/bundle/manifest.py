@@ -1,0 +1,133 @@
+"""The manifest of a bundle: `bundle.json`.
+
+Knows the format and its rules; does not open models.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from winnow.errors import ArtefactError
+
+FORMAT = 1
+FILE = "bundle.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class FileEntry(_Part):
+    """What a file must be."""
+
+    sha256: str
+    bytes: int = Field(ge=0)
+
+
+class EncoderEntry(_Part):
+    """The sentence encoders. `question` and `passage` may name the same file."""
+
+    question: str
+    passage: str
+    dimension: int = Field(gt=0)
+    max_question_tokens: int = Field(gt=2)
+    max_passage_tokens: int = Field(gt=3)
+    passage_token_types: tuple[int, int]
+    precision: str
+
+
+class ReaderEntry(_Part):
+    """The reader and how long its inputs and answers may be, in tokens."""
+
+    file: str
+    max_tokens: int = Field(gt=16)
+    window_overlap: int = Field(ge=0)
+    token_types: tuple[int, int]
+    max_answer_tokens: int = Field(gt=0)
+    precision: str
+
+
+class ScoreEntry(_Part):
+    """Weights of the final score, and the score under which an answer is not shown as one."""
+
+    relevance: float
+    span: float
+    distance: float
+    no_answer_below: float
+
+
+class Manifest(_Part):
+    """Everything a service has to know of a bundle before it opens a model."""
+
+    format: int
+    name: str
+    version: str
+    encoder: EncoderEntry
+    reader: ReaderEntry
+    score: ScoreEntry
+    tokenizer: str
+    files: dict[str, FileEntry]
+    licences: dict[str, str] = {}
+    provenance: dict[str, Any] = {}
+    accuracy: dict[str, Any] = {}
+
+    @property
+    def encoding_fingerprint(self) -> str:
+        """Names how passages are encoded: vectors are comparable only where it is equal."""
+        return _digest(
+            self.files[self.encoder.passage].sha256,
+            self.files[self.tokenizer].sha256,
+            self.encoder.model_dump_json(),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Names everything that an answer depends on: encoding, reader and score."""
+        return _digest(
+            self.encoding_fingerprint,
+            self.files[self.encoder.question].sha256,
+            self.files[self.reader.file].sha256,
+            self.reader.model_dump_json(),
+            self.score.model_dump_json(),
+        )
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Reads `bundle.json`.
+
+    Raises:
+        ArtefactError: it is missing, not JSON, of another format, or breaks a rule.
+    """
+    path = directory / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {error.strerror}; is this a bundle?") from error
+    try:
+        manifest = Manifest.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise ArtefactError(f"{path} is not a bundle manifest: {place}: {first['msg']}") from error
+    if manifest.format != FORMAT:
+        raise ArtefactError(f"{path} has format {manifest.format}; this version reads {FORMAT}")
+    _check_names(manifest, path)
+    return manifest
+
+
+def _check_names(manifest: Manifest, path: Path) -> None:
+    encoder, reader = manifest.encoder, manifest.reader
+    for name in (encoder.question, encoder.passage, reader.file, manifest.tokenizer):
+        if name not in manifest.files:
+            raise ArtefactError(f"{path} names {name} but gives no checksum for it under files")
+    for name in manifest.files:
+        if Path(name).name != name:
+            raise ArtefactError(f"{path} names {name}: files must lie in the bundle itself")
+    if reader.window_overlap >= reader.max_tokens // 2:
+        raise ArtefactError(f"{path}: window_overlap must be below half of max_tokens")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

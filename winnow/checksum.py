@@ -1,0 +1,29 @@
+"""Checksums of files."""
+
+import hashlib
+from pathlib import Path
+
+from winnow.errors import ArtefactError
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify(path: Path, expected: str, size: int) -> None:
+    """Checks a file against what a manifest says.
+
+    Raises:
+        ArtefactError: it is missing, of another size, or has another checksum.
+    """
+    try:
+        actual_size = path.stat().st_size
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
+    if actual_size != size:
+        raise ArtefactError(f"{path} has {actual_size} bytes, its manifest says {size}")
+    actual = sha256(path)
+    if actual != expected:
+        raise ArtefactError(f"{path} is damaged: SHA-256 is {actual}, its manifest says {expected}")

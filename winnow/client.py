@@ -1,0 +1,62 @@
+"""A client of the answer service, for the tools that measure and show it."""
+
+from types import TracebackType
+from typing import Self
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from winnow.errors import UnavailableError
+from winnow.rpc.channel import open_channel
+from winnow.rpc.status import error_of
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+SERVICE = "winnow.v1.AnswerService"
+
+
+class AnswerClient:
+    """One connection to a front node; an asynchronous context manager."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._channel = open_channel(address)
+        self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+
+    async def ask(
+        self, request: answer_pb2.AnswerRequest, timeout: float
+    ) -> answer_pb2.AnswerResponse:
+        """Asks once; raises a WinnowError that says what the server said."""
+        try:
+            return await self._stub.Answer(request, timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error.code(), f"{error.code().name}: {error.details()}") from error
+
+    async def serving(self) -> bool:
+        """Whether the answer service says that it serves."""
+        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        try:
+            reply = await self._health.Check(request, timeout=1.0)
+        except grpc.aio.AioRpcError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    async def expect_serving(self) -> None:
+        """Raises UnavailableError unless the service serves."""
+        if not await self.serving():
+            raise UnavailableError(
+                f"{self.address} does not serve {SERVICE}: start it with `winnow up --index DIR`"
+            )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._channel.close()
+
+

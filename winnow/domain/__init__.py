@@ -1,0 +1,4 @@
+"""What Winnow talks about: questions, passages, readings, answers, coverage.
+
+Plain values without I/O, gRPC or protobuf.
+"""

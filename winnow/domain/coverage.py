@@ -1,0 +1,61 @@
+"""How much of the index an answer comes from.
+
+Counted in passages, not shards, as Vespa's coverage counts documents.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ShardStatus(Enum):
+    """How a shard fared with one question."""
+
+    SEARCHED = "searched"
+    TIMEOUT = "timeout"
+    UNAVAILABLE = "unavailable"
+    OVERLOADED = "overloaded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCoverage:
+    """One shard's part."""
+
+    shard: int
+    passages: int
+    """Passages known to be there, from the last good registration."""
+    status: ShardStatus
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """All shards' parts. `known = searched + failed`, always."""
+
+    shards: tuple[ShardCoverage, ...]
+
+    @classmethod
+    def of(cls, shards: Iterable[ShardCoverage]) -> "Coverage":
+        """Coverage of the given shards, in shard order."""
+        return cls(tuple(sorted(shards, key=lambda part: part.shard)))
+
+    @property
+    def known(self) -> int:
+        """Passages in the whole index."""
+        return sum(part.passages for part in self.shards)
+
+    @property
+    def searched(self) -> int:
+        """Passages of the shards that were searched."""
+        return sum(p.passages for p in self.shards if p.status is ShardStatus.SEARCHED)
+
+    @property
+    def failed(self) -> int:
+        """Passages of the shards that were not."""
+        return self.known - self.searched
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard was searched."""
+        return all(part.status is ShardStatus.SEARCHED for part in self.shards)

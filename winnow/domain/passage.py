@@ -1,0 +1,22 @@
+"""Passages and where the retriever found them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text that can be read and cited."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage by its row in a shard, and how far it lies from the question."""
+
+    row: int
+    passage_id: str
+    distance: float
+    """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""

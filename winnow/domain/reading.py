@@ -1,0 +1,44 @@
+"""What the reader made of a passage, and the total order of readings."""
+
+import math
+from dataclasses import dataclass
+
+from winnow.domain.passage import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One passage, its best span, and what the score is made of."""
+
+    passage: Passage
+    start: int
+    """First character of the answer, in code points."""
+    end: int
+    """One past the last character; equal to `start` where no span was found."""
+    score: float
+    """The bundle's weighting of the three figures below; comparable over shards."""
+    relevance: float
+    """The reader's raw relevance logit."""
+    span_score: float
+    """Start logit plus end logit of the span."""
+    distance: float
+    """Squared Euclidean distance between question and passage."""
+
+    @property
+    def text(self) -> str:
+        """The answer: a substring of the passage, character for character."""
+        return self.passage.text[self.start : self.end]
+
+
+def rank(reading: Reading) -> tuple[bool, float, bool, float, str]:
+    """Sort key, best reading first: score, then span score, then passage id; NaN last.
+
+    A total order over passages of one index, so that merging does not depend on arrival.
+    """
+    return (
+        math.isnan(reading.score),
+        0.0 if math.isnan(reading.score) else -reading.score,
+        math.isnan(reading.span_score),
+        0.0 if math.isnan(reading.span_score) else -reading.span_score,
+        reading.passage.id,
+    )

@@ -1,0 +1,50 @@
+"""Everything that can go wrong on purpose.
+
+Errors say what was wrong, with what value, and what to do. `winnow.rpc.status` maps them to gRPC.
+"""
+
+from dataclasses import dataclass
+
+
+class WinnowError(Exception):
+    """Something a user or an operator can do something about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A field of a request that breaks a rule."""
+
+    field: str
+    description: str
+
+
+class InvalidRequestError(WinnowError):
+    """The request breaks the contract; sending it again cannot help."""
+
+    def __init__(self, *violations: Violation) -> None:
+        super().__init__("; ".join(f"{v.field}: {v.description}" for v in violations))
+        self.violations = violations
+
+
+class OverloadedError(WinnowError):
+    """There is no room for the request now."""
+
+    def __init__(self, message: str, retry_after: float = 0.1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class DeadlineExceededError(WinnowError):
+    """Time ran out."""
+
+
+class UnavailableError(WinnowError):
+    """What is needed to answer cannot be reached, or is not ready."""
+
+
+class IdentityError(WinnowError):
+    """Two artefacts that do not belong together: another bundle, index or dimension."""
+
+
+class ArtefactError(WinnowError):
+    """A file of a bundle or of an index is missing, damaged or of an unknown format."""

@@ -1,0 +1,1 @@
+"""Running models: ONNX Runtime sessions and what is built on them."""

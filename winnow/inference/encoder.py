@@ -1,0 +1,60 @@
+"""Text to unit vectors.
+
+Knows the sequences that the encoder expects; one text a run, so that a vector never depends on
+its neighbours.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.bundle import Bundle
+from winnow.errors import ArtefactError
+from winnow.inference.session import OnnxSession, Session, model_inputs
+from winnow.text.tokenizer import SpecialTokens
+
+Vector = NDArray[np.float32]
+
+
+class Encoder:
+    """A sentence encoder: token ids to a vector [dimension] of norm one."""
+
+    def __init__(self, session: Session, special: SpecialTokens, dimension: int) -> None:
+        self._session, self._special, self.dimension = session, special, dimension
+
+    def question(self, ids: Sequence[int]) -> Vector:
+        """Encodes a question given without special tokens."""
+        sequence = [self._special.cls, *ids, self._special.sep]
+        return self._run(sequence, [0] * len(sequence))
+
+    def passage(
+        self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
+    ) -> Vector:
+        """Encodes a passage given without special tokens; `types` are of title and text."""
+        head = [self._special.cls, *title, self._special.sep]
+        tail = [*text, self._special.sep]
+        return self._run(head + tail, [types[0]] * len(head) + [types[1]] * len(tail))
+
+    def _run(self, ids: list[int], types: list[int]) -> Vector:
+        vector: Vector = self._session.run(model_inputs(ids, types))[0][0]
+        return vector
+
+
+def open_question_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
+    """The encoder of questions; raises ArtefactError if it is not what the manifest says."""
+    session = OnnxSession(bundle.question_encoder, ["embedding"])
+    return _checked(Encoder(session, special, bundle.manifest.encoder.dimension))
+
+
+def open_passage_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
+    """The encoder of passages; raises ArtefactError if it is not what the manifest says."""
+    session = OnnxSession(bundle.passage_encoder, ["embedding"])
+    return _checked(Encoder(session, special, bundle.manifest.encoder.dimension))
+
+
+def _checked(encoder: Encoder) -> Encoder:
+    width = len(encoder.question([]))
+    if width != encoder.dimension:
+        raise ArtefactError(f"the encoder gives {width} values, its manifest says {encoder.dimension}")
+    return encoder

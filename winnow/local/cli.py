@@ -1,0 +1,56 @@
+"""`winnow up`."""
+
+import asyncio
+import signal
+from types import FrameType
+
+from rich.console import Console
+
+from winnow.local.cluster import LocalCluster, LocalPlan
+from winnow.local.settings import UpSettings
+from winnow.settings import settings_command
+
+_LOOK_SECONDS = 0.5
+
+
+def run(settings: UpSettings) -> None:
+    """Starts the cluster and serves until Ctrl-C or SIGTERM, or until a process ends."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    plan = LocalPlan(
+        settings.index,
+        settings.bundle,
+        settings.listen,
+        settings.metrics_listen,
+        show_logs=True,
+    )
+    end_on_sigterm()
+    with LocalCluster(plan) as cluster:
+        cluster.start()
+        asyncio.run(cluster.wait_ready())
+        console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
+        asyncio.run(watch(cluster))
+
+
+async def watch(cluster: LocalCluster) -> None:
+    """Waits for ever; raises UnavailableError when a process ends."""
+    while True:
+        cluster.check()
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def end_on_sigterm() -> None:
+    """Makes SIGTERM end this process the way Ctrl-C does, children first."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def try_line(address: str) -> str:
+    """A command that asks a question."""
+    question = '{"question": "Who won the Tour de France in 2015?"}'
+    return f"  grpcurl -plaintext -d '{question}' {address} winnow.v1.AnswerService/Answer"
+
+
+up = settings_command(UpSettings, run)

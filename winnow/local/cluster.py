@@ -1,0 +1,129 @@
+"""A front node and one content node per shard, as processes of this machine."""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from winnow.client import AnswerClient
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.local.ports import free_ports
+from winnow.local.processes import Processes
+
+_READY_SECONDS = 120.0
+_LOOK_SECONDS = 0.1
+_LAST_LINES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """What to start. Ports of content nodes are chosen freely."""
+
+    index: Path
+    bundle: Path
+    listen: str
+    metrics_listen: str = ""
+    reader_threads: int | None = None
+    front: tuple[str, ...] = ()
+    """Further flags of the front node."""
+    node: tuple[str, ...] = ()
+    """Further flags of every content node."""
+    show_logs: bool = False
+
+
+class LocalCluster:
+    """A running cluster; a context manager that leaves no process behind."""
+
+    def __init__(self, plan: LocalPlan) -> None:
+        """Raises ArtefactError if there is no index."""
+        self._plan = plan
+        self._shards = shard_directories(plan.index)
+        self.processes = Processes()
+        self._logs: dict[str, IO[bytes]] = {}
+        self.address = plan.listen.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+        self.nodes: list[str] = []
+
+    def start(self) -> None:
+        """Starts every process; does not wait until they serve."""
+        plan = self._plan
+        self.nodes = [f"127.0.0.1:{port}" for port in free_ports(len(self._shards))]
+        for number, (shard, address) in enumerate(zip(self._shards, self.nodes, strict=True)):
+            threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
+            self._start(
+                f"node {number}",
+                ["node", "--shard", str(shard), "--listen", address, *threads, *plan.node],
+            )
+        shards = [flag for address in self.nodes for flag in ("--shards", address)]
+        metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
+        self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
+
+    async def wait_ready(self, look: Callable[[], None] = lambda: None) -> None:
+        """Waits until the front node serves; `look` is called now and then.
+
+        Raises:
+            UnavailableError: a process ended, or it takes too long; says the last log lines.
+        """
+        started = time.monotonic()
+        async with AnswerClient(self.address) as client:
+            while not await client.serving():
+                look()
+                self.check()
+                if time.monotonic() - started > _READY_SECONDS:
+                    raise UnavailableError(f"not ready after {_READY_SECONDS:g} s{self._said()}")
+                await asyncio.sleep(_LOOK_SECONDS)
+        # the port may have been somebody else's all along
+        self.check()
+
+    def check(self) -> None:
+        """Raises UnavailableError if a process has ended."""
+        for name, code in self.processes.ended().items():
+            raise UnavailableError(f"{name} ended with exit code {code}{self._said(name)}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.processes.stop()
+        for log in self._logs.values():
+            log.close()
+
+    def _start(self, name: str, arguments: list[str]) -> None:
+        if not self._plan.show_logs:
+            self._logs[name] = tempfile.TemporaryFile()
+        bundle = ["--bundle", str(self._plan.bundle)]
+        self.processes.start(name, [*arguments, *bundle], log=self._logs.get(name))
+
+    def _said(self, name: str | None = None) -> str:
+        """The last lines of a process' log, or of every process'."""
+        lines = []
+        for each, log in self._logs.items():
+            if name in (None, each):
+                log.seek(0)
+                last = log.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
+                lines += [f"  {each}: {line}" for line in last]
+        return "".join(f"\n{line}" for line in lines)
+
+
+def shard_directories(index: Path) -> list[Path]:
+    """The shards of an index, in order.
+
+    Raises:
+        ArtefactError: `index` is no index.
+    """
+    try:
+        shards = int(json.loads((index / "index.json").read_text(encoding="utf-8"))["shards"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtefactError(
+            f"{index} is no index ({error}): build one with `winnow index build`"
+        ) from error
+    return [index / f"shard-{shard:05d}-of-{shards:05d}" for shard in range(shards)]

@@ -1,0 +1,92 @@
+"""Child processes that never outlive their parent.
+
+They are told to end with SIGTERM, then killed. If the parent is itself killed, the kernel ends
+them (Linux); see `die_with_parent`.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import IO, Self
+
+PARENT_VARIABLE = "WINNOW_PARENT"
+_SET_DEATH_SIGNAL = 1
+_GRACE = 15.0
+
+
+class Processes:
+    """A group of child processes; a context manager that leaves none behind."""
+
+    def __init__(self) -> None:
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        log: IO[bytes] | None = None,
+    ) -> None:
+        """Starts `python -m winnow ARGUMENTS` under `name`; its output goes to `log` if given."""
+        self._children[name] = subprocess.Popen(
+            [sys.executable, "-m", "winnow", *arguments],
+            env={**os.environ, **(environment or {}), PARENT_VARIABLE: str(os.getpid())},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # Ctrl-C goes to the parent alone, which then ends its children in order
+            start_new_session=True,
+        )
+
+    def ended(self) -> dict[str, int]:
+        """Exit codes of those that have ended."""
+        codes = {name: child.poll() for name, child in self._children.items()}
+        return {name: code for name, code in codes.items() if code is not None}
+
+    def pid(self, name: str) -> int:
+        """The process id of a child."""
+        return self._children[name].pid
+
+    def stop(self) -> None:
+        """Ends all, the last started first; kills what has not ended after the grace."""
+        for child in reversed(self._children.values()):
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE
+        for child in self._children.values():
+            try:
+                child.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def die_with_parent() -> None:
+    """Called first thing in a child: asks the kernel for SIGTERM when the parent dies.
+
+    Does nothing for processes that were not started by `Processes`, and elsewhere than on Linux.
+    """
+    parent = os.environ.get(PARENT_VARIABLE)
+    if parent is None or not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+    if str(os.getppid()) != parent:  # it died before we asked
+        sys.exit(1)

@@ -1,0 +1,26 @@
+"""Settings of a cluster on this machine."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from winnow.bundle import default_bundle
+from winnow.settings.source import Settings
+
+
+class UpSettings(Settings):
+    """Run a whole cluster in the foreground: a front node and one content node per shard.
+
+    Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it. Settings of the
+    nodes themselves are read from their variables (WINNOW_FRONT_…, WINNOW_NODE_…).
+    """
+
+    table: ClassVar[str] = "up"
+
+    index: Path = Field(description="Directory of the index.")
+    bundle: Path = Field(default_factory=default_bundle, description="Directory of models.")
+    listen: str = Field("127.0.0.1:8080", description="HOST:PORT of the front node.")
+    metrics_listen: str = Field(
+        "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
+    )

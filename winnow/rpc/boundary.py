@@ -1,0 +1,103 @@
+"""What happens at the edge of every call: request id, errors, metrics.
+
+An interceptor, so that servicers only convert, call and convert.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.rpc import request_id
+from winnow.rpc.status import INTERNAL_MESSAGE, code_of, rich_status
+from winnow.telemetry.metrics import RpcMetrics
+
+_log = structlog.get_logger("winnow.rpc")
+_Handler = Callable[[Any, Any], Awaitable[Any]]
+
+
+class Boundary(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Turns errors into statuses, names the request, and counts it."""
+
+    def __init__(self, metrics: RpcMetrics, quiet: bool = False) -> None:
+        """`quiet` logs successful calls at debug level only."""
+        self._metrics, self._quiet = metrics, quiet
+
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
+    ) -> Any:
+        """Wraps unary handlers of Winnow's own services."""
+        handler = await continuation(handler_call_details)
+        method = str(handler_call_details.method)
+        if handler is None or handler.unary_unary is None or not method.startswith("/winnow."):
+            return handler
+        return grpc.unary_unary_rpc_method_handler(
+            self._wrap(handler.unary_unary, method.rsplit("/", 1)[-1]),
+            request_deserializer=_tolerant(handler.request_deserializer),
+            response_serializer=handler.response_serializer,
+        )
+
+    def _wrap(self, handler: _Handler, method: str) -> _Handler:
+        async def call(request: Any, context: Any) -> Any:
+            structlog.contextvars.clear_contextvars()
+            chosen = request_id.accept(context.invocation_metadata())
+            context.set_trailing_metadata(((request_id.KEY, chosen),))
+            started = time.perf_counter()
+            code = "CANCELLED"
+            try:
+                if isinstance(request, DecodeError):
+                    raise _malformed(request)
+                response = await handler(request, context)
+                code = "OK"
+                return response
+            except WinnowError as error:
+                code = code_of(error).name
+                _report(error, method, code)
+                await context.abort_with_status(rich_status(error))
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                code = "INTERNAL"
+                _log.exception("call failed unexpectedly", method=method)
+                await context.abort(grpc.StatusCode.INTERNAL, INTERNAL_MESSAGE)
+            finally:
+                elapsed = time.perf_counter() - started
+                self._metrics.finished(method, code, elapsed)
+                self._log_call(method, code, elapsed)
+
+        return call
+
+    def _log_call(self, method: str, code: str, elapsed: float) -> None:
+        if code == "OK" and self._quiet:
+            return
+        _log.info("call", method=method, status=code, ms=round(elapsed * 1e3, 2))
+
+
+def _report(error: WinnowError, method: str, code: str) -> None:
+    if code == "INTERNAL":
+        _log.error("call failed", method=method, error=str(error), exc_info=error)
+    else:
+        _log.info("call refused", method=method, status=code, error=str(error))
+
+
+def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Returns the fault instead of raising it: gRPC would answer INTERNAL for a client's mistake."""
+
+    def parse(data: bytes) -> Any:
+        try:
+            return deserialise(data)
+        except DecodeError as error:
+            return error
+
+    return parse
+
+
+def _malformed(fault: DecodeError) -> InvalidRequestError:
+    return InvalidRequestError(
+        Violation("request", f"not a message of this method, or text that is not UTF-8 ({fault})")
+    )

@@ -1,0 +1,67 @@
+"""The one place where gRPC servers are built.
+
+Knows ports, message limits, keepalive, interceptors, reflection and health; knows no service.
+"""
+
+from collections.abc import Sequence
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+
+from winnow.errors import UnavailableError
+from winnow.rpc.boundary import Boundary
+
+_OPTIONS = (
+    # two servers would silently share one port (grpc #19773)
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
+    # or a front that pings an idle node is told too_many_pings
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
+
+
+class Server:
+    """A gRPC server with health, reflection and an orderly end."""
+
+    def __init__(self, services: Sequence[str], boundary: Boundary) -> None:
+        """`services` are full names, such as `winnow.v1.AnswerService`."""
+        self.grpc = grpc.aio.server(interceptors=[boundary], options=_OPTIONS)
+        self._services = tuple(services)
+        self._health = HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
+        names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
+
+    async def start(self, address: str) -> int:
+        """Binds and starts, NOT_SERVING; returns the port.
+
+        Raises:
+            UnavailableError: the address cannot be bound.
+        """
+        await self.serving(False)
+        try:
+            port = self.grpc.add_insecure_port(address)
+        except RuntimeError as error:
+            port = 0
+            cause: Exception | None = error
+        else:
+            cause = None
+        if port == 0:
+            raise UnavailableError(f"cannot listen on {address}: is it in use?") from cause
+        await self.grpc.start()
+        return int(port)
+
+    async def serving(self, ready: bool) -> None:
+        """Tells the health of every service and of the server as a whole (the empty name)."""
+        status = health_pb2.HealthCheckResponse.ServingStatus
+        now = status.SERVING if ready else status.NOT_SERVING
+        for name in ("", *self._services):
+            await self._health.set(name, now)
+
+    async def drain(self, grace: float) -> None:
+        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest."""
+        await self._health.enter_graceful_shutdown()
+        await self.grpc.stop(grace)

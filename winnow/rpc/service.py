@@ -1,0 +1,70 @@
+"""The life of a serving process: start, become ready, serve, drain, end.
+
+Knows signals and the metrics endpoint; what is served is handed in.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable
+
+import structlog
+from prometheus_client import CollectorRegistry, start_http_server
+
+from winnow.errors import UnavailableError
+from winnow.rpc.server import Server
+
+_log = structlog.get_logger("winnow.service")
+
+
+async def serve(
+    server: Server, listen: str, prepare: Callable[[], Awaitable[None]], grace: float
+) -> None:
+    """Serves until SIGTERM or SIGINT.
+
+    Listens at once but NOT_SERVING, awaits `prepare` (load, verify, warm up), then SERVING. If
+    `prepare` fails the error is raised after the server has stopped.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    port = await server.start(listen)
+    _log.info("listening", listen=listen, port=port)
+    waiting = asyncio.create_task(stop.wait())
+    ready = asyncio.create_task(_become_ready(server, prepare))
+    try:
+        await asyncio.wait({waiting, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            ready.result()
+            await waiting
+        _log.info("draining", grace=grace)
+    finally:
+        ready.cancel()
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await ready
+        await server.drain(grace)
+    _log.info("stopped")
+
+
+def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
+    """Serves Prometheus metrics at `host:port`, unless it is empty.
+
+    Raises:
+        UnavailableError: the address is not `host:port`, or cannot be bound.
+    """
+    if not listen:
+        return
+    host, _, port = listen.rpartition(":")
+    try:
+        start_http_server(int(port), host or "0.0.0.0", registry)  # noqa: S104
+    except (OSError, ValueError, OverflowError) as error:
+        raise UnavailableError(f"cannot serve metrics on {listen}: {error}") from error
+    _log.info("serving metrics", listen=listen)
+
+
+async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> None:
+    await prepare()
+    await server.serving(True)
+    _log.info("ready")
