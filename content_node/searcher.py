@@ -102,6 +102,7 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
 
     Raises:
         IdentityError: the shard's vectors were made by another encoder.
+
     """
     manifest, served = shard.manifest, bundle.manifest
     if manifest.encoding_fingerprint != served.encoding_fingerprint:

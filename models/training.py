@@ -81,13 +81,12 @@ class Trainer:
         self.step = 0
         self._resume()
 
-    def run(
-        self, every: int, report: Callable[[Progress], None], until: int | None = None
-    ) -> None:
+    def run(self, every: int, report: Callable[[Progress], None], until: int | None = None) -> None:
         """Trains to the end, or to step `until`; saves and reports every `every` steps.
 
         Raises:
             FloatingPointError: the loss is not a number any more.
+
         """
         end = len(self.order) if until is None else min(until, len(self.order))
         progress = Progress(self.step, len(self.order))
@@ -116,14 +115,18 @@ class Trainer:
             start, end, relevance = self._reader(batch.ids, batch.mask, batch.types)
         shape = batch.inside.shape
         span, chosen = loss(
-            start.view(shape), end.view(shape), relevance.view(shape[:2]),
-            batch.inside, batch.first, batch.last,
+            start.view(shape),
+            end.view(shape),
+            relevance.view(shape[:2]),
+            batch.inside,
+            batch.first,
+            batch.last,
         )
         total = span + chosen
         if not torch.isfinite(total):
             raise FloatingPointError(f"the loss is {total.item()} at step {self.step}")
         self._optimiser.zero_grad()
-        total.backward()
+        total.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._reader.parameters(), 1.0)
         self._optimiser.step()
         self.step += 1
@@ -170,5 +173,5 @@ def schedule(done: float, warmup: float) -> float:
 def _autocast(batch: Batch) -> AbstractContextManager[None]:
     """bfloat16 where the processor has it natively: about twice as fast there."""
     device = batch.ids.device.type
-    able = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    able = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001
     return torch.autocast(device, dtype=torch.bfloat16, enabled=bool(able))

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from winnow.errors import WinnowError
+
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of `model.safetensors` of sentence-transformers/all-MiniLM-L6-v2."""
 
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
-class WeightsError(Exception):
+class WeightsError(WinnowError):
     """The weights are missing, or are not the ones expected."""
 
 
@@ -29,6 +31,7 @@ def minilm(source: Path) -> Iterator[Path]:
 
     Raises:
         WeightsError: a file is missing, or the weights have another checksum.
+
     """
     if source.is_dir():
         _check(source)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from winnow import convert
 from winnow.domain.question import Question, ReadScope, Retriever
@@ -14,6 +14,13 @@ MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
 MAX_ANSWERS = 100
 MAX_ANSWER_TOKENS = 64
+
+
+_LIMITS: tuple[tuple[Literal["passages_to_read", "answers", "max_answer_tokens"], int], ...] = (
+    ("passages_to_read", MAX_PASSAGES),
+    ("answers", MAX_ANSWERS),
+    ("max_answer_tokens", MAX_ANSWER_TOKENS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +39,11 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
 
     Raises:
         InvalidRequestError: naming every field that breaks a rule.
+
     """
     violations = [*_text(request.question)]
     chosen = {}
-    for field, most in (
-        ("passages_to_read", MAX_PASSAGES),
-        ("answers", MAX_ANSWERS),
-        ("max_answer_tokens", MAX_ANSWER_TOKENS),
-    ):
+    for field, most in _LIMITS:
         given = getattr(request, field) if request.HasField(field) else None
         chosen[field] = getattr(defaults, field) if given is None else int(given)
         if given is not None and not 1 <= given <= most:
@@ -70,6 +74,7 @@ class Gate:
 
         Raises:
             OverloadedError: as many as may be are being answered.
+
         """
         if self.inside >= self._most:
             raise OverloadedError(f"{self._most} questions are being answered already; try again")

@@ -42,6 +42,7 @@ class Answerer:
             InvalidRequestError: the question has no word in it.
             DeadlineExceededError: no shard replied in time.
             UnavailableError: no shard could be reached.
+
         """
         started = time.perf_counter()
         timings = Timings()
@@ -94,6 +95,7 @@ def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Co
     Raises:
         DeadlineExceededError: every shard was too late.
         UnavailableError: every shard failed, not all of them by being late.
+
     """
     if failures and failures.keys() >= infos.keys():
         reasons = "; ".join(
@@ -106,8 +108,6 @@ def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Co
     return Coverage.of(
         ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
         if shard not in failures
-        else ShardCoverage(
-            shard, info.passages, failures[shard].status, failures[shard].reason
-        )
+        else ShardCoverage(shard, info.passages, failures[shard].status, failures[shard].reason)
         for shard, info in infos.items()
     )

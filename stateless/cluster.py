@@ -54,6 +54,7 @@ def check(infos: Sequence[ShardInfo], fingerprint: str) -> None:
 
     Raises:
         IdentityError: naming the first thing that does not fit.
+
     """
     first = infos[0]
     for info in infos:

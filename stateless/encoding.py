@@ -78,6 +78,7 @@ class QuestionEncoder:
 
         Raises:
             InvalidRequestError: the question has no word in it.
+
         """
         started = time.perf_counter()
         ids = self._tokenizer.tokenise(text).ids

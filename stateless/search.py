@@ -85,9 +85,7 @@ async def _global(
     timings.retrieve = time.perf_counter() - started
     read = await scatter(
         {
-            shard: cluster.searchers[shard].read(
-                encoded, own, question.max_answer_tokens, deadline
-            )
+            shard: cluster.searchers[shard].read(encoded, own, question.max_answer_tokens, deadline)
             for shard, own in chosen.items()
         },
         deadline,

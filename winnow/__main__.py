@@ -37,8 +37,13 @@ _GROUPS = {
 
 def app(arguments: list[str]) -> typer.Typer:
     """The command line, with only the command that `arguments` name imported."""
-    root = typer.Typer(help=_HELP, no_args_is_help=True, add_completion=False,
-                       pretty_exceptions_enable=False, context_settings={"max_content_width": 100})
+    root = typer.Typer(
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"max_content_width": 100},
+    )
     root.callback()(_root)
     wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, (place, text) in _COMMANDS.items():
@@ -95,7 +100,6 @@ def _load(place: str) -> Any:
 
 def _placeholder() -> None:
     """Stands for commands that are listed but not asked for."""
-
 
 
 if __name__ == "__main__":

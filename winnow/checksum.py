@@ -17,6 +17,7 @@ def verify(path: Path, expected: str, size: int) -> None:
 
     Raises:
         ArtefactError: it is missing, of another size, or has another checksum.
+
     """
     try:
         actual_size = path.stat().st_size

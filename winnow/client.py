@@ -58,5 +58,3 @@ class AnswerClient:
         trace: TracebackType | None,
     ) -> None:
         await self._channel.close()
-
-

@@ -18,6 +18,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
     Raises:
         ArtefactError: it cannot be opened, or, while it is read, is damaged.
+
     """
     try:
         with path.open("rb") as raw, _unpacked(raw, path.suffix) as stream:

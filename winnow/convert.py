@@ -34,6 +34,7 @@ def read_scope(message: int) -> ReadScope | None:
 
     Raises:
         InvalidRequestError: the value is unknown.
+
     """
     if message == answer_pb2.READ_SCOPE_UNSPECIFIED:
         return None
@@ -53,6 +54,7 @@ def retriever(message: int) -> Retriever | None:
 
     Raises:
         InvalidRequestError: the value is unknown.
+
     """
     if message == answer_pb2.RETRIEVER_UNSPECIFIED:
         return None
@@ -77,6 +79,7 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
 
     Raises:
         InvalidRequestError: the vector is not a whole number of float32, or not finite.
+
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(
@@ -142,9 +145,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
 
 def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
-    timings = ShardTimings(
-        message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3
-    )
+    timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     return Read(tuple(map(_reading_of_message, message.readings)), timings)
 
 

@@ -24,6 +24,7 @@ def read_questions(path: Path, limit: int | None = None) -> list[AskedQuestion]:
 
     Raises:
         ArtefactError: the file cannot be read, or a line is not a question; it is named.
+
     """
     found: list[AskedQuestion] = []
     try:

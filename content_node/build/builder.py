@@ -56,9 +56,7 @@ class BadRowsError(ArtefactError):
     """The source has rows that are no passages."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(
-            f"{count} bad rows: mend them, or leave them out with --skip-bad-rows"
-        )
+        super().__init__(f"{count} bad rows: mend them, or leave them out with --skip-bad-rows")
         self.count = count
 
 
@@ -69,6 +67,7 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
         BadRowsError: the source has bad rows and they are not to be skipped.
         ArtefactError: the source cannot be read, is empty, the target exists, or the partial
             directory beside it belongs to another build.
+
     """
     partial = _partial(plan.target)
     staging = _open_staging(plan, bundle, partial)

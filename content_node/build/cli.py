@@ -26,8 +26,10 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def build(
     passages: Annotated[
         Path,
-        typer.Option(help="TSV (id, text, title) or JSON lines (id, title, text, metadata); "
-                     "plain, .gz or .zst."),
+        typer.Option(
+            help="TSV (id, text, title) or JSON lines (id, title, text, metadata); "
+            "plain, .gz or .zst."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Directory to write the index to.")],
     shards: Annotated[int, typer.Option(min=1, max=4096, help="Shards to cut it into.")] = 1,
@@ -84,14 +86,21 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
         typer.echo(json.dumps(content, indent=2))
         return
     console = Console(highlight=False)
-    console.print(f"index {index.index_id} from {index.source}: {index.passages:,} passages, "
-                  f"{index.shards} shards, {index.dimension} dimensions")
+    console.print(
+        f"index {index.index_id} from {index.source}: {index.passages:,} passages, "
+        f"{index.shards} shards, {index.dimension} dimensions"
+    )
     console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
     table = Table("shard", "passages", "M", "ef_construction", "MB")
     for shard in shards:
         size = sum(entry.bytes for entry in shard.files.values()) / 1e6
-        table.add_row(str(shard.shard), f"{shard.passages:,}", str(shard.m),
-                      str(shard.ef_construction), f"{size:,.1f}")
+        table.add_row(
+            str(shard.shard),
+            f"{shard.passages:,}",
+            str(shard.m),
+            str(shard.ef_construction),
+            f"{size:,.1f}",
+        )
     console.print(table)
 
 

@@ -37,6 +37,7 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
 
     Raises:
         ArtefactError: the file cannot be read, or its name tells no known format.
+
     """
     parse = _parser(path)
     with open_bytes(path) as stream:

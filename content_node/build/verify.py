@@ -40,6 +40,7 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
 
     Raises:
         ArtefactError: there is no readable index manifest.
+
     """
     index = read_index_manifest(directory)
     reports = [
@@ -53,9 +54,7 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     return reports
 
 
-def recall_at(
-    graph_rows: list[list[int]], exact_rows: list[list[int]]
-) -> float:
+def recall_at(graph_rows: list[list[int]], exact_rows: list[list[int]]) -> float:
     """Share of the exact results that the graph found too."""
     wanted = sum(map(len, exact_rows))
     found = sum(len(set(g) & set(e)) for g, e in zip(graph_rows, exact_rows, strict=True))

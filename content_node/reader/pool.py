@@ -74,6 +74,7 @@ class ReaderPool:
 
         Raises:
             DeadlineExceededError: time ran out before every item was done.
+
         """
         job = _Job(work, items, deadline)
         loop = asyncio.get_running_loop()

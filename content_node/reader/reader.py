@@ -46,9 +46,7 @@ class Reader:
 
         A passage without a span (no tokens) gets an empty one at 0 and a score of minus infinity.
         """
-        parts = prepare(
-            question, stored.title_ids, stored.tokens.ids, self._special, self._entry
-        )
+        parts = prepare(question, stored.title_ids, stored.tokens.ids, self._special, self._entry)
         candidates = [self._window(part, max_answer_tokens) for part in parts]
         best = max(candidates, key=lambda c: combine(self._score, c.relevance, c.span, distance))
         start, end = self._characters(stored, best)
@@ -62,9 +60,7 @@ class Reader:
         if span is None:
             return _Candidate(0, -1, float("-inf"), float(relevance[0]))
         moved = window.first
-        return _Candidate(
-            span.first + moved, span.last + moved, span.score, float(relevance[0])
-        )
+        return _Candidate(span.first + moved, span.last + moved, span.score, float(relevance[0]))
 
     def _characters(self, stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
         if span.last < span.first:

@@ -10,6 +10,8 @@ def windows(tokens: int, room: int, overlap: int) -> list[tuple[int, int]]:
     if tokens <= room:
         return [(0, tokens)]
     if not 0 <= overlap < room:
-        raise ValueError(f"overlap {overlap} must be at least 0 and below the room of {room} tokens")
+        raise ValueError(
+            f"overlap {overlap} must be at least 0 and below the room of {room} tokens"
+        )
     starts = [*range(0, tokens - room, room - overlap), tokens - room]
     return [(start, start + room) for start in starts]

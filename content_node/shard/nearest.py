@@ -61,6 +61,7 @@ def load_graph(path: Path, dimension: int, rows: int, ef: int) -> GraphIndex:
 
     Raises:
         ArtefactError: it cannot be read, or does not hold `rows` vectors.
+
     """
     index = hnswlib.Index(space=SPACE, dim=dimension)
     try:

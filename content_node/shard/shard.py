@@ -42,6 +42,7 @@ def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
+
     """
     manifest = read_shard_manifest(directory)
     for name, entry in manifest.files.items():

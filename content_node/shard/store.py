@@ -53,6 +53,7 @@ class PassageStore:
 
         Raises:
             ArtefactError: there is no such row.
+
         """
         return [self._one(row) for row in rows]
 
@@ -80,11 +81,15 @@ class PassageStore:
             self._local.connection = None
 
     def _one(self, row: int) -> StoredPassage:
-        found = self._connection().execute(
-            "SELECT id, title, text, title_tokens, text_tokens, text_offsets"
-            " FROM passages WHERE row = ?",
-            (row,),
-        ).fetchone()
+        found = (
+            self._connection()
+            .execute(
+                "SELECT id, title, text, title_tokens, text_tokens, text_offsets"
+                " FROM passages WHERE row = ?",
+                (row,),
+            )
+            .fetchone()
+        )
         if found is None:
             raise ArtefactError(f"{self._path} has no row {row}")
         identifier, title, text, title_tokens, text_tokens, offsets = found

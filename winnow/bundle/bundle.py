@@ -39,6 +39,7 @@ def load_bundle(directory: Path) -> Bundle:
 
     Raises:
         ArtefactError: the manifest or a file is missing or not what it should be.
+
     """
     manifest = read_manifest(directory)
     for name, entry in manifest.files.items():

@@ -99,6 +99,7 @@ def read_manifest(directory: Path) -> Manifest:
 
     Raises:
         ArtefactError: it is missing, not JSON, of another format, or breaks a rule.
+
     """
     path = directory / FILE
     try:

@@ -28,9 +28,7 @@ class Encoder:
         sequence = [self._special.cls, *ids, self._special.sep]
         return self._run(sequence, [0] * len(sequence))
 
-    def passage(
-        self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]
-    ) -> Vector:
+    def passage(self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]) -> Vector:
         """Encodes a passage given without special tokens; `types` are of title and text."""
         head = [self._special.cls, *title, self._special.sep]
         tail = [*text, self._special.sep]
@@ -56,5 +54,7 @@ def open_passage_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
 def _checked(encoder: Encoder) -> Encoder:
     width = len(encoder.question([]))
     if width != encoder.dimension:
-        raise ArtefactError(f"the encoder gives {width} values, its manifest says {encoder.dimension}")
+        raise ArtefactError(
+            f"the encoder gives {width} values, its manifest says {encoder.dimension}"
+        )
     return encoder

@@ -30,6 +30,7 @@ class OnnxSession:
 
         Raises:
             ArtefactError: it is not a model, or lacks one of `outputs`.
+
         """
         try:
             self._session = onnxruntime.InferenceSession(

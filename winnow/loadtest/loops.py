@@ -64,9 +64,7 @@ class _Tally:
         )
 
 
-async def closed_loop(
-    ask: Ask, questions: Sequence[str], clients: int, seconds: float
-) -> Load:
+async def closed_loop(ask: Ask, questions: Sequence[str], clients: int, seconds: float) -> Load:
     """`clients` clients, each with one question at a time, for `seconds`."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()

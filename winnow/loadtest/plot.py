@@ -12,6 +12,7 @@ def plot(loads: Sequence[Load], path: Path) -> None:
 
     Raises:
         UnavailableError: matplotlib is not installed.
+
     """
     try:
         import matplotlib as mpl  # noqa: PLC0415
@@ -30,8 +31,13 @@ def plot(loads: Sequence[Load], path: Path) -> None:
         )
     for load in loads:
         label = f"{load.offered:g} {'clients' if load.kind == 'closed' else '/s offered'}"
-        axes.annotate(label, (load.per_second, load.p50_ms), fontsize=7, xytext=(4, -9),
-                      textcoords="offset points")
+        axes.annotate(
+            label,
+            (load.per_second, load.p50_ms),
+            fontsize=7,
+            xytext=(4, -9),
+            textcoords="offset points",
+        )
     axes.set(xlabel="questions answered per second", ylabel="latency, ms", ylim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()

@@ -67,6 +67,7 @@ class LocalCluster:
 
         Raises:
             UnavailableError: a process ended, or it takes too long; says the last log lines.
+
         """
         started = time.monotonic()
         async with AnswerClient(self.address) as client:
@@ -99,7 +100,7 @@ class LocalCluster:
 
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
-            self._logs[name] = tempfile.TemporaryFile()
+            self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
         bundle = ["--bundle", str(self._plan.bundle)]
         self.processes.start(name, [*arguments, *bundle], log=self._logs.get(name))
 
@@ -119,6 +120,7 @@ def shard_directories(index: Path) -> list[Path]:
 
     Raises:
         ArtefactError: `index` is no index.
+
     """
     try:
         shards = int(json.loads((index / "index.json").read_text(encoding="utf-8"))["shards"])

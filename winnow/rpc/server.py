@@ -40,6 +40,7 @@ class Server:
 
         Raises:
             UnavailableError: the address cannot be bound.
+
         """
         await self.serving(False)
         try:

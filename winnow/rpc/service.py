@@ -53,6 +53,7 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
 
     Raises:
         UnavailableError: the address is not `host:port`, or cannot be bound.
+
     """
     if not listen:
         return

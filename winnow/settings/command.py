@@ -38,9 +38,7 @@ def _parameter(name: str, field: FieldInfo, kind: type[Settings]) -> inspect.Par
         notes += f", default {_shown(default)}"
     flag = "--" + name.replace("_", "-")
     spelled = f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
-    option = typer.Option(
-        spelled, help=f"{field.description} ({notes})", show_default=False
-    )
+    option = typer.Option(spelled, help=f"{field.description} ({notes})", show_default=False)
     return _keyword(name, Annotated[field.annotation | None, option])  # type: ignore[operator]
 
 

@@ -40,6 +40,7 @@ class Settings(BaseModel):
 
         Raises:
             SettingsError: a value is wrong or missing, or the file cannot be read.
+
         """
         environment = os.environ if environment is None else environment
         if config is None and CONFIG_VARIABLE in environment:

@@ -37,34 +37,50 @@ class FrontMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.stage = Histogram(
-            "winnow_front_stage_seconds", "Time of each stage", ("stage",),
-            buckets=_FAST, registry=registry,
+            "winnow_front_stage_seconds",
+            "Time of each stage",
+            ("stage",),
+            buckets=_FAST,
+            registry=registry,
         )
         self.shard = Histogram(
-            "winnow_front_shard_seconds", "Time of each stage as a shard reported it",
-            ("shard", "stage"), buckets=_FAST, registry=registry,
+            "winnow_front_shard_seconds",
+            "Time of each stage as a shard reported it",
+            ("shard", "stage"),
+            buckets=_FAST,
+            registry=registry,
         )
         self.shard_failures = Counter(
-            "winnow_front_shard_failures", "Shards that did not answer a question",
-            ("shard", "status"), registry=registry,
+            "winnow_front_shard_failures",
+            "Shards that did not answer a question",
+            ("shard", "status"),
+            registry=registry,
         )
         self.passages_read = Histogram(
-            "winnow_front_passages_read", "Passages read for one question",
-            buckets=_COUNTS, registry=registry,
+            "winnow_front_passages_read",
+            "Passages read for one question",
+            buckets=_COUNTS,
+            registry=registry,
         )
         self.coverage = Histogram(
-            "winnow_front_coverage_ratio", "Share of known passages that was searched",
-            buckets=_SHARES, registry=registry,
+            "winnow_front_coverage_ratio",
+            "Share of known passages that was searched",
+            buckets=_SHARES,
+            registry=registry,
         )
         self.cache = Counter(
-            "winnow_front_encoding_cache", "Questions by whether their encoding was cached",
-            ("result",), registry=registry,
+            "winnow_front_encoding_cache",
+            "Questions by whether their encoding was cached",
+            ("result",),
+            registry=registry,
         )
         self.in_flight = Gauge(
             "winnow_front_questions_in_flight", "Questions being answered", registry=registry
         )
         self.index = Gauge(
-            "winnow_front_index_passages", "Passages known on each shard", ("shard",),
+            "winnow_front_index_passages",
+            "Passages known on each shard",
+            ("shard",),
             registry=registry,
         )
 
@@ -74,14 +90,18 @@ class NodeMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.stage = Histogram(
-            "winnow_node_stage_seconds", "Time of each stage", ("stage",),
-            buckets=_FAST, registry=registry,
+            "winnow_node_stage_seconds",
+            "Time of each stage",
+            ("stage",),
+            buckets=_FAST,
+            registry=registry,
         )
         self.passages_read = Counter(
             "winnow_node_passages_read", "Passages read", registry=registry
         )
         self.reads_stopped = Counter(
-            "winnow_node_reads_stopped", "Passages given up because nobody waited any more",
+            "winnow_node_reads_stopped",
+            "Passages given up because nobody waited any more",
             registry=registry,
         )
         self.threads_busy = Gauge(
@@ -100,7 +120,9 @@ class BundleMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._info = Gauge(
-            "winnow_bundle_info", "The loaded bundle; always 1", ("name", "version", "fingerprint"),
+            "winnow_bundle_info",
+            "The loaded bundle; always 1",
+            ("name", "version", "fingerprint"),
             registry=registry,
         )
 

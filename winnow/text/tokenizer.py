@@ -14,7 +14,7 @@ from winnow.errors import ArtefactError
 # before the import: parallelism belongs to our own threads
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-import tokenizers  # noqa: E402
+import tokenizers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""Writes the corpus that real-text figures are measured on.
+
+    python bench/corpus.py --data ../shared/data --out var/real.jsonl
+
+60 000 Wikipedia passages (every eleventh of wiki2015) and every context of both development sets.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from models.questions import DEVELOPMENT, DataDirectory
+
+STRIDE, WIKIPEDIA = 11, 60_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path("var/real.jsonl"))
+    options = parser.parse_args()
+    data = DataDirectory(options.data)
+    passages = {f"wiki-{n}": p for n, p in enumerate(data.wikipedia(STRIDE)[:WIKIPEDIA])}
+    for name in DEVELOPMENT:
+        golds = dict.fromkeys(q.gold for q in data.development(name) if q.gold is not None)
+        passages |= {f"{name}-{n}": gold for n, gold in enumerate(golds)}
+    with options.out.open("w", encoding="utf-8") as file:
+        for identifier, passage in passages.items():
+            row = {"id": identifier, "title": passage.title, "text": passage.text}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    print(f"{options.out}: {len(passages)} passages")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The steps from data and pretrained weights to a bundle, each leaving its result on disk."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from tokenizers import Tokenizer
+
+from models import checkpoint
+from models.architecture import Encoder, Reader, freeze_embeddings, load_body
+from models.assemble import Description, Score, amend, assemble
+from models.calibrate import candidates, exact_match_by_passages, fit, sample
+from models.data import DataError
+from models.embedding import Embedder
+from models.embedding_table import shrink_embeddings
+from models.examples import Encoded
+from models.export import ENCODER_OUTPUTS, READER_OUTPUTS, export
+from models.gold import read_gold
+from models.lexical import LexicalIndex
+from models.mining import load, mine, save, supervise, unseen
+from models.parity import largest_difference, mean_cosine
+from models.quantise import quantise
+from models.questions import DEVELOPMENT, DataDirectory
+from models.reading import OfflineReader
+from models.training import Plan, Progress, Trainer
+from models.verify import Verdict, judge
+from models.workspace import Workspace
+from winnow.bundle import load_bundle, read_manifest
+
+STEPS = (1, 2, 5, 10, 20)
+CALIBRATION = {
+    "squad": 700,
+    "squad-tokenised": 200,
+    "dpr-nq.dev": 500,
+    "dpr-trivia.dev": 250,
+    "webquestions-train": 250,
+}
+_HEADS = ("/span/MatMul", "/relevance/Gemm")
+_PARITY_TEXTS = 40
+
+
+def export_encoder(weights: Path, work: Workspace) -> None:
+    """Exports the encoder in float32 and int8."""
+    body = load_body(weights)
+    export(Encoder(body), work.graph("encoder", "fp32"))
+    shrink_embeddings(body)
+    _quantised(Encoder(body), work.graph("encoder", "int8"))
+
+
+def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: int) -> int:
+    """Makes training questions with hard negatives; returns how many. Takes about ten minutes."""
+    held_out = [question for name in DEVELOPMENT for question in data.development(name)]
+    wikipedia = data.wikipedia()
+    embedder = Embedder(work.graph("encoder", "int8"), weights / "tokenizer.json")
+    lexical = LexicalIndex(wikipedia)
+    supervised = supervise(unseen(data.pairs(), held_out), lexical, embedder)
+    stride = max(len(wikipedia) // extra, 1)
+    gold = unseen(data.gold(), held_out)
+    passages, questions = mine([*gold, *supervised], wikipedia[::stride][:extra], embedder)
+    save(work.mined, passages, questions)
+    return len(questions)
+
+
+def train(weights: Path, work: Workspace, plan: Plan, every: int) -> None:
+    """Trains the reader, from its checkpoint if there is one."""
+    torch.manual_seed(plan.seed)
+    words = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    words.no_truncation()
+    words.no_padding()
+    encoded = Encoded(words, *load(work.mined))
+    reader = Reader(load_body(weights))
+    freeze_embeddings(reader.body)
+    trainer = Trainer(reader, encoded, plan, work.checkpoint)
+    trainer.run(every, _reporter())
+
+
+def export_reader(weights: Path, work: Workspace) -> None:
+    """Exports the trained reader in float32 and int8; its heads stay in float."""
+    reader = trained_reader(weights, work)
+    export(reader, work.graph("reader", "fp32"))
+    shrink_embeddings(reader.body)
+    _quantised(reader, work.graph("reader", "int8"))
+
+
+def trained_reader(weights: Path, work: Workspace) -> Reader:
+    """The reader as its last checkpoint has it.
+
+    Raises:
+        DataError: there is no checkpoint.
+
+    """
+    state = checkpoint.load(work.checkpoint)
+    if state is None:
+        raise DataError(f"no {work.checkpoint}: run `winnow models train-reader` first")
+    reader = Reader(load_body(weights))
+    reader.load_state_dict(state["reader"])
+    return reader.eval()
+
+
+def make_bundle(weights: Path, work: Workspace, target: Path, about: Description) -> None:
+    """Puts the int8 graphs together, with a first guess of the score."""
+    assemble(
+        target,
+        work.graph("encoder", "int8"),
+        work.graph("reader", "int8"),
+        weights / "tokenizer.json",
+        about,
+    )
+
+
+def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], None]) -> Score:
+    """Fits the score's weights on training questions and writes them into the bundle."""
+    bundle = load_bundle(target)
+    passages, questions = load(work.mined)
+    embedder = Embedder(bundle.passage_encoder, bundle.tokenizer)
+    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    chosen = sample(questions, CALIBRATION, seed)
+    found = candidates(chosen, passages, embedder, reader)
+    score = fit(found)
+    for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
+        curve = exact_match_by_passages(found, weights, STEPS)
+        say(f"{name}: exact match by passages {STEPS}: {[round(v, 1) for v in curve]}")
+    amend(
+        target,
+        score={
+            "relevance": round(score.relevance, 5),
+            "span": round(score.span, 5),
+            "distance": round(score.distance, 5),
+            "no_answer_below": round(score.no_answer_below, 5),
+        },
+    )
+    return score
+
+
+def gold_figures(
+    work: Workspace, target: Path, data: DataDirectory, limit: int | None
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Exact match and F1 at gold paragraphs: by set, float32 and int8."""
+    manifest = read_manifest(target)
+    tokenizer = target / manifest.tokenizer
+    graphs = {"fp32": work.graph("reader", "fp32"), "int8": target / manifest.reader.file}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    for name in DEVELOPMENT:
+        questions = data.development(name)[:limit]
+        figures[name] = {}
+        for precision, graph in graphs.items():
+            reader = OfflineReader(graph, tokenizer, manifest)
+            gold = read_gold(reader, questions, f"{name} {precision}")
+            figures[name][precision] = {"em": gold.em, "f1": gold.f1}
+    return figures
+
+
+def verify(
+    weights: Path,
+    work: Workspace,
+    target: Path,
+    data: DataDirectory,
+    max_loss: float,
+    limit: int | None,
+) -> Verdict:
+    """Compares PyTorch, float32 ONNX and int8; says what is not good enough."""
+    figures = gold_figures(work, target, data, limit)
+    texts = _texts(data)
+    tokenizer = weights / "tokenizer.json"
+    encoder = Encoder(load_body(weights))
+    encoder_fp32 = work.graph("encoder", "fp32")
+    return judge(
+        largest_difference(encoder, encoder_fp32, ENCODER_OUTPUTS, tokenizer, texts),
+        largest_difference(
+            trained_reader(weights, work),
+            work.graph("reader", "fp32"),
+            READER_OUTPUTS,
+            tokenizer,
+            texts,
+        ),
+        mean_cosine(encoder_fp32, load_bundle(target).passage_encoder, tokenizer, texts),
+        {name: sets["fp32"]["em"] for name, sets in figures.items()},
+        {name: sets["int8"]["em"] for name, sets in figures.items()},
+        max_loss,
+    )
+
+
+def _texts(data: DataDirectory) -> Sequence[str]:
+    questions = data.development(DEVELOPMENT[0])
+    stride = max(len(questions) // _PARITY_TEXTS, 1)
+    return [f"{q.text} {q.gold.text}" for q in questions[::stride] if q.gold is not None]
+
+
+def _quantised(network: Encoder | Reader, target: Path) -> None:
+    """Exports `network`, its table already int8, and quantises its matrices."""
+    plain = target.with_suffix(".float.onnx")
+    export(network, plain)
+    quantise(plain, target, _HEADS if isinstance(network, Reader) else ())
+    plain.unlink()
+
+
+def _reporter() -> Callable[[Progress], None]:
+    """Prints progress lines, so that a log file reads as well as a terminal."""
+    console = Console(file=sys.stderr, highlight=False)
+
+    def report(progress: Progress) -> None:
+        console.print(f"{time.strftime('%H:%M:%S')}  {progress.line()}")
+
+    return report
