@@ -48,13 +48,17 @@ def lines(path: Path) -> Iterator[str]:
     """
     if not path.is_file():
         raise DataError(f"no file {path}: point --data at the directory that holds it")
-    with path.open("rb") as raw:
-        if path.suffix != ".zst":
-            yield from io.TextIOWrapper(raw, encoding="utf-8")
-            return
-        unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-        with unpacker.stream_reader(raw) as stream:
-            yield from io.TextIOWrapper(stream, encoding="utf-8")
+    if path.suffix != ".zst":
+        with path.open(encoding="utf-8") as file:
+            yield from file
+        return
+    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
+    with (
+        path.open("rb") as raw,
+        unpacker.stream_reader(raw) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8") as file,
+    ):
+        yield from file
 
 
 def read_questions(path: Path) -> list[Question]:

@@ -3,6 +3,7 @@
 Knows PyTorch's exporter; knows nothing of precision, which `quantise` changes afterwards.
 """
 
+import warnings
 from pathlib import Path
 
 import torch
@@ -23,7 +24,9 @@ def export(network: nn.Module, path: Path) -> None:
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
     network.eval()
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
+        warnings.simplefilter("ignore")
         torch.onnx.export(
             network,
             dummy_inputs(),

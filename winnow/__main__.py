@@ -44,7 +44,7 @@ def app(arguments: list[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"max_content_width": 100},
     )
-    root.callback()(_root)
+    root.callback(invoke_without_command=True)(_root)
     wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, (place, text) in _COMMANDS.items():
         command = _load(place) if name == wanted else _placeholder

@@ -1,6 +1,5 @@
 """Files of questions with their accepted answers: JSON lines, plain or compressed."""
 
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +28,11 @@ def read_questions(path: Path, limit: int | None = None) -> list[AskedQuestion]:
     found: list[AskedQuestion] = []
     try:
         with open_bytes(path) as stream:
-            for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8"), start=1):
+            for number, line in enumerate(stream, start=1):
                 if limit is not None and len(found) >= limit:
                     break
                 if line.strip():
-                    found.append(_question(line, f"{path}, line {number}"))
+                    found.append(_question(line.decode("utf-8"), f"{path}, line {number}"))
     except UnicodeDecodeError as error:
         raise ArtefactError(f"cannot read {path}: {error}") from error
     if not found:

@@ -1,0 +1,116 @@
+"""What many tests need: the default bundle, small indexes, manual clocks, real servers."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from content_node.build.builder import BuildPlan, build_index
+from content_node.build.rows import BadRow
+from winnow.bundle import Bundle, default_bundle, load_bundle
+
+PASSAGES = [
+    (
+        "tour",
+        "Tour de France",
+        "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana.",
+    ),
+    ("nibali", "Tour de France", "Vincenzo Nibali of Italy won the 2014 Tour de France."),
+    (
+        "danube",
+        "Danube",
+        "The Danube rises in the Black Forest and flows 2,850 km to the Black Sea.",
+    ),
+    (
+        "everest",
+        "Mount Everest",
+        "Mount Everest is 8,848.86 metres high. Junko Tabei climbed it in 1975.",
+    ),
+    (
+        "dvorak",
+        "Antonín Dvořák",
+        "Antonín Dvořák wrote the opera Rusalka in Prague — a 🎻 favourite.",
+    ),
+    ("combining", "Łódź", "The cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak in 1923."),
+    ("octopus", "Octopus", "An octopus has three hearts and eight arms."),
+    ("gold", "Gold", "Gold has the chemical symbol Au and the atomic number 79."),
+    ("penicillin", "Penicillin", "Alexander Fleming discovered penicillin in London in 1928."),
+    (
+        "moon",
+        "Moon landing",
+        "Neil Armstrong was the first person to walk on the Moon, in July 1969.",
+    ),
+    (
+        "colosseum",
+        "Colosseum",
+        "The Colosseum in Rome was begun by the emperor Vespasian around AD 72.",
+    ),
+    ("long", "Long", " ".join(f"Item number {n} is kept in drawer {n + 7}." for n in range(120))),
+]
+
+QUESTIONS = [
+    ("Who won the Tour de France in 2015?", "Chris Froome"),
+    ("Who discovered penicillin?", "Alexander Fleming"),
+    ("How many hearts does an octopus have?", "three"),
+    ("Who was the first person to walk on the Moon?", "Neil Armstrong"),
+]
+
+
+@dataclass
+class Recorder:
+    """Remembers what a build said."""
+
+    stages: list[tuple[str, int | None, int]] = field(default_factory=list)
+    bad_rows: list[BadRow] = field(default_factory=list)
+    advanced: int = 0
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        self.stages.append((stage, total, done))
+
+    def advance(self, steps: int) -> None:
+        self.advanced += steps
+
+    def bad_row(self, row: BadRow) -> None:
+        self.bad_rows.append(row)
+
+
+@pytest.fixture(scope="session")
+def bundle() -> Bundle:
+    return load_bundle(default_bundle())
+
+
+@pytest.fixture(scope="session")
+def passages_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("passages") / "passages.jsonl"
+    rows = [{"id": i, "title": title, "text": text} for i, title, text in PASSAGES]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def indexes(
+    bundle: Bundle, passages_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[int, Path]:
+    """The same passages cut into 1, 2, 3 and 8 shards."""
+    root = tmp_path_factory.mktemp("indexes")
+    for shards in (1, 2, 3, 8):
+        plan = BuildPlan(passages_file, root / str(shards), shards, threads=2)
+        build_index(plan, bundle, Recorder())
+    return {shards: root / str(shards) for shards in (1, 2, 3, 8)}
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No setting of the machine's owner reaches a test."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("WINNOW_")]:
+        monkeypatch.delenv(name)
+    yield

@@ -1,0 +1,75 @@
+"""Spans out of logits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from content_node.reader.decode import best_span, whole_words
+
+logits = st.integers(1, 40).flatmap(
+    lambda n: st.tuples(
+        *[arrays(np.float32, n, elements=st.floats(-20, 20, width=32)) for _ in range(2)]
+    )
+)
+
+
+@given(logits, st.integers(1, 12))
+def test_no_span_that_is_allowed_scores_better(
+    pair: tuple[np.ndarray, np.ndarray], most: int
+) -> None:
+    start, end = pair
+    found = best_span(start, end, most)
+    assert found is not None
+    assert 0 <= found.last - found.first < most
+    allowed = [
+        (start[i] + end[j], -i, -j)
+        for i in range(len(start))
+        for j in range(i, min(i + most, len(start)))
+    ]
+    assert (found.score, -found.first, -found.last) == max(allowed)
+
+
+def test_without_tokens_there_is_no_span() -> None:
+    assert best_span(np.zeros(0, np.float32), np.zeros(0, np.float32), 10) is None
+
+
+def test_logits_that_are_not_numbers_are_never_chosen() -> None:
+    start = np.array([np.nan, 1.0, 9.0], np.float32)
+    end = np.array([1.0, 2.0, np.nan], np.float32)
+    found = best_span(start, end, 2)
+    assert found is not None
+    assert (found.first, found.last) == (1, 1)
+    assert best_span(np.full(3, np.nan, np.float32), end, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "whole"),
+    [
+        ("in Frooming weather", "room", "Frooming"),
+        ("it costs 2,700 dollars", "700", "2,700"),
+        ("it costs 2,700 dollars", "2", "2,700"),
+        ("it is 3.14159 long", "14159", "3.14159"),
+        ("at the end. Then", "end", "end"),
+        ("cafe\u0301 in Łódź", "cafe", "cafe\u0301"),
+        ("a 👩\u200d🚀 flew", "👩", "👩\u200d🚀"),
+        ("a 👩\u200d🚀 flew", "🚀", "👩\u200d🚀"),
+        ("Dvořák wrote", "vořá", "Dvořák"),
+        ("(Vienna)", "Vienna", "Vienna"),
+        ("x", "x", "x"),
+    ],
+)
+def test_a_span_is_grown_to_whole_words(text: str, inside: str, whole: str) -> None:
+    start = text.index(inside)
+    first, last = whole_words(text, start, start + len(inside))
+    assert text[first:last] == whole
+
+
+@given(st.text(max_size=30), st.data())
+def test_growing_never_shrinks_and_is_settled_at_once(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    first, last = whole_words(text, start, end)
+    assert 0 <= first <= start <= end <= last <= len(text)
+    assert whole_words(text, first, last) == (first, last)

@@ -1,0 +1,117 @@
+"""The reader, prepared and decoded around the real model, and around a scripted one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from content_node.reader import Reader, open_reader
+from content_node.reader.prepare import MAX_TITLE_TOKENS, prepare
+from content_node.reader.reader import combine
+from content_node.shard.store import StoredPassage
+from winnow.bundle import Bundle
+from winnow.domain.passage import Passage
+from winnow.text.tokenizer import SpecialTokens, Tokenizer
+
+SPECIAL = SpecialTokens(101, 102)
+
+
+def stored(tokenizer: Tokenizer, title: str, text: str) -> StoredPassage:
+    return StoredPassage(
+        Passage("p", title, text), tokenizer.tokenise(title).ids, tokenizer.tokenise(text)
+    )
+
+
+def test_a_sequence_is_question_title_and_passage_without_padding(bundle: Bundle) -> None:
+    (window,) = prepare((1, 2), (3,), (4, 5, 6), SPECIAL, bundle.manifest.reader)
+    assert window.ids == [101, 1, 2, 102, 3, 102, 4, 5, 6, 102]
+    assert window.types == [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    assert window.ids[window.place : window.place + window.length] == [4, 5, 6]
+
+
+def test_long_passages_are_read_in_windows_that_fit(bundle: Bundle) -> None:
+    entry = bundle.manifest.reader
+    found = prepare((1,) * 62, (3,) * 500, tuple(range(2000)), SPECIAL, entry)
+    assert all(len(window.ids) <= entry.max_tokens for window in found)
+    assert all(window.ids.count(3) <= MAX_TITLE_TOKENS + 1 for window in found)
+    seen = {window.first + i for window in found for i in range(window.length)}
+    assert seen == set(range(2000))
+
+
+class Scripted:
+    """A model that likes one token id."""
+
+    def __init__(self, liked: int) -> None:
+        self.liked = liked
+        self.runs = 0
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+        self.runs += 1
+        hit = (inputs["input_ids"] == self.liked).astype(np.float32)
+        return [hit, hit, hit.max(axis=1)]
+
+
+def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> None:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    text = "word " * 900 + "zebra at the end"
+    liked = tokenizer.tokenise("zebra").ids[0]
+    model = Scripted(liked)
+    reading = Reader(model, tokenizer.special, bundle.manifest).read(
+        (5,), stored(tokenizer, "T", text), 0.5, 10
+    )
+    assert model.runs > 1
+    assert reading.text == "zebra"
+    assert text[reading.start : reading.end] == "zebra"
+    assert reading.score == combine(bundle.manifest.score, 1.0, 2.0, 0.5)
+
+
+def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle) -> None:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    reading = open_reader(bundle, tokenizer.special).read(
+        (2040,), stored(tokenizer, "", "\u200d"), 0.5, 10
+    )
+    assert (reading.start, reading.end, reading.text) == (0, 0, "")
+    assert reading.score == float("-inf") or bundle.manifest.score.span <= 0
+
+
+@pytest.fixture(scope="module")
+def reader(bundle: Bundle) -> tuple[Reader, Tokenizer]:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    return open_reader(bundle, tokenizer.special), tokenizer
+
+
+texts = st.text(
+    st.one_of(
+        st.characters(codec="utf-8"),
+        st.sampled_from(list("aé ñ漢字ع 🎻👩🏽\u0301\u200d1,2.3\t\n-'")),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts)
+def test_an_answer_is_always_a_substring_at_its_offsets(
+    reader: tuple[Reader, Tokenizer], text: str
+) -> None:
+    model, tokenizer = reader
+    question = tokenizer.tokenise("what is it?").ids
+    got = model.read(question, stored(tokenizer, "T", text), 0.5, 10)
+    assert 0 <= got.start <= got.end <= len(text)
+    assert got.text == text[got.start : got.end]
+
+
+def test_the_shipped_reader_finds_a_plain_answer(reader: tuple[Reader, Tokenizer]) -> None:
+    model, tokenizer = reader
+    question = tokenizer.tokenise("Who won the Tour de France in 2015?").ids
+    text = "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana."
+    assert model.read(question, stored(tokenizer, "Tour de France", text), 0.4, 10).text == (
+        "Chris Froome"
+    )

@@ -1,0 +1,110 @@
+"""A shard in this process: identity and bad rows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from content_node.admission import check_answer_tokens, check_passages, check_question
+from content_node.reader import open_reader
+from content_node.reader.pool import ReaderPool
+from content_node.searcher import LocalSearcher, shard_info
+from content_node.shard import Shard, open_shard
+from content_node.shard.manifest import shard_name
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import EncodedQuestion
+from winnow.errors import DeadlineExceededError, IdentityError, InvalidRequestError
+from winnow.telemetry.metrics import NodeMetrics
+from winnow.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def shard(indexes: dict[int, Path]) -> Shard:
+    return open_shard(indexes[1] / shard_name(0, 1), ef=64)
+
+
+@pytest.fixture
+def searcher(shard: Shard, bundle: Bundle) -> Iterator[LocalSearcher]:
+    metrics = NodeMetrics(CollectorRegistry())
+    pool = ReaderPool(2, 2, metrics)
+    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    yield LocalSearcher(shard, reader, bundle, pool, metrics)
+    pool.close()
+
+
+@pytest.fixture
+def question(shard: Shard, bundle: Bundle) -> EncodedQuestion:
+    vector = shard.store.vectors(shard.manifest.dimension)[3]
+    return EncodedQuestion("q", (2040,), vector, bundle.manifest.fingerprint)
+
+
+async def test_the_nearest_passage_of_a_vector_is_its_own(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    found = await searcher.retrieve(question, 100, Deadline.after(10))
+    assert found.hits[0].row == 3
+    assert found.hits[0].distance == pytest.approx(0, abs=1e-6)
+    assert len(found.hits) == (await searcher.info(Deadline.after(1))).passages
+    distances = [hit.distance for hit in found.hits]
+    assert distances == sorted(distances)
+
+
+async def test_search_is_retrieve_and_read(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    found = await searcher.retrieve(question, 3, Deadline.after(10))
+    read = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    both = await searcher.search(question, 3, 10, Deadline.after(10))
+    assert both.readings == read.readings
+
+
+async def test_a_question_of_another_bundle_or_dimension_is_refused(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    other = replace(question, bundle_fingerprint="other")
+    with pytest.raises(IdentityError, match="encoded by bundle other"):
+        await searcher.retrieve(other, 3, Deadline.after(10))
+    short = replace(question, vector=np.ones(3, np.float32))
+    with pytest.raises(IdentityError, match="has 3 values"):
+        await searcher.search(short, 3, 10, Deadline.after(10))
+
+
+def test_a_shard_of_another_encoder_is_refused(shard: Shard, bundle: Bundle) -> None:
+    changed = shard.manifest.model_copy(update={"encoding_fingerprint": "other"})
+    with pytest.raises(IdentityError, match=r"was encoded by bundle .*other"):
+        shard_info(replace(shard, manifest=changed), bundle)
+
+
+async def test_a_row_that_is_not_there_is_a_field_violation(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    with pytest.raises(InvalidRequestError, match=r"hits\[1\]\.row"):
+        await searcher.read(
+            question, [Hit(0, "a", 1.0), Hit(10**9, "b", 1.0)], 10, Deadline.after(10)
+        )
+
+
+async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:
+    with pytest.raises(DeadlineExceededError):
+        await searcher.search(question, 3, 10, Deadline.after(-1))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda: check_passages(0),
+        lambda: check_passages(10**6),
+        lambda: check_answer_tokens(0),
+        lambda: check_answer_tokens(10**6),
+        lambda: check_question((1,) * 10_000),
+        lambda: check_question((2**31,)),
+    ],
+)
+def test_impossible_requests_are_refused(check: object) -> None:
+    with pytest.raises(InvalidRequestError):
+        check()  # type: ignore[operator]

@@ -1,0 +1,37 @@
+"""Writes the golden shard of the present format. Run once, when the format number goes up."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from content_node.build.publish import GraphPlan, Identity, publish_shard
+from content_node.build.rows import Row
+from content_node.build.staging import Staging
+from content_node.shard.manifest import FORMAT
+from winnow.domain.passage import Passage
+from winnow.text.tokenizer import Tokens
+
+TEXTS = {"a": "First.", "b": "Zoë's café.", "c": "🎻"}
+
+
+def main() -> None:
+    here = Path(__file__).parent
+    with TemporaryDirectory() as directory:
+        staging = Staging(Path(directory) / "staging.sqlite")
+        for number, (identifier, text) in enumerate(TEXTS.items()):
+            row = Row(number + 1, Passage(identifier, "Title", text), "{}")
+            tokens = Tokens((1, 2, 3), ((0, 3), (3, 5), (6, 10)))
+            staging.add(row, Tokens((9,), ((0, 5),)), tokens, shard=0)
+            vector = np.zeros(8, np.float32)
+            vector[number] = 1.0
+            staging.encoded([(number + 1, vector)])
+        staging.close()
+        identity = Identity("golden", 1, 8, "golden", "golden")
+        publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
+        target = here / f"shard-format-{FORMAT}"
+        (Path(directory) / "shard-00000-of-00001").rename(target)
+
+
+if __name__ == "__main__":
+    main()

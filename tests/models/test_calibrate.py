@@ -1,0 +1,53 @@
+"""Fitting the final score."""
+
+import numpy as np
+
+from models.assemble import Score
+from models.calibrate import Candidates, exact_match_by_passages, fit, sample
+from models.mining import TrainingQuestion
+
+
+def found(questions: int = 300, passages: int = 10) -> Candidates:
+    """Relevance knows what is right, span a little, and distance a little, negatively."""
+    generator = np.random.default_rng(1)
+    right = generator.random((questions, passages)) < 0.15
+    noise = generator.normal(size=(questions, passages, 3))
+    features = noise + right[..., None] * np.array([3.0, 1.0, -1.0])
+    return Candidates(features * np.array([1.0, 4.0, 0.1]), right)
+
+
+def test_weights_have_the_sign_of_what_they_know() -> None:
+    score = fit(found())
+    assert score.relevance > 0
+    assert score.span > 0
+    assert score.distance < 0
+
+
+def test_the_fit_is_at_least_as_right_as_relevance_alone() -> None:
+    candidates = found()
+    alone = exact_match_by_passages(candidates, Score(1, 0, 0), [10])
+    fitted = exact_match_by_passages(candidates, fit(candidates), [10])
+    assert fitted >= alone
+
+
+def test_most_right_answers_stay_above_the_threshold() -> None:
+    candidates = found()
+    score = fit(candidates)
+    values = candidates.features @ np.array([score.relevance, score.span, score.distance])
+    rows = np.arange(len(values))
+    best = values.argmax(1)
+    kept = values[rows, best][candidates.right[rows, best]] >= score.no_answer_below
+    assert 0.9 < kept.mean() < 1
+
+
+def test_reading_one_passage_takes_the_nearest() -> None:
+    candidates = found()
+    share = 100 * candidates.right[:, 0].mean()
+    assert exact_match_by_passages(candidates, Score(1, 0, 0), [1]) == [share]
+
+
+def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
+    asked = [TrainingQuestion(str(n), "", 0, "ab"[n % 2], 0, ()) for n in range(20)]
+    chosen = sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    assert chosen == sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10

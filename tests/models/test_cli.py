@@ -1,0 +1,108 @@
+"""From nothing to a bundle by the commands, with a tiny model on a synthetic corpus."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import zstandard
+from typer.testing import CliRunner, Result
+
+from models import checkpoint
+from models.cli import app
+from winnow.bundle import load_bundle, read_manifest
+
+SUBJECTS = 60
+
+
+def fact(number: int) -> tuple[str, str, str]:
+    """Title, text and answer."""
+    answer = f"word{number * 7 % 40}"
+    return f"tour {number}", f"In the tour of {number} , {answer} won in the danube .", answer
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in the layout of the public data."""
+    root = tmp_path_factory.mktemp("data")
+    gold, held, pairs, wikipedia = [], [], [], []
+    for number in range(SUBJECTS):
+        title, text, answer = fact(number)
+        row = {"title": title, "context": text, "question": f"who won the tour of {number} ?"}
+        if number % 3 == 0:
+            held.append({**row, "answers": [answer]})
+        else:
+            start = {"answer": answer, "answer_start": text.index(answer), "source": "squad"}
+            gold.append({**row, **start})
+        pairs.append(
+            {"source": "dpr-nq.dev", "question": f"what won {number}", "answers": [answer]}
+        )
+        wikipedia.append(f"{number}\t{text}\t{title}\n")
+    for name, rows in {
+        "reader-train": gold,
+        "pairs-train": pairs,
+        "dev-squad": held,
+        "dev-nq": held,
+    }.items():
+        write(root / "qa" / f"{name}.jsonl.zst", "".join(json.dumps(row) + "\n" for row in rows))
+    write(root / "passages" / "wiki2015.tsv.zst", "".join(wikipedia))
+    return root
+
+
+def write(path: Path, content: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zstandard.ZstdCompressor().compress(content.encode()))
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
+    monkeypatch.setattr("models.weights.MINILM_SHA256", digest)
+    return tiny_weights
+
+
+def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    work, bundle = tmp_path / "work", tmp_path / "bundle"
+    places = ["--weights", weights, "--work", work]
+
+    mined = invoke("mine", *places, "--data", data, "--extra", 60)
+    assert mined.exit_code == 0, mined.output
+    held = {f"who won the tour of {number} ?" for number in range(0, SUBJECTS, 3)}
+    asked = [json.loads(line) for line in (work / "mined" / "questions.jsonl").open()]
+    assert asked
+    assert not held & {row["question"] for row in asked}
+
+    trained = invoke("train-reader", *places, "--questions", 2, "--scale", 0.5, "--every", 5)
+    assert trained.exit_code == 0, trained.output
+    exported = invoke("export", *places, "--out", bundle)
+    assert exported.exit_code == 0, exported.output
+    calibrated = invoke("calibrate", "--bundle", bundle, "--work", work)
+    assert calibrated.exit_code == 0, calibrated.output
+    assert "no answer below" in calibrated.output
+    measured = invoke("measure", "--bundle", bundle, "--work", work, "--data", data)
+    assert measured.exit_code == 0, measured.output
+
+    manifest = read_manifest(bundle)
+    assert load_bundle(bundle).reader.is_file()
+    assert set(manifest.accuracy["gold"]) == {"dev-squad", "dev-nq"}
+    assert manifest.provenance["steps"] > 0
+
+    gate = ["verify", "--bundle", bundle, *places, "--data", data, "--max-loss", 100, "--json"]
+    passed = invoke(*gate)
+    assert passed.exit_code == 0, passed.output
+    assert json.loads(passed.stdout)["faults"] == []
+
+    state = checkpoint.load(work / "reader.pt")
+    assert state is not None
+    state["reader"]["span.bias"] = state["reader"]["span.bias"] + torch.ones(2)
+    checkpoint.save(work / "reader.pt", state)
+    refused = invoke(*gate)
+    assert refused.exit_code == 1
+    assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]

@@ -1,0 +1,73 @@
+"""Exported graphs compute what PyTorch does, at any length, alone or in a batch."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from models.architecture import Encoder, Reader, load_body
+from models.embedding_table import shrink_embeddings
+from models.export import ENCODER_OUTPUTS, INPUTS, READER_OUTPUTS, export
+from models.parity import largest_difference, mean_cosine
+from models.quantise import quantise
+
+TEXTS = ["who won the tour?", "word1 word2 word3 in the danube", "the", "where " * 60]
+
+
+def network(weights: Path, kind: type[Encoder | Reader]) -> Encoder | Reader:
+    torch.manual_seed(3)
+    return kind(load_body(weights)).eval()
+
+
+@pytest.mark.parametrize(
+    ("kind", "outputs"), [(Encoder, ENCODER_OUTPUTS), (Reader, READER_OUTPUTS)]
+)
+def test_a_graph_computes_what_pytorch_does(
+    tiny_weights: Path, tmp_path: Path, kind: type[Encoder | Reader], outputs: tuple[str, ...]
+) -> None:
+    model, graph = network(tiny_weights, kind), tmp_path / "graph.onnx"
+    export(model, graph)
+    tokenizer = tiny_weights / "tokenizer.json"
+    assert largest_difference(model, graph, outputs, tokenizer, TEXTS) < 1e-4
+
+
+def test_padding_changes_no_vector_and_vectors_have_length_one(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    graph = tmp_path / "encoder.onnx"
+    export(network(tiny_weights, Encoder), graph)
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+
+    def run(ids: list[int], mask: list[int]) -> NDArray[np.float32]:
+        values = [np.array([row], dtype=np.int64) for row in (ids, mask, [0] * len(ids))]
+        found: NDArray[np.float32] = session.run(None, dict(zip(INPUTS, values, strict=True)))[0]
+        return found
+
+    plain, padded = run([2, 7, 8, 3], [1] * 4), run([2, 7, 8, 3, 0, 0], [1, 1, 1, 1, 0, 0])
+    np.testing.assert_allclose(plain, padded, atol=1e-5)
+    assert np.linalg.norm(plain[0]) == pytest.approx(1, abs=1e-5)
+
+
+def test_int8_is_near_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
+    exact, plain, small = (tmp_path / f"{name}.onnx" for name in ("exact", "plain", "small"))
+    model = network(tiny_weights, Encoder)
+    export(model, exact)
+    shrink_embeddings(model.body)
+    export(model, plain)
+    quantise(plain, small)
+    assert mean_cosine(exact, small, tiny_weights / "tokenizer.json", TEXTS) > 0.99
+    kinds = {tensor.type for tensor in onnxruntime.InferenceSession(str(small)).get_inputs()}
+    assert kinds == {"tensor(int64)"}
+
+
+def test_layers_that_are_to_stay_in_float_do(tiny_weights: Path, tmp_path: Path) -> None:
+
+    plain, small = tmp_path / "plain.onnx", tmp_path / "small.onnx"
+    export(network(tiny_weights, Reader), plain)
+    quantise(plain, small, ["/span/MatMul"])
+    kept = {node.name for node in onnx.load(str(small)).graph.node if node.op_type == "MatMul"}
+    assert "/span/MatMul" in kept

@@ -1,0 +1,61 @@
+"""Training questions and their hard negatives."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.answers import contains_answer
+from models.architecture import Encoder, load_body
+from models.data import Passage, Question
+from models.embedding import Embedder
+from models.export import export
+from models.mining import TrainingQuestion, load, mine, nearest, save, unseen
+
+
+@pytest.fixture(scope="module")
+def embedder(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    graph = tmp_path_factory.mktemp("graph") / "encoder.onnx"
+    export(Encoder(load_body(tiny_weights)), graph)
+    return Embedder(graph, tiny_weights / "tokenizer.json")
+
+
+def test_no_negative_contains_the_answer_and_the_positive_does(embedder: Embedder) -> None:
+    extra = [
+        Passage(f"word{n % 40}", f"word{n % 40} in the tour of word{n % 7}") for n in range(60)
+    ]
+    gold = Passage("Danube", "The Danube rises in the word5")
+    question = Question("where rises the danube", ("word5",), "a", gold, gold.text.index("word5"))
+    passages, mined = mine([question], extra, embedder)
+    assert passages[mined[0].positive] == gold
+    assert mined[0].negatives
+    assert not any(contains_answer(passages[n], ["word5"]) for n in mined[0].negatives)
+
+
+def test_neither_case_nor_punctuation_hides_a_question_of_a_development_set() -> None:
+    held = [Question("Who won the Tour?", (), "")]
+    asked = [Question("who won tour", (), ""), Question("who lost the tour", (), "")]
+    assert unseen(asked, held) == asked[1:]
+
+
+def test_the_nearest_come_first_as_exact_search_has_them() -> None:
+    generator = np.random.default_rng(1)
+    asked = generator.normal(size=(5, 8)).astype(np.float32)
+    vectors = generator.normal(size=(50, 8)).astype(np.float32)
+    expected = np.argsort(-(asked @ vectors.T), axis=1)[:, :7]
+    np.testing.assert_array_equal(nearest(asked, vectors, 7), expected)
+
+
+def test_a_vector_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
+    texts = ["who won the tour", "where"]
+    np.testing.assert_array_equal(embedder.questions(texts)[:1], embedder.questions(texts[:1]))
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    passages = [Passage("Łódź", "a 🎻\tand\nmore"), Passage("", "b")]
+    questions = [
+        TrainingQuestion("wer?", "🎻", 2, "a", 0, (1,)),
+        TrainingQuestion("b?", "b", 0, "b", 1, ()),
+    ]
+    save(tmp_path, passages, questions)
+    assert load(tmp_path) == (passages, questions)

@@ -1,0 +1,62 @@
+"""What the reader is trained for, on tensors small enough to work out by hand."""
+
+import math
+
+import pytest
+import torch
+
+from models.objective import loss
+
+QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
+
+
+def logits() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Flat logits; the first two tokens belong to the question."""
+    inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
+    inside[:, :, :2] = False
+    flat = torch.zeros(QUESTIONS, PASSAGES, TOKENS)
+    return flat, flat.clone(), torch.zeros(QUESTIONS, PASSAGES), inside
+
+
+def test_without_knowledge_the_loss_is_that_of_guessing() -> None:
+    start, end, relevance, inside = logits()
+    answer = torch.full((QUESTIONS,), 3)
+    span, chosen = loss(start, end, relevance, inside, answer, answer)
+    alone, together = math.log(3), math.log(9)
+    assert span.item() == pytest.approx((alone + together) / 2, abs=1e-5)
+    assert chosen.item() == pytest.approx(math.log(PASSAGES), abs=1e-5)
+
+
+def test_what_is_certain_and_right_costs_nothing() -> None:
+    start, end, relevance, inside = logits()
+    start[:, 0, 2] = end[:, 0, 4] = 50
+    relevance[:, 0] = 50
+    first, last = torch.full((QUESTIONS,), 2), torch.full((QUESTIONS,), 4)
+    span, chosen = loss(start, end, relevance, inside, first, last)
+    assert span.item() == pytest.approx(0, abs=1e-6)
+    assert chosen.item() == pytest.approx(0, abs=1e-6)
+
+
+def test_logits_of_question_and_title_change_nothing() -> None:
+    start, end, relevance, inside = logits()
+    answer = torch.full((QUESTIONS,), 3)
+    before = loss(start, end, relevance, inside, answer, answer)
+    start[:, :, :2] = 30
+    assert loss(start, end, relevance, inside, answer, answer) == before
+
+
+def test_a_confident_span_in_a_negative_passage_is_punished() -> None:
+    start, end, relevance, inside = logits()
+    answer = torch.full((QUESTIONS,), 3)
+    before, _ = loss(start, end, relevance, inside, answer, answer)
+    start[:, 1, 4] = 5
+    after, _ = loss(start, end, relevance, inside, answer, answer)
+    assert after > before
+
+
+def test_a_relevant_negative_is_punished() -> None:
+    start, end, relevance, inside = logits()
+    answer = torch.full((QUESTIONS,), 3)
+    relevance[:, 2] = 4
+    _, chosen = loss(start, end, relevance, inside, answer, answer)
+    assert chosen.item() > math.log(PASSAGES)

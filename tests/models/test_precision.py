@@ -1,0 +1,61 @@
+"""Imitating int8, and storing it."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from models.embedding_table import RowQuantisedEmbedding
+from models.fake_quantisation import enable, prepare, rounded_activations, rounded_weights
+
+
+@given(st.integers(0, 1000))
+def test_weights_lie_on_a_grid_of_one_scale_a_channel(seed: int) -> None:
+    weight = torch.randn(4, 8, generator=torch.Generator().manual_seed(seed))
+    levels = rounded_weights(weight) / (weight.abs().amax(1, keepdim=True) / 127)
+    assert torch.allclose(levels, levels.round(), atol=1e-3)
+    assert levels.abs().max() <= 127.001
+
+
+@given(st.integers(0, 1000))
+def test_activations_are_off_by_half_a_level_at_most(seed: int) -> None:
+    values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(seed)) * 3
+    level = (values.amax((1, 2)).clamp(min=0) - values.amin((1, 2)).clamp(max=0)) / 255
+    error = (rounded_activations(values) - values).abs().amax((1, 2))
+    # the zero point is rounded as well, which moves the two ends of the range
+    assert bool((error <= level * 1.01).all())
+
+
+def test_a_sequence_is_rounded_without_regard_to_its_company() -> None:
+    values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(1))
+    alone = rounded_activations(values[:1])
+    louder = values * torch.tensor([1.0, 100.0]).view(2, 1, 1)
+    assert torch.equal(rounded_activations(louder)[:1], alone)
+
+
+def test_gradients_pass_over_the_rounding() -> None:
+    weight = torch.randn(2, 3, requires_grad=True)
+    rounded_weights(weight).sum().backward()  # type: ignore[no-untyped-call]
+    assert weight.grad is not None
+    assert torch.equal(weight.grad, torch.ones(2, 3))
+
+
+def test_layers_imitate_int8_only_once_enabled() -> None:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(8, 8))
+    values = torch.randn(1, 2, 8)
+    exact = network(values)
+    layers = prepare(network)
+    assert torch.equal(network(values), exact)
+    enable(layers)
+    changed = network(values)
+    assert not torch.equal(changed, exact)
+    assert torch.allclose(changed, exact, atol=0.1)
+
+
+@given(st.integers(0, 1000))
+def test_an_int8_table_is_off_by_half_a_level_of_its_row(seed: int) -> None:
+    table = torch.randn(6, 16, generator=torch.Generator().manual_seed(seed))
+    table *= torch.logspace(-2, 2, 6).unsqueeze(1)
+    error = (RowQuantisedEmbedding(table)(torch.arange(6)) - table).abs().amax(1)
+    assert bool((error <= table.abs().amax(1) / 127 * 0.501).all())

@@ -1,0 +1,114 @@
+"""A training run is decided by its plan, and an interruption does not change it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from models.architecture import Reader, count_parameters, freeze_embeddings, load_body
+from models.batching import make_batch
+from models.data import Passage
+from models.examples import Encoded
+from models.mining import TrainingQuestion
+from models.training import Plan, Progress, Trainer, schedule
+
+STEPS = 4
+
+
+@pytest.fixture
+def encoded(tiny_weights: Path) -> Encoded:
+    texts = [" ".join(f"word{(n * k) % 40}" for n in range(30)) for k in range(1, 9)]
+    passages = [Passage(f"word{n}", text) for n, text in enumerate(texts)]
+    asked = []
+    for number, text in enumerate(texts):
+        answer = text.split()[5]
+        others = tuple(n for n in range(len(texts)) if n != number)
+        asked.append(TrainingQuestion("what won?", answer, text.index(answer), "a", number, others))
+    return Encoded(Tokenizer.from_file(str(tiny_weights / "tokenizer.json")), passages, asked)
+
+
+def trainer(weights: Path, encoded: Encoded, path: Path, plan: Plan) -> tuple[Trainer, Reader]:
+    torch.manual_seed(plan.seed)
+    reader = Reader(load_body(weights))
+    freeze_embeddings(reader.body)
+    return Trainer(reader, encoded, plan, path), reader
+
+
+@pytest.mark.parametrize("quantised", [0.0, 0.5])
+def test_two_steps_and_two_more_after_a_restart_are_four(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path, quantised: float
+) -> None:
+    plan = Plan({"a": 1}, questions=2, negatives=2, rate=1e-2, quantised=quantised)
+    whole, straight = trainer(tiny_weights, encoded, tmp_path / "whole.pt", plan)
+    assert len(whole.order) == STEPS
+    whole.run(every=10, report=lambda _: None)
+
+    first, _ = trainer(tiny_weights, encoded, tmp_path / "parts.pt", plan)
+    first.run(every=1, report=lambda _: None, until=2)
+    second, resumed = trainer(tiny_weights, encoded, tmp_path / "parts.pt", plan)
+    assert second.step == 2
+    second.run(every=1, report=lambda _: None)
+
+    for name, weight in straight.state_dict().items():
+        assert torch.equal(weight, resumed.state_dict()[name]), name
+
+
+def test_training_changes_the_heads_and_leaves_the_embeddings(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    plan = Plan({"a": 1}, questions=2, negatives=2, rate=1e-2)
+    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt", plan)
+    before = {name: weight.clone() for name, weight in reader.state_dict().items()}
+    run.run(every=10, report=lambda _: None)
+    table = "body.embeddings.word_embeddings.weight"
+    assert torch.equal(before[table], reader.state_dict()[table])
+    assert not torch.equal(before["span.weight"], reader.state_dict()["span.weight"])
+    assert 0 < count_parameters(reader, trained_only=True) < count_parameters(reader)
+
+
+def test_a_checkpoint_of_another_plan_is_refused(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.pt"
+    run, _ = trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=1))
+    run.run(every=1, report=lambda _: None, until=1)
+    with pytest.raises(ValueError, match="belongs to another plan"):
+        trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=2))
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt", Plan({"a": 1}, questions=2))
+    with torch.no_grad():
+        reader.relevance.bias.fill_(float("nan"))
+    with pytest.raises(FloatingPointError, match="step 0"):
+        run.run(every=1, report=lambda _: None)
+
+
+def test_a_batch_is_a_function_of_seed_and_step(encoded: Encoded) -> None:
+    first, again = (make_batch(encoded, [0, 1, 2], 2, 1, 7) for _ in range(2))
+    assert torch.equal(first.ids, again.ids)
+    assert first.inside.shape[:2] == (3, 3)
+    assert first.sequences == 9
+
+
+def test_a_question_without_negatives_is_left_out(encoded: Encoded) -> None:
+    asked = encoded.asked[0]
+    encoded.asked[0] = TrainingQuestion(
+        asked.question, asked.answer, asked.answer_start, "a", 0, ()
+    )
+    assert make_batch(encoded, [0, 1], 2, 1, 0).inside.shape[0] == 1
+
+
+def test_the_rate_rises_to_its_peak_and_falls_to_nothing() -> None:
+    assert schedule(0.0, 0.1) == 0
+    assert schedule(0.1, 0.1) == pytest.approx(1)
+    assert schedule(0.55, 0.1) == pytest.approx(0.5)
+    assert schedule(1.0, 0.1) == pytest.approx(0)
+
+
+def test_progress_is_a_line_of_a_log() -> None:
+    line = Progress(50, 2000, 1.5, 0.25, 2400).line()
+    assert line.startswith("step 50/2000  span 1.500  relevance 0.250")

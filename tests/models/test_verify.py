@@ -1,0 +1,62 @@
+"""The gate names every fault, and lets a good model through."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.architecture import Reader, load_body
+from models.export import READER_OUTPUTS, export
+from models.parity import largest_difference
+from models.verify import TOLERANCE, Verdict, judge
+
+GOOD: dict[str, float] = {"dev-squad": 61.0, "dev-nq": 53.0}
+
+
+def verdict(
+    encoder: float = 1e-5,
+    reader: float = 1e-5,
+    cosine: float = 0.995,
+    quantised: dict[str, float] = GOOD,
+    max_loss: float = 0.5,
+) -> Verdict:
+    return judge(encoder, reader, cosine, GOOD, quantised, max_loss)
+
+
+def test_a_good_model_passes() -> None:
+    assert verdict().faults == ()
+
+
+def test_a_loss_of_exactly_what_is_allowed_passes() -> None:
+    assert verdict(quantised={"dev-squad": 60.5, "dev-nq": 54.0}).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (verdict(encoder=0.1), "the encoder's ONNX graph differs"),
+        (verdict(reader=float("nan")), "the reader's ONNX graph differs"),
+        (verdict(cosine=0.9), "mean cosine of 0.9000"),
+        (verdict(cosine=float("nan")), "mean cosine"),
+        (
+            verdict(quantised={"dev-squad": 61.0, "dev-nq": 52.0}),
+            "int8 loses 1.00 exact match on dev-nq",
+        ),
+        (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
+    ],
+)
+def test_every_fault_is_named(found: Verdict, said: str) -> None:
+    assert len(found.faults) == 1
+    assert said in found.faults[0]
+
+
+def test_a_graph_of_other_weights_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    reader, graph = Reader(load_body(tiny_weights)).eval(), tmp_path / "reader.onnx"
+    export(reader, graph)
+    with torch.no_grad():
+        reader.span.bias.add_(1)
+    tokenizer = tiny_weights / "tokenizer.json"
+    difference = largest_difference(reader, graph, READER_OUTPUTS, tokenizer, ["who won the tour"])
+    assert difference > TOLERANCE
+    assert verdict(reader=difference).faults

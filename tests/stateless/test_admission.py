@@ -1,0 +1,64 @@
+"""What is let in, as a table."""
+
+import pytest
+
+from stateless.admission import Defaults, Gate, admit
+from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.errors import InvalidRequestError, OverloadedError
+from winnow.v1 import answer_pb2
+
+DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
+
+
+def test_a_bare_question_gets_the_defaults() -> None:
+    got = admit(answer_pb2.AnswerRequest(question="Who?"), DEFAULTS)
+    assert got == Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.DENSE, 12)
+
+
+def test_options_win_over_defaults() -> None:
+    request = answer_pb2.AnswerRequest(
+        question="Who?",
+        passages_to_read=20,
+        answers=1,
+        max_answer_tokens=5,
+        read_scope=answer_pb2.READ_SCOPE_PER_SHARD,
+        retriever=answer_pb2.RETRIEVER_DENSE,
+    )
+    got = admit(request, DEFAULTS)
+    assert got == Question("Who?", 20, 1, ReadScope.PER_SHARD, Retriever.DENSE, 5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "violated"),
+    [
+        ({}, ["question"]),
+        ({"question": " \t\n\u3000"}, ["question"]),
+        ({"question": "x" * 1001}, ["question"]),
+        ({"question": "x", "passages_to_read": 0}, ["passages_to_read"]),
+        ({"question": "x", "passages_to_read": 101}, ["passages_to_read"]),
+        ({"question": "x", "answers": 4_000_000_000}, ["answers"]),
+        ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
+        ({"question": "x", "read_scope": 9}, ["read_scope"]),
+        ({"question": "x", "retriever": 9}, ["retriever"]),
+        ({"answers": 0, "retriever": 9}, ["question", "answers", "retriever"]),
+    ],
+)
+def test_every_broken_rule_is_named(fields: dict[str, object], violated: list[str]) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        admit(answer_pb2.AnswerRequest(**fields), DEFAULTS)  # type: ignore[arg-type]
+    assert [violation.field for violation in caught.value.violations] == violated
+
+
+@pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
+def test_unusual_questions_are_let_in(question: str) -> None:
+    assert admit(answer_pb2.AnswerRequest(question=question), DEFAULTS).text == question
+
+
+def test_the_gate_lets_only_so_many_in_and_others_after_them() -> None:
+    gate = Gate(1)
+    with gate.enter(), pytest.raises(OverloadedError) as caught, gate.enter():
+        pass
+    assert caught.value.retry_after > 0
+    with gate.enter():
+        assert gate.inside == 1
+    assert gate.inside == 0

@@ -1,0 +1,98 @@
+"""The two read scopes over fake shards."""
+
+import numpy as np
+import pytest
+
+from stateless.cluster import Cluster
+from stateless.search import search
+from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
+from winnow.domain.shard import ShardInfo
+from winnow.errors import OverloadedError, UnavailableError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+
+ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+
+
+def question(scope: ReadScope, passages: int = 2) -> Question:
+    return Question("who", passages, 3, scope, Retriever.DENSE, 10)
+
+
+def cluster(*shards: FakeSearcher) -> Cluster:
+    infos = {
+        n: ShardInfo(n, len(shards), "i", len(s.readings), 2, "fake", FINGERPRINT)
+        for n, s in enumerate(shards)
+    }
+    return Cluster(dict(enumerate(shards)), infos)
+
+
+def two() -> tuple[FakeSearcher, FakeSearcher]:
+    near = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
+    far = FakeSearcher([reading("c", distance=0.8), reading("d", distance=0.9)])
+    return near, far
+
+
+async def test_globally_only_the_nearest_of_all_are_read() -> None:
+    near, far = two()
+    found = await search(
+        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, Deadline.after(5), 0.4, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b"}
+    assert (near.read_rows, far.read_rows) == ([0, 1], [])
+    assert not found.failures
+
+
+async def test_per_shard_every_shard_reads_its_own_best() -> None:
+    near, far = two()
+    timings = Timings()
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.PER_SHARD, 1),
+        ENCODED,
+        Deadline.after(5),
+        0.4,
+        timings,
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    assert set(timings.shards) == {0, 1}
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
+    near, far = two()
+    near.fails = UnavailableError("connection refused")
+    found = await search(
+        cluster(near, far), question(scope), ENCODED, Deadline.after(5), 0.4, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.UNAVAILABLE
+    assert found.failures[0].reason == "connection refused"
+
+
+async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
+    near, far = two()
+    near.fails_reading = OverloadedError("full")
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.GLOBAL, 3),
+        ENCODED,
+        Deadline.after(5),
+        0.4,
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c"}
+    assert found.failures[0].status is ShardStatus.OVERLOADED
+
+
+async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
+    near, far = two()
+    near.hangs = True
+    deadline = Deadline.after(0.5)
+    found = await search(
+        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, deadline, 0.4, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.TIMEOUT
+    assert not deadline.expired()

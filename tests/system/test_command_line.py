@@ -1,0 +1,247 @@
+"""The command line as a user has it: real processes, real signals."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from conftest import QUESTIONS
+from tenacious import until
+
+from winnow.client import AnswerClient
+from winnow.local.ports import free_ports
+from winnow.v1 import answer_pb2
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def winnow(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "winnow", *arguments]
+    environment = {**os.environ, "COLUMNS": "160", "NO_COLOR": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+    )
+
+
+def children(pid: int) -> set[int]:
+    """Process ids of the children of `pid`, however they were started."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.add(int(path.parent.name))
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    found = set()
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z":
+            found.add(pid)
+    return found
+
+
+class Up:
+    """A running `winnow up`."""
+
+    def __init__(self, index: Path) -> None:
+        port, metrics = free_ports(2)
+        self.address, self.metrics = f"127.0.0.1:{port}", f"127.0.0.1:{metrics}"
+        command = [sys.executable, "-m", "winnow", "up", "--index", str(index)]
+        command += ["--listen", self.address, "--metrics-listen", self.metrics]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def wait_ready(self) -> set[int]:
+        async def serving() -> bool:
+            async with AnswerClient(self.address) as client:
+                return await client.serving()
+
+        until(lambda: asyncio.run(serving()), 120)
+        return children(self.process.pid)
+
+
+@pytest.fixture
+def up(indexes: dict[int, Path]) -> Iterator[Up]:
+    started = Up(indexes[2])
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+@pytest.fixture
+def questions_file(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    rows = [{"question": question, "answers": [answer]} for question, answer in QUESTIONS]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_help_teaches_and_lists_every_command() -> None:
+    shown = winnow("--help").stdout
+    for command in ("up", "front", "node", "index", "evaluate", "bench", "demo", "models"):
+        assert f" {command} " in shown
+    node = winnow("node", "--help").stdout
+    for words in ("--shard", "WINNOW_NODE_SHARD", "--metrics-listen", "Example"):
+        assert words in node
+    assert winnow("--version").stdout.startswith("winnow ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["front"], 2, "--shards (or WINNOW_FRONT_SHARDS)"),
+        (["node", "--shard", "nowhere"], 1, "nowhere"),
+        (["node", "--shard", ".", "--threads", "0"], 2, "--threads"),
+        (["node", "--shard", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
+        (["up", "--index", "nowhere"], 1, "is no index"),
+        (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file no.tsv"),
+        (["index", "inspect", "nowhere"], 1, "nowhere"),
+        (["evaluate", "--questions", "no.jsonl"], 1, "no.jsonl"),
+        (["frnt"], 2, "frnt"),
+    ],
+)
+def test_a_mistake_is_named_without_a_stack(
+    arguments: Sequence[str], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = winnow(*arguments)
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_index_is_built_shown_and_verified(passages_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    built = winnow(
+        "index", "build", "--passages", str(passages_file), "--out", str(out), "--shards", "2", "--json"
+    )
+    assert built.returncode == 0, built.stderr
+    assert json.loads(built.stdout)["passages"] == 12
+    assert json.loads(winnow("index", "inspect", str(out), "--json").stdout)["shards"] == 2
+    assert "12 passages" in winnow("index", "inspect", str(out)).stdout
+    verified = winnow("index", "verify", str(out), "--json")
+    assert verified.returncode == 0
+    assert json.loads(verified.stdout)["ok"] is True
+    damaged = next(out.glob("shard-*/graph.hnsw"))
+    content = bytearray(damaged.read_bytes())
+    content[100] ^= 1
+    damaged.write_bytes(content)
+    refused = winnow("index", "verify", str(out))
+    assert refused.returncode == 1
+    assert "graph.hnsw is damaged" in refused.stdout
+
+
+def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "p.tsv"
+    path.write_bytes(b"1\tA text.\tT\n2\t\tT\nonly\n1\tAgain.\tT\n5\t\xff\tT\n")
+    result = winnow("index", "build", "--passages", str(path), "--out", str(tmp_path / "i"))
+    assert result.returncode == 1
+    for line in ("line 2: empty text", "line 3: 1 columns", "line 4: duplicate id 1", "line 5: invalid"):
+        assert line in result.stderr
+    assert "4 bad rows" in result.stderr
+    skipped = winnow(
+        "index", "build", "--passages", str(path), "--out", str(tmp_path / "j"), "--skip-bad-rows"
+    )
+    assert skipped.returncode == 0, skipped.stderr
+    assert "1 passages in 1 shards" in skipped.stdout
+
+
+def test_ctrl_c_in_the_middle_of_a_build_loses_nothing(tmp_path: Path) -> None:
+    path, out = tmp_path / "p.jsonl", tmp_path / "index"
+    text = "The quick brown fox jumps over the lazy dog again and again. " * 4
+    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(1500))
+    path.write_text("\n".join(rows), encoding="utf-8")
+    command = [sys.executable, "-m", "winnow", "index", "build"]
+    command += ["--passages", str(path), "--out", str(out), "--shards", "2"]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    staging = tmp_path / "index.partial" / "staging.sqlite"
+    until(lambda: staging.exists() and stored(staging) > 0, 120)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 130
+    assert not out.exists()
+    again = winnow(*command[3:])
+    assert again.returncode == 0, again.stderr
+    assert winnow("index", "verify", str(out)).returncode == 0
+
+
+def stored(staging: Path) -> int:
+    import sqlite3
+
+    connection = sqlite3.connect(f"file:{staging}?mode=ro", uri=True)
+    try:
+        return int(connection.execute("SELECT count(vector) FROM passages").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        connection.close()
+
+
+def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_file: Path) -> None:
+    pids = up.wait_ready()
+    assert len(pids) == 3
+    evaluated = winnow(
+        "evaluate", "--address", up.address, "--questions", str(questions_file), "--json"
+    )
+    assert evaluated.returncode == 0, evaluated.stderr
+    report = json.loads(evaluated.stdout)
+    assert (report["questions"], report["failed"], report["incomplete"]) == (4, 0, 0)
+    assert report["figures"][-1]["exact_match"] == 100
+    assert report["figures"][-1]["recall_by_answer"] == 100
+    picture = questions_file.with_suffix(".png")
+    benched = winnow(
+        "bench", "--address", up.address, "--questions", str(questions_file), "--seconds", "0.5",
+        "--clients", "2", "--rate", "5", "--warm-up", "2", "--json", "--plot", str(picture),
+    )  # fmt: skip
+    assert benched.returncode == 0, benched.stderr
+    loads = json.loads(benched.stdout)
+    assert [load["kind"] for load in loads] == ["closed", "closed", "open"]
+    assert all(load["answered"] > 0 and not load["errors"] for load in loads)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "winnow_request_seconds_bucket" in fetch(up.metrics)
+    up.process.send_signal(signal.SIGTERM)
+    assert up.process.wait(60) == 130
+    assert not alive(pids)
+
+
+def fetch(address: str) -> str:
+    import urllib.request
+
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as reply:
+        return str(reply.read().decode())
+
+
+def test_a_killed_parent_takes_its_children_along(up: Up) -> None:
+    pids = up.wait_ready()
+    up.process.kill()
+    up.process.wait(60)
+    until(lambda: not alive(pids), 60)
+
+
+async def test_a_killed_node_lowers_coverage_and_ends_up_with_its_name(up: Up) -> None:
+    pids = await asyncio.to_thread(up.wait_ready)
+    nodes = [
+        pid for pid in pids if b"\0node\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    assert len(nodes) == 2
+    os.kill(nodes[0], signal.SIGSTOP)
+    async with AnswerClient(up.address) as client:
+        request = answer_pb2.AnswerRequest(question="Who discovered penicillin?")
+        reply = await client.ask(request, 1.5)
+    assert not reply.coverage.complete
+    assert reply.coverage.passages_failed > 0
+    os.kill(nodes[0], signal.SIGKILL)
+    assert await asyncio.to_thread(up.process.wait, 60) == 1
+    assert up.process.stderr is not None
+    assert "ended with exit code -9" in up.process.stderr.read()

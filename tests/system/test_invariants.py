@@ -1,0 +1,134 @@
+"""The invariants of the whole system, over real gRPC and the real models."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import QUESTIONS
+from whole_cluster import running
+
+from winnow.bundle import Bundle
+from winnow.errors import WinnowError
+from winnow.v1 import answer_pb2
+
+TIMEOUT = 30.0
+
+
+def asked(question: str, **options: Any) -> answer_pb2.AnswerRequest:
+    return answer_pb2.AnswerRequest(question=question, answers=100, **options)
+
+
+def essence(reply: answer_pb2.AnswerResponse) -> list[tuple[Any, ...]]:
+    return [
+        (a.text, a.start, a.passage.id, a.score, a.relevance, a.distance) for a in reply.answers
+    ]
+
+
+async def test_sharding_changes_no_answer_and_no_score(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    seen: dict[int, list[Any]] = {}
+    for shards, index in indexes.items():
+        async with running(index, bundle) as cluster:
+            seen[shards] = [
+                essence(await cluster.client.ask(asked(q, passages_to_read=5), TIMEOUT))
+                for q, _ in QUESTIONS
+            ]
+    assert len(seen[1][0]) == 5
+    for shards in (2, 3, 8):
+        assert seen[shards] == seen[1]
+
+
+async def test_company_changes_no_answer(bundle: Bundle, indexes: dict[int, Path]) -> None:
+    async with running(indexes[2], bundle) as cluster:
+        alone = [
+            essence(await cluster.client.ask(asked(q, passages_to_read=5), TIMEOUT))
+            for q, _ in QUESTIONS
+        ]
+        crowd = await asyncio.gather(
+            *(
+                cluster.client.ask(asked(q, passages_to_read=5), TIMEOUT)
+                for _ in range(6)
+                for q, _ in QUESTIONS
+            )
+        )
+    assert [essence(reply) for reply in crowd] == alone * 6
+
+
+@pytest.mark.parametrize("scope", [answer_pb2.READ_SCOPE_GLOBAL, answer_pb2.READ_SCOPE_PER_SHARD])
+async def test_plain_questions_are_answered_with_the_words_of_the_passage(
+    bundle: Bundle, indexes: dict[int, Path], scope: answer_pb2.ReadScope.ValueType
+) -> None:
+    async with running(indexes[3], bundle, exact=False) as cluster:
+        for question, expected in QUESTIONS:
+            reply = await cluster.client.ask(asked(question, read_scope=scope), TIMEOUT)
+            assert reply.answers[0].text == expected
+            assert reply.read_scope == scope
+            assert reply.coverage.complete
+            for answer in reply.answers:
+                assert answer.text == answer.passage.text[answer.start : answer.end]
+
+
+@pytest.mark.parametrize(
+    "question", ["Who wrote Rusalka?", "café? 🎻 Zoë", "e\u0301" * 300, "a\x00b"]
+)
+async def test_answers_are_exact_substrings_whatever_is_asked(
+    bundle: Bundle, indexes: dict[int, Path], question: str
+) -> None:
+    async with running(indexes[1], bundle) as cluster:
+        reply = await cluster.client.ask(asked(question, passages_to_read=12), TIMEOUT)
+    assert reply.answers
+    for answer in reply.answers:
+        assert answer.text == answer.passage.text[answer.start : answer.end]
+
+
+async def test_a_stopped_shard_lowers_coverage_and_is_named(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[3], bundle) as cluster:
+        await cluster.nodes[1].server.drain(0)
+        reply = await cluster.client.ask(asked("Who discovered penicillin?"), TIMEOUT)
+        coverage = reply.coverage
+        assert not coverage.complete
+        assert coverage.passages_known == coverage.passages_searched + coverage.passages_failed
+        assert 0 < coverage.passages_failed < coverage.passages_known
+        failed = [s for s in coverage.shards if s.reason]
+        assert [s.shard for s in failed] == [1]
+        assert failed[0].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE
+
+
+async def test_all_shards_stopped_is_unavailable(bundle: Bundle, indexes: dict[int, Path]) -> None:
+    async with running(indexes[2], bundle) as cluster:
+        for node in cluster.nodes:
+            await node.server.drain(0)
+        with pytest.raises(WinnowError, match="UNAVAILABLE: no shard gave an answer"):
+            await cluster.client.ask(asked("Who?"), TIMEOUT)
+
+
+async def test_an_expired_question_is_refused_and_frees_the_threads(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[1], bundle) as cluster:
+        with pytest.raises(WinnowError, match="DEADLINE_EXCEEDED"):
+            await cluster.client.ask(asked("Who?", passages_to_read=12), 0.002)
+        reply = await cluster.client.ask(asked("Who discovered penicillin?"), TIMEOUT)
+        assert reply.answers[0].text == "Alexander Fleming"
+
+
+async def test_every_stage_is_timed_on_the_front_and_on_each_shard(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[2], bundle) as cluster:
+        reply = await cluster.client.ask(asked("Who discovered penicillin?"), TIMEOUT)
+        stage = "winnow_front_stage_seconds_count"
+        for name in ("queue", "tokenise", "encode", "retrieve", "read", "merge"):
+            assert cluster.registry.get_sample_value(stage, {"stage": name}) == 1
+        for node in cluster.nodes:
+            labels = {"stage": "read"}
+            assert node.registry.get_sample_value("winnow_node_stage_seconds_count", labels) == 1
+    timings = reply.timings
+    assert timings.total_ms >= timings.read_ms > 0
+    assert timings.encode_ms > 0
+    assert [shard.shard for shard in timings.shards] == [0, 1]
+    assert all(shard.retrieve_ms > 0 for shard in timings.shards)

@@ -1,0 +1,83 @@
+"""Who may import whom."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ARROWS = {
+    "winnow": {"winnow"},
+    "stateless": {"stateless", "winnow"},
+    "content_node": {"content_node", "winnow"},
+    "models": {"models", "content_node", "winnow"},
+}
+PURE = [
+    "winnow/domain",
+    "winnow/deadline.py",
+    "winnow/errors.py",
+    "winnow/evaluation/scores.py",
+    "stateless/choose.py",
+    "stateless/merge.py",
+    "stateless/scatter.py",
+    "stateless/cluster.py",
+    "stateless/search.py",
+    "stateless/answering.py",
+    "content_node/admission.py",
+    "content_node/reader",
+    "content_node/shard",
+    "content_node/build",
+    "content_node/searcher.py",
+]
+
+
+def files(place: str) -> list[Path]:
+    path = ROOT / place
+    found = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    assert found, f"{place} has no Python files"
+    return [file for file in found if "winnow/v1" not in str(file)]
+
+
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} imports relatively"
+            assert node.module is not None
+            yield node.module
+
+
+@pytest.mark.parametrize("package", ARROWS)
+def test_packages_import_only_along_the_arrows(package: str) -> None:
+    ours = set(ARROWS)
+    for file in files(package):
+        for name in imports(file):
+            root = name.partition(".")[0]
+            if root in ours:
+                assert root in ARROWS[package], f"{file} imports {name}"
+
+
+@pytest.mark.parametrize("place", PURE)
+def test_policies_know_neither_grpc_nor_protobuf(place: str) -> None:
+    for file in files(place):
+        for name in imports(file):
+            assert name.partition(".")[0] != "grpc", f"{file} imports {name}"
+            assert not name.startswith(("google.protobuf", "winnow.v1", "winnow.rpc")), (
+                f"{file} imports {name}"
+            )
+
+
+def test_services_never_import_the_training_libraries() -> None:
+    for package in ("winnow", "stateless", "content_node"):
+        for file in files(package):
+            roots = {name.partition(".")[0] for name in imports(file)}
+            assert not roots & {"torch", "transformers", "onnx", "tantivy"}, file
+
+
+def test_composition_happens_only_in_main() -> None:
+    """`winnow.__main__` names the services' commands as text, and imports none of them."""
+    text = (ROOT / "winnow" / "__main__.py").read_text(encoding="utf-8")
+    assert "stateless.cli:front" in text
+    assert "content_node.cli:node" in text

@@ -1,0 +1,110 @@
+"""A whole cluster in one process: real gRPC servers on free ports, the real models."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from content_node.reader import open_reader
+from content_node.reader.pool import ReaderPool
+from content_node.searcher import LocalSearcher
+from content_node.servicer import SERVICE as SHARD_SERVICE
+from content_node.servicer import ShardServicer
+from content_node.shard import open_shard
+from stateless import cluster
+from stateless.admission import Defaults, Gate
+from stateless.answering import Answerer
+from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.remote import RemoteSearcher
+from stateless.servicer import SERVICE, AnswerServicer
+from winnow.bundle import Bundle
+from winnow.client import AnswerClient
+from winnow.domain.question import ReadScope
+from winnow.inference.encoder import open_question_encoder
+from winnow.local.cluster import shard_directories
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_channel
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import FrontMetrics, NodeMetrics, RpcMetrics
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import answer_pb2_grpc, shard_pb2_grpc
+
+
+@dataclass
+class Node:
+    server: Server
+    searcher: LocalSearcher
+    registry: CollectorRegistry
+    address: str
+
+
+@dataclass
+class Running:
+    client: AnswerClient
+    nodes: list[Node]
+    registry: CollectorRegistry
+    """Of the front node."""
+
+
+@contextlib.asynccontextmanager
+async def running(index: Path, bundle: Bundle, exact: bool = True) -> AsyncIterator[Running]:
+    """Serves an index; every node has two threads."""
+    async with contextlib.AsyncExitStack() as stack:
+        nodes = [await _node(path, bundle, exact, stack) for path in shard_directories(index)]
+        registry = CollectorRegistry()
+        address = await _front(nodes, bundle, registry, stack)
+        client = await stack.enter_async_context(AnswerClient(address))
+        yield Running(client, nodes, registry)
+
+
+async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.AsyncExitStack) -> Node:
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry)
+    pool = ReaderPool(2, 2, metrics)
+    stack.callback(pool.close)
+    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, metrics)
+    servicer = ShardServicer(2.0)
+    servicer.serve(searcher)
+    server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)  # type: ignore[no-untyped-call]
+    port = await server.start("127.0.0.1:0")
+    await server.serving(True)
+    stack.push_async_callback(server.drain, 0)
+    return Node(server, searcher, registry, f"127.0.0.1:{port}")
+
+
+async def _front(
+    nodes: list[Node], bundle: Bundle, registry: CollectorRegistry, stack: contextlib.AsyncExitStack
+) -> str:
+    metrics = FrontMetrics(registry)
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = QuestionEncoder(
+        bundle,
+        tokenizer,
+        open_question_encoder(bundle, tokenizer.special),
+        EncodingCache(0),
+        2,
+        metrics,
+    )
+    stack.callback(encoder.close)
+    searchers = []
+    for node in nodes:
+        channel = open_channel(node.address)
+        stack.push_async_callback(channel.close)
+        searchers.append(RemoteSearcher(channel, node.address))
+    formed = await asyncio.wait_for(cluster.form(searchers, bundle.manifest.fingerprint), 30)
+    score = bundle.manifest.score.no_answer_below
+    answerer = Answerer(encoder, formed, score, 0.02, 0.4, metrics)
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, bundle.manifest.reader.max_answer_tokens)
+    servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
+    servicer.serve(answerer)
+    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)  # type: ignore[no-untyped-call]
+    port = await server.start("127.0.0.1:0")
+    await server.serving(True)
+    stack.push_async_callback(server.drain, 0)
+    return f"127.0.0.1:{port}"

@@ -1,0 +1,80 @@
+"""A bundle is what its manifest says, or it is refused by name."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from winnow.bundle import Bundle, load_bundle, read_manifest
+from winnow.errors import ArtefactError
+
+
+@pytest.fixture
+def copy(bundle: Bundle, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(bundle.directory, tmp_path / "bundle"))
+
+
+def test_the_default_bundle_is_whole_and_says_where_it_comes_from(bundle: Bundle) -> None:
+    manifest = bundle.manifest
+    assert manifest.licences
+    assert manifest.provenance["weights"]
+    assert sum(entry.bytes for entry in manifest.files.values()) <= 48e6
+
+
+def test_the_default_bundle_carries_its_measured_accuracy(bundle: Bundle) -> None:
+    gold = bundle.manifest.accuracy["gold"]
+    for name in ("dev-squad", "dev-nq"):
+        assert 0 < gold[name]["int8"]["em"] <= 100
+        assert set(bundle.manifest.accuracy["passages_read"][name]) >= {"1", "2", "5", "10", "20"}
+
+
+def test_a_flipped_byte_is_refused_by_name(copy: Path) -> None:
+    path = copy / "reader.onnx"
+    with path.open("rb+") as file:
+        file.seek(1_000_000)
+        byte = file.read(1)
+        file.seek(1_000_000)
+        file.write(bytes([byte[0] ^ 1]))
+    with pytest.raises(ArtefactError, match=r"reader\.onnx is damaged"):
+        load_bundle(copy)
+
+
+def test_a_missing_file_is_named(copy: Path) -> None:
+    (copy / "tokenizer.json").unlink()
+    with pytest.raises(ArtefactError, match=r"tokenizer\.json"):
+        load_bundle(copy)
+
+
+def test_a_directory_without_manifest_is_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="is this a bundle"):
+        load_bundle(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 99}, "has format 99"),
+        ({"reader": {"file": "x"}}, "not a bundle manifest"),
+        ({"tokenizer": "other.json"}, "no checksum"),
+        ({"files": {"../x": {"sha256": "", "bytes": 1}}}, "no checksum|must lie in the bundle"),
+    ],
+)
+def test_a_manifest_that_breaks_a_rule_is_refused(
+    copy: Path, change: dict[str, object], message: str
+) -> None:
+    path = copy / "bundle.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **change}), encoding="utf-8")
+    with pytest.raises(ArtefactError, match=message):
+        read_manifest(copy)
+
+
+def test_fingerprints_tell_encoding_and_scoring_apart(copy: Path) -> None:
+    before = read_manifest(copy)
+    content = json.loads((copy / "bundle.json").read_text(encoding="utf-8"))
+    content["score"]["span"] += 0.5
+    (copy / "bundle.json").write_text(json.dumps(content), encoding="utf-8")
+    after = read_manifest(copy)
+    assert after.encoding_fingerprint == before.encoding_fingerprint
+    assert after.fingerprint != before.fingerprint

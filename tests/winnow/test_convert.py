@@ -1,0 +1,75 @@
+"""Messages and domain values are the same thing twice."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow import convert
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit, Passage
+from winnow.domain.question import EncodedQuestion, ReadScope
+from winnow.domain.reading import Reading
+from winnow.domain.shard import ShardInfo
+from winnow.errors import InvalidRequestError
+from winnow.searcher import Read, Retrieved
+from winnow.v1 import shard_pb2
+
+words = st.text(st.characters(codec="utf-8"), max_size=20)
+single = st.floats(width=32, allow_nan=False)
+readings = st.builds(
+    Reading,
+    st.builds(Passage, words, words, words),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.floats(allow_nan=False),
+    single,
+    single,
+    single,
+)
+
+
+@given(st.lists(readings, max_size=4))
+def test_readings_survive_the_journey(found: list[Reading]) -> None:
+    read = Read(tuple(found), ShardTimings())
+    assert convert.read_of_message(convert.read_to_message(read)).readings == read.readings
+    assert convert.search_of_message(convert.search_to_message(read)).readings == read.readings
+
+
+@given(st.lists(st.builds(Hit, st.integers(0, 2**40), words, single), max_size=5))
+def test_hits_survive_the_journey(hits: list[Hit]) -> None:
+    retrieved = Retrieved(tuple(hits), ShardTimings())
+    back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
+    assert back.hits == retrieved.hits
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
+def test_vectors_travel_bit_for_bit(values: list[float]) -> None:
+    vector = np.array(values, dtype=np.float32)
+    question = EncodedQuestion("q", (1, 2), vector, "f")
+    back = convert.question_of_message(convert.question_to_message(question))
+    assert back.vector.tobytes() == vector.tobytes()
+    assert (back.text, back.token_ids, back.bundle_fingerprint) == ("q", (1, 2), "f")
+
+
+@pytest.mark.parametrize("data", [b"abc", np.array([np.nan], "<f4").tobytes()])
+def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
+    with pytest.raises(InvalidRequestError, match=r"question\.vector"):
+        convert.question_of_message(shard_pb2.EncodedQuestion(vector=data))
+
+
+def test_shard_info_survives_the_journey() -> None:
+    info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print")
+    assert convert.info_of_message(convert.info_to_message(info)) == info
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+def test_read_scopes_survive_the_journey(scope: ReadScope) -> None:
+    assert convert.read_scope(convert.read_scope_message(scope)) is scope
+
+
+def test_an_unknown_choice_is_a_field_violation() -> None:
+    with pytest.raises(InvalidRequestError, match="read_scope: 9"):
+        convert.read_scope(9)
+    with pytest.raises(InvalidRequestError, match="retriever: 9"):
+        convert.retriever(9)

@@ -1,0 +1,175 @@
+"""The edge of every server, over real gRPC on a free port."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from prometheus_client import CollectorRegistry
+
+from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.rpc import request_id
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.rpc.status import INTERNAL_MESSAGE
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+SERVICE = "winnow.v1.AnswerService"
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Servicer(answer_pb2_grpc.AnswerServiceServicer):
+    async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        if request.question == "bug":
+            raise ZeroDivisionError("secret")
+        if request.question == "bad":
+            raise InvalidRequestError(Violation("question", "is bad"))
+        return answer_pb2.AnswerResponse(request_id=request_id.current())
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+async def server(registry: CollectorRegistry) -> AsyncIterator[Server]:
+    made = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), made.grpc)  # type: ignore[no-untyped-call]
+    yield made
+    await made.drain(0)
+
+
+@pytest.fixture
+async def channel(server: Server) -> AsyncIterator[grpc.aio.Channel]:
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as opened:
+        yield opened
+
+
+def ask(channel: grpc.aio.Channel, question: str, **options: Any) -> Any:
+    stub = answer_pb2_grpc.AnswerServiceStub(channel)
+    return stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=10, **options)
+
+
+async def test_a_request_id_travels_and_one_is_made_where_there_is_none(
+    channel: grpc.aio.Channel,
+) -> None:
+    sent = await ask(channel, "x", metadata=((request_id.KEY, "mine-1"),))
+    assert sent.request_id == "mine-1"
+    made = await ask(channel, "x")
+    assert len(made.request_id) == 16
+    refused = await ask(channel, "x", metadata=((request_id.KEY, "log injection"),))
+    assert refused.request_id != "log injection"
+
+
+async def test_an_unexpected_error_is_internal_and_tells_nothing(
+    channel: grpc.aio.Channel, registry: CollectorRegistry
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, "bug")
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
+    assert caught.value.details() == INTERNAL_MESSAGE
+    assert (await ask(channel, "fine")).request_id
+    labels = {"method": "Answer", "status": "INTERNAL"}
+    assert registry.get_sample_value("winnow_request_seconds_count", labels) == 1
+
+
+async def test_a_users_mistake_is_a_field_violation(channel: grpc.aio.Channel) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, "bad")
+    assert violated(caught.value) == ["question"]
+
+
+@pytest.mark.parametrize("data", [b"\x0a\x02\xff\xfe", b"\xff\xff\xff", b"\x0a\xff"])
+async def test_bytes_that_are_no_message_are_the_clients_mistake(
+    channel: grpc.aio.Channel, data: bytes
+) -> None:
+    raw = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await raw(data, timeout=10)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert violated(caught.value) == ["request"]
+
+
+def violated(error: grpc.aio.AioRpcError) -> list[str]:
+    metadata = dict(error.trailing_metadata())
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    bad = error_details_pb2.BadRequest()
+    assert status.details[0].Unpack(bad)
+    return [violation.field for violation in bad.field_violations]
+
+
+async def test_an_unknown_method_is_unimplemented(channel: grpc.aio.Channel) -> None:
+    raw = channel.unary_unary(f"/{SERVICE}/Guess", request_serializer=bytes)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await raw(b"", timeout=10)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_health_follows_readiness_per_service_and_to_watchers(
+    server: Server, channel: grpc.aio.Channel
+) -> None:
+    health = health_pb2_grpc.HealthStub(channel)
+
+    async def status(service: str) -> int:
+        return int((await health.Check(health_pb2.HealthCheckRequest(service=service))).status)
+
+    watched = health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
+    seen = [(await watched.read()).status]
+    assert await status(SERVICE) == NOT_SERVING
+    await server.serving(True)
+    assert await status(SERVICE) == await status("") == SERVING
+    seen.append((await watched.read()).status)
+    await server.serving(False)
+    seen.append((await watched.read()).status)
+    assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
+    watched.cancel()
+
+
+async def test_reflection_names_the_services(channel: grpc.aio.Channel) -> None:
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    call = stub.ServerReflectionInfo()
+    await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+    await call.done_writing()
+    reply = await call.read()
+    names = {service.name for service in reply.list_services_response.service}
+    assert {SERVICE, "grpc.health.v1.Health"} <= names
+
+
+async def test_two_servers_never_share_a_port(
+    server: Server, channel: grpc.aio.Channel, registry: CollectorRegistry
+) -> None:
+    taken = channel.get_state  # the first server is up
+    assert taken is not None
+    port = await Server([], Boundary(RpcMetrics(CollectorRegistry()))).start("127.0.0.1:0")
+    other = Server([], Boundary(RpcMetrics(CollectorRegistry())))
+    with pytest.raises(UnavailableError, match="cannot listen"):
+        await other.start(f"127.0.0.1:{port}")
+
+
+async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(answer_pb2_grpc.AnswerServiceServicer):
+        async def Answer(self, request: Any, context: Any) -> Any:
+            begun.set()
+            await go_on.wait()
+            return answer_pb2.AnswerResponse(has_answer=True)
+
+    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)  # type: ignore[no-untyped-call]
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        running = asyncio.ensure_future(ask(channel, "x"))
+        await asyncio.wait_for(begun.wait(), 10)
+        draining = asyncio.create_task(server.drain(10))
+        go_on.set()
+        assert (await running).has_answer
+        await draining

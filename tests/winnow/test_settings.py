@@ -1,0 +1,74 @@
+"""One declaration is flag, variable, file key and help."""
+
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import typer
+from pydantic import Field
+from typer.testing import CliRunner
+
+from winnow.settings import Settings, settings_command
+from winnow.settings.source import SettingsError
+
+
+class Oven(Settings):
+    """Bake."""
+
+    table: ClassVar[str] = "oven"
+
+    heat: int = Field(180, ge=20, le=300, description="Degrees.")
+    rack: Path = Field(description="Where things stand.")
+    fans: list[str] = Field([], description="Fans.")
+    light: bool = Field(False, description="Light.")
+
+
+def test_flags_win_over_variables_over_the_file_over_defaults(tmp_path: Path) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text('[oven]\nheat = 100\nrack = "file"\n', encoding="utf-8")
+    variables = {"WINNOW_OVEN_HEAT": "150", "WINNOW_OVEN_FANS": "a, b"}
+    assert Oven.load({}, config, {}).heat == 100
+    assert Oven.load({}, config, variables).heat == 150
+    assert Oven.load({"heat": 200}, config, variables).heat == 200
+    assert Oven.load({}, config, variables).fans == ["a", "b"]
+    assert Oven.load({"rack": "r"}, None, {}).heat == 180
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"rack": "r", "heat": 999}, r"--heat \(or WINNOW_OVEN_HEAT\): .*300, not 999"),
+        ({}, r"--rack \(or WINNOW_OVEN_RACK\): field required"),
+        ({"rack": "r", "heat": "hot"}, "--heat"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_flag_and_variable(
+    flags: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Oven.load(flags, None, {})
+
+
+def test_an_unknown_key_in_the_file_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text('[oven]\nheta = 100\nrack = "x"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match="heta: there is no such setting"):
+        Oven.load({}, config, {})
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="missing.toml"):
+        Oven.load({}, tmp_path / "missing.toml", {})
+
+
+def test_the_command_has_an_option_and_help_for_every_field() -> None:
+    got: list[Oven] = []
+    app = typer.Typer()
+    app.command()(settings_command(Oven, got.append))
+    runner = CliRunner(env={"COLUMNS": "200"})
+    result = runner.invoke(app, ["--rack", "here", "--light", "--fans", "x", "--fans", "y"])
+    assert result.exit_code == 0, result.output
+    assert got == [Oven(rack=Path("here"), light=True, fans=["x", "y"])]
+    help_text = runner.invoke(app, ["--help"]).output
+    for words in ("--heat", "Degrees.", "WINNOW_OVEN_HEAT", "180", "--no-light"):
+        assert words in help_text

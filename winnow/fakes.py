@@ -1,0 +1,102 @@
+"""A scripted shard, for tests of everything that talks to shards.
+
+Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from winnow.deadline import Deadline
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit, Passage
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.reading import Reading
+from winnow.domain.shard import ShardInfo
+from winnow.errors import WinnowError
+from winnow.searcher import Read, Retrieved
+
+FINGERPRINT = "fake-bundle"
+
+
+@dataclass
+class FakeSearcher:
+    """A shard whose readings are known beforehand, and which can fail or hang."""
+
+    readings: Sequence[Reading]
+    shard: int = 0
+    shards: int = 1
+    index_id: str = "fake-index"
+    bundle_fingerprint: str = FINGERPRINT
+    dimension: int = 2
+    fails: WinnowError | None = None
+    """Raised by every call."""
+    fails_reading: WinnowError | None = None
+    """Raised by `read` and `search` only."""
+    hangs: bool = False
+    """Calls wait for ever, until they are cancelled."""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a call hangs."""
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a hanging call was cancelled."""
+    read_rows: list[int] = field(default_factory=list)
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        await self._behave()
+        return ShardInfo(
+            self.shard,
+            self.shards,
+            self.index_id,
+            len(self.readings),
+            self.dimension,
+            "fake",
+            self.bundle_fingerprint,
+        )
+
+    async def retrieve(
+        self, question: EncodedQuestion, passages: int, deadline: Deadline
+    ) -> Retrieved:
+        await self._behave()
+        near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
+        hits = (
+            Hit(row, self.readings[row].passage.id, self.readings[row].distance)
+            for row in near[:passages]
+        )
+        return Retrieved(tuple(hits), ShardTimings(retrieve=0.001))
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        await self._behave()
+        if self.fails_reading is not None:
+            raise self.fails_reading
+        self.read_rows += [hit.row for hit in hits]
+        return Read(tuple(self.readings[hit.row] for hit in hits), ShardTimings(read=0.002))
+
+    async def search(
+        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        found = await self.retrieve(question, passages, deadline)
+        return await self.read(question, found.hits, max_answer_tokens, deadline)
+
+    async def _behave(self) -> None:
+        if self.fails is not None:
+            raise self.fails
+        if self.hangs:
+            self.hanging.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.released.set()
+
+
+def reading(
+    identifier: str, score: float = 0.0, distance: float = 1.0, text: str = "some words"
+) -> Reading:
+    """A reading of a made-up passage whose first word is the answer."""
+    end = text.index(" ") if " " in text else len(text)
+    return Reading(Passage(identifier, "Title", text), 0, end, score, score, 1.0, distance)
