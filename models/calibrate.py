@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.assemble import Score
-from models.data import Passage
+from models.data import DataError, Passage
 from models.embedding import Embedder
 from models.mining import TrainingQuestion, nearest
 from models.reading import OfflineReader
@@ -76,8 +76,18 @@ def candidates(
 
 
 def fit(found: Candidates) -> Score:
-    """The weights, and the threshold that keeps most right answers."""
+    """The weights, and the threshold that keeps most right answers.
+
+    Raises:
+        DataError: no question was answered right, so there is nothing to fit.
+
+    """
     able = found.right.any(1)
+    if not able.any():
+        raise DataError(
+            f"none of {len(found.right)} training questions was answered right: "
+            "train the reader longer before calibrating"
+        )
     features = torch.tensor(found.features[able])
     right = torch.tensor(found.right[able])
     spread = features.flatten(0, 1).std(0).clamp(min=_LEAST_SPREAD)

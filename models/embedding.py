@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from rich.console import Console
 from rich.progress import track
 from tokenizers import Encoding, Tokenizer
 
@@ -49,7 +50,12 @@ class Embedder:
     def _all(self, encodings: Sequence[Encoding], what: str) -> Vectors:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             run: Callable[[Encoding], Vectors] = self._one
-            rows = track(pool.map(run, encodings), f"encode {what}", total=len(encodings))
+            rows = track(
+                pool.map(run, encodings),
+                f"encode {what}",
+                len(encodings),
+                console=Console(stderr=True),
+            )
             return np.stack(list(rows))
 
     def _one(self, encoding: Encoding) -> Vectors:

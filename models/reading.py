@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from rich.console import Console
 from rich.progress import track
 
 from content_node.reader.prepare import MAX_TITLE_TOKENS
@@ -48,4 +49,4 @@ class OfflineReader:
         """Question, passage and distance, each read; in order, with a progress bar."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             readings: Iterable[Reading] = pool.map(lambda item: self.read(*item), work)
-            return list(track(readings, what, total=len(work)))
+            return list(track(readings, what, len(work), console=Console(stderr=True)))

@@ -1,7 +1,6 @@
 """What many tests need: the default bundle, small indexes, manual clocks, real servers."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,10 +106,9 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of the machine's owner reaches a test."""
     import os
 
     for name in [name for name in os.environ if name.startswith("WINNOW_")]:
         monkeypatch.delenv(name)
-    yield

@@ -70,7 +70,7 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
     servicer = ShardServicer(2.0)
     servicer.serve(searcher)
     server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)  # type: ignore[no-untyped-call]
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
@@ -103,7 +103,7 @@ async def _front(
     servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
     servicer.serve(answerer)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)  # type: ignore[no-untyped-call]
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)

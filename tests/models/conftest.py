@@ -28,8 +28,8 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 @pytest.fixture(scope="session")
 def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory in the Hugging Face layout: a BERT of two layers, 16 wide, random by seed."""
-    import torch  # noqa: PLC0415
-    from transformers import BertConfig, BertModel  # noqa: PLC0415
+    import torch
+    from transformers import BertConfig, BertModel
 
     directory = tmp_path_factory.mktemp("tiny")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefgh,.?0123456789"]
@@ -51,7 +51,7 @@ def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_tokenizer(path: Path, vocabulary: list[str]) -> None:
     """A lower-casing word tokenizer with BERT's template, in the Hugging Face format."""
-    from tokenizers import (  # noqa: PLC0415
+    from tokenizers import (
         Tokenizer,
         models,
         normalizers,

@@ -1,9 +1,11 @@
 """Fitting the final score."""
 
 import numpy as np
+import pytest
 
 from models.assemble import Score
 from models.calibrate import Candidates, exact_match_by_passages, fit, sample
+from models.data import DataError
 from models.mining import TrainingQuestion
 
 
@@ -38,6 +40,12 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
     best = values.argmax(1)
     kept = values[rows, best][candidates.right[rows, best]] >= score.no_answer_below
     assert 0.9 < kept.mean() < 1
+
+
+def test_a_reader_that_is_never_right_is_named_as_the_fault() -> None:
+    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4), dtype=np.bool_))
+    with pytest.raises(DataError, match="none of 3 training questions"):
+        fit(candidates)
 
 
 def test_reading_one_passage_takes_the_nearest() -> None:

@@ -26,15 +26,18 @@ def fact(number: int) -> tuple[str, str, str]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory in the layout of the public data."""
     root = tmp_path_factory.mktemp("data")
-    gold, held, pairs, wikipedia = [], [], [], []
+    gold: list[dict[str, object]] = []
+    held: list[dict[str, object]] = []
+    pairs: list[dict[str, object]] = []
+    wikipedia: list[str] = []
     for number in range(SUBJECTS):
         title, text, answer = fact(number)
         row = {"title": title, "context": text, "question": f"who won the tour of {number} ?"}
         if number % 3 == 0:
             held.append({**row, "answers": [answer]})
         else:
-            start = {"answer": answer, "answer_start": text.index(answer), "source": "squad"}
-            gold.append({**row, **start})
+            place = text.index(answer)
+            gold.append({**row, "answer": answer, "answer_start": place, "source": "squad"})
         pairs.append(
             {"source": "dpr-nq.dev", "question": f"what won {number}", "answers": [answer]}
         )
@@ -75,11 +78,12 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     mined = invoke("mine", *places, "--data", data, "--extra", 60)
     assert mined.exit_code == 0, mined.output
     held = {f"who won the tour of {number} ?" for number in range(0, SUBJECTS, 3)}
-    asked = [json.loads(line) for line in (work / "mined" / "questions.jsonl").open()]
+    lines = (work / "mined" / "questions.jsonl").read_text().splitlines()
+    asked = [json.loads(line) for line in lines]
     assert asked
     assert not held & {row["question"] for row in asked}
 
-    trained = invoke("train-reader", *places, "--questions", 2, "--scale", 0.5, "--every", 5)
+    trained = invoke("train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01)
     assert trained.exit_code == 0, trained.output
     exported = invoke("export", *places, "--out", bundle)
     assert exported.exit_code == 0, exported.output

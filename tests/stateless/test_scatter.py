@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stateless.scatter import scatter
+from stateless.scatter import Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import (
@@ -78,5 +78,5 @@ async def test_cancelling_the_caller_cancels_every_call() -> None:
 
 
 async def test_nobody_asked_is_nobody_failed() -> None:
-    gathered = await scatter({}, Deadline.after(1))
+    gathered: Gathered[int] = await scatter({}, Deadline.after(1))
     assert (gathered.results, gathered.failures) == ({}, {})

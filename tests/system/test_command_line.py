@@ -125,7 +125,15 @@ def test_a_mistake_is_named_without_a_stack(
 def test_an_index_is_built_shown_and_verified(passages_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "index"
     built = winnow(
-        "index", "build", "--passages", str(passages_file), "--out", str(out), "--shards", "2", "--json"
+        "index",
+        "build",
+        "--passages",
+        str(passages_file),
+        "--out",
+        str(out),
+        "--shards",
+        "2",
+        "--json",
     )
     assert built.returncode == 0, built.stderr
     assert json.loads(built.stdout)["passages"] == 12
@@ -148,7 +156,12 @@ def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
     path.write_bytes(b"1\tA text.\tT\n2\t\tT\nonly\n1\tAgain.\tT\n5\t\xff\tT\n")
     result = winnow("index", "build", "--passages", str(path), "--out", str(tmp_path / "i"))
     assert result.returncode == 1
-    for line in ("line 2: empty text", "line 3: 1 columns", "line 4: duplicate id 1", "line 5: invalid"):
+    for line in (
+        "line 2: empty text",
+        "line 3: 1 columns",
+        "line 4: duplicate id 1",
+        "line 5: invalid",
+    ):
         assert line in result.stderr
     assert "4 bad rows" in result.stderr
     skipped = winnow(
@@ -231,9 +244,7 @@ def test_a_killed_parent_takes_its_children_along(up: Up) -> None:
 
 async def test_a_killed_node_lowers_coverage_and_ends_up_with_its_name(up: Up) -> None:
     pids = await asyncio.to_thread(up.wait_ready)
-    nodes = [
-        pid for pid in pids if b"\0node\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+    nodes = [pid for pid in pids if b"\0node\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert len(nodes) == 2
     os.kill(nodes[0], signal.SIGSTOP)
     async with AnswerClient(up.address) as client:

@@ -41,7 +41,7 @@ def registry() -> CollectorRegistry:
 @pytest.fixture
 async def server(registry: CollectorRegistry) -> AsyncIterator[Server]:
     made = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), made.grpc)  # type: ignore[no-untyped-call]
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), made.grpc)
     yield made
     await made.drain(0)
 
@@ -91,7 +91,7 @@ async def test_a_users_mistake_is_a_field_violation(channel: grpc.aio.Channel) -
 async def test_bytes_that_are_no_message_are_the_clients_mistake(
     channel: grpc.aio.Channel, data: bytes
 ) -> None:
-    raw = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await raw(data, timeout=10)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -107,7 +107,7 @@ def violated(error: grpc.aio.AioRpcError) -> list[str]:
 
 
 async def test_an_unknown_method_is_unimplemented(channel: grpc.aio.Channel) -> None:
-    raw = channel.unary_unary(f"/{SERVICE}/Guess", request_serializer=bytes)
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Guess", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await raw(b"", timeout=10)
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
@@ -164,7 +164,7 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
             return answer_pb2.AnswerResponse(has_answer=True)
 
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)  # type: ignore[no-untyped-call]
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         running = asyncio.ensure_future(ask(channel, "x"))

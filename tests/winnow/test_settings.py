@@ -57,7 +57,7 @@ def test_an_unknown_key_in_the_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="missing.toml"):
+    with pytest.raises(SettingsError, match=r"missing\.toml"):
         Oven.load({}, tmp_path / "missing.toml", {})
 
 
@@ -68,7 +68,7 @@ def test_the_command_has_an_option_and_help_for_every_field() -> None:
     runner = CliRunner(env={"COLUMNS": "200"})
     result = runner.invoke(app, ["--rack", "here", "--light", "--fans", "x", "--fans", "y"])
     assert result.exit_code == 0, result.output
-    assert got == [Oven(rack=Path("here"), light=True, fans=["x", "y"])]
+    assert got == [Oven(heat=180, rack=Path("here"), light=True, fans=["x", "y"])]
     help_text = runner.invoke(app, ["--help"]).output
     for words in ("--heat", "Degrees.", "WINNOW_OVEN_HEAT", "180", "--no-light"):
         assert words in help_text
