@@ -77,7 +77,7 @@ def train_reader(
 
 @app.command()
 def export(
-    out: _Bundle,
+    bundle: _Bundle = _BUNDLE,
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
     name: Annotated[str, typer.Option(help="Name of the bundle.")] = "minilm-l6",
@@ -93,8 +93,8 @@ def export(
         about = Description(
             name, version, "int8", 384, max_answer_tokens, provenance=_provenance(place)
         )
-        steps.make_bundle(directory, place, out, about)
-    typer.echo(f"{out}: {sum(f.stat().st_size for f in out.iterdir()) / 1e6:.1f} MB")
+        steps.make_bundle(directory, place, bundle, about)
+    typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
 
 
 @app.command()

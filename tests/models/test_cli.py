@@ -85,7 +85,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
 
     trained = invoke("train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01)
     assert trained.exit_code == 0, trained.output
-    exported = invoke("export", *places, "--out", bundle)
+    exported = invoke("export", *places, "--bundle", bundle)
     assert exported.exit_code == 0, exported.output
     calibrated = invoke("calibrate", "--bundle", bundle, "--work", work)
     assert calibrated.exit_code == 0, calibrated.output

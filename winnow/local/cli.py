@@ -1,6 +1,7 @@
 """`winnow up`."""
 
 import asyncio
+import contextlib
 import signal
 from types import FrameType
 
@@ -28,11 +29,17 @@ def run(settings: UpSettings) -> None:
         cluster.start()
         asyncio.run(cluster.wait_ready())
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
-        asyncio.run(watch(cluster))
+        serve_until_stopped(cluster)
+        console.print("stopped")
 
 
-async def watch(cluster: LocalCluster) -> None:
-    """Waits for ever; raises UnavailableError when a process ends."""
+def serve_until_stopped(cluster: LocalCluster) -> None:
+    """Waits for Ctrl-C or SIGTERM; raises UnavailableError when a process ends by itself."""
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_watch(cluster))
+
+
+async def _watch(cluster: LocalCluster) -> None:
     while True:
         cluster.check()
         await asyncio.sleep(_LOOK_SECONDS)

@@ -13,7 +13,7 @@ from rich.live import Live
 
 from winnow.bundle import default_bundle
 from winnow.client import AnswerClient
-from winnow.local.cli import end_on_sigterm, try_line, watch
+from winnow.local.cli import end_on_sigterm, serve_until_stopped, try_line
 from winnow.local.cluster import LocalCluster, LocalPlan
 from winnow.local.demo import add, ask_questions, empty_table
 from winnow.local.ports import free_ports
@@ -57,7 +57,7 @@ def demo(
         if once:
             raise typer.Exit(1 if wrong else 0)
         console.print("\nserving until Ctrl-C")
-        asyncio.run(watch(cluster))
+        serve_until_stopped(cluster)
 
 
 def _build(passages: Path, index: Path, shards: int) -> None:
