@@ -4,15 +4,13 @@ Knows the row formats of `shared data`: DPR's TSV and JSON lines, plain or zstan
 of what they are used for.
 """
 
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
+from winnow.compressed import open_bytes
 from winnow.errors import WinnowError
 
 
@@ -40,7 +38,7 @@ class Question:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, unpacked if its name ends in `.zst`.
+    """The lines of a text file, unpacked if its name ends in `.gz` or `.zst`.
 
     Raises:
         DataError: there is no such file.
@@ -48,17 +46,9 @@ def lines(path: Path) -> Iterator[str]:
     """
     if not path.is_file():
         raise DataError(f"no file {path}: point --data at the directory that holds it")
-    if path.suffix != ".zst":
-        with path.open(encoding="utf-8") as file:
-            yield from file
-        return
-    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-    with (
-        path.open("rb") as raw,
-        unpacker.stream_reader(raw) as stream,
-        io.TextIOWrapper(stream, encoding="utf-8") as file,
-    ):
-        yield from file
+    with open_bytes(path) as stream:
+        for line in stream:
+            yield line.decode("utf-8")
 
 
 def read_questions(path: Path) -> list[Question]:

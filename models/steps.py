@@ -1,12 +1,10 @@
 """The steps from data and pretrained weights to a bundle, each leaving its result on disk."""
 
-import sys
-import time
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from rich.console import Console
 from tokenizers import Tokenizer
 
 from models import checkpoint
@@ -22,10 +20,11 @@ from models.gold import read_gold
 from models.lexical import LexicalIndex
 from models.mining import load, mine, save, supervise, unseen
 from models.parity import largest_difference, mean_cosine
+from models.progress import TrainingProgress
 from models.quantise import quantise
 from models.questions import DEVELOPMENT, DataDirectory
 from models.reading import OfflineReader
-from models.training import Plan, Progress, Trainer
+from models.training import Plan, Trainer
 from models.verify import Verdict, judge
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
@@ -57,9 +56,9 @@ def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: i
     embedder = Embedder(work.graph("encoder", "int8"), weights / "tokenizer.json")
     lexical = LexicalIndex(wikipedia)
     supervised = supervise(unseen(data.pairs(), held_out), lexical, embedder)
-    stride = max(len(wikipedia) // extra, 1)
+    random.Random(0).shuffle(wikipedia)
     gold = unseen(data.gold(), held_out)
-    passages, questions = mine([*gold, *supervised], wikipedia[::stride][:extra], embedder)
+    passages, questions = mine([*gold, *supervised], wikipedia[:extra], embedder)
     save(work.mined, passages, questions)
     return len(questions)
 
@@ -74,7 +73,8 @@ def train(weights: Path, work: Workspace, plan: Plan, every: int) -> None:
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
     trainer = Trainer(reader, encoded, plan, work.checkpoint)
-    trainer.run(every, _reporter())
+    with TrainingProgress(every) as progress:
+        trainer.run(every, progress.show)
 
 
 def export_reader(weights: Path, work: Workspace) -> None:
@@ -195,13 +195,3 @@ def _quantised(network: Encoder | Reader, target: Path) -> None:
     export(network, plain)
     quantise(plain, target, _HEADS if isinstance(network, Reader) else ())
     plain.unlink()
-
-
-def _reporter() -> Callable[[Progress], None]:
-    """Prints progress lines, so that a log file reads as well as a terminal."""
-    console = Console(file=sys.stderr, highlight=False)
-
-    def report(progress: Progress) -> None:
-        console.print(f"{time.strftime('%H:%M:%S')}  {progress.line()}")
-
-    return report

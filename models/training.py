@@ -20,6 +20,11 @@ from models.examples import Encoded
 from models.fake_quantisation import enable, prepare
 from models.objective import loss
 from models.order import batches
+from winnow.errors import WinnowError
+
+
+class TrainingError(WinnowError):
+    """A run cannot go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Progress:
+class Standing:
     """Where a run stands."""
 
     step: int
@@ -53,13 +58,10 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
 
     def line(self) -> str:
-        """For a log: step, losses, rate and time left."""
+        """Losses and rate, for people."""
         elapsed = max(time.monotonic() - self.started, 1e-9)
         rate = self.sequences / elapsed
-        return (
-            f"step {self.step}/{self.steps}  span {self.span:.3f}  "
-            f"relevance {self.relevance:.3f}  {rate:.1f} sequences/s"
-        )
+        return f"span {self.span:.3f}  relevance {self.relevance:.3f}  {rate:.1f} sequences/s"
 
 
 class Trainer:
@@ -81,23 +83,23 @@ class Trainer:
         self.step = 0
         self._resume()
 
-    def run(self, every: int, report: Callable[[Progress], None], until: int | None = None) -> None:
-        """Trains to the end, or to step `until`; saves and reports every `every` steps.
+    def run(self, every: int, report: Callable[[Standing], None], until: int | None = None) -> None:
+        """Trains to the end, or to step `until`; reports every step and saves every `every` steps.
 
         Raises:
-            FloatingPointError: the loss is not a number any more.
+            TrainingError: the loss is not a number any more.
 
         """
         end = len(self.order) if until is None else min(until, len(self.order))
-        progress = Progress(self.step, len(self.order))
+        standing = Standing(self.step, len(self.order))
         for batch in self._batches(end):
             span, relevance = self._learn(batch)
-            progress.step, progress.sequences = self.step, progress.sequences + batch.sequences
-            progress.span += (span - progress.span) * 0.02
-            progress.relevance += (relevance - progress.relevance) * 0.02
+            standing.step, standing.sequences = self.step, standing.sequences + batch.sequences
+            standing.span += (span - standing.span) * 0.02
+            standing.relevance += (relevance - standing.relevance) * 0.02
             if self.step % every == 0 or self.step == end:
                 self._save()
-                report(progress)
+            report(standing)
 
     def _batches(self, end: int) -> Iterator[Batch]:
         plan = self._plan
@@ -124,7 +126,7 @@ class Trainer:
         )
         total = span + chosen
         if not torch.isfinite(total):
-            raise FloatingPointError(f"the loss is {total.item()} at step {self.step}")
+            raise TrainingError(f"the loss is {total.item()} at step {self.step}")
         self._optimiser.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._reader.parameters(), 1.0)
@@ -146,7 +148,7 @@ class Trainer:
         if state is None:
             return
         if state["plan"] != asdict(self._plan):
-            raise ValueError(
+            raise TrainingError(
                 f"{self._path} belongs to another plan: {state['plan']}; "
                 "give the same settings, or another directory"
             )

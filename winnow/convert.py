@@ -1,6 +1,7 @@
 """Domain values to messages and back: the one file that knows both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import answer_pb2, shard_pb2
 
+Choice = TypeVar("Choice")
+
 _SCOPES = {
     ReadScope.GLOBAL: answer_pb2.READ_SCOPE_GLOBAL,
     ReadScope.PER_SHARD: answer_pb2.READ_SCOPE_PER_SHARD,
 }
-_SCOPES_BACK = {message: scope for scope, message in _SCOPES.items()}
-_RETRIEVERS_BACK = {answer_pb2.RETRIEVER_DENSE: Retriever.DENSE}
+_SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
+_RETRIEVERS_BACK: dict[int, Retriever] = {answer_pb2.RETRIEVER_DENSE: Retriever.DENSE}
 _STATUSES = {
     ShardStatus.SEARCHED: answer_pb2.ShardCoverage.STATUS_SEARCHED,
     ShardStatus.TIMEOUT: answer_pb2.ShardCoverage.STATUS_TIMEOUT,
@@ -36,12 +39,7 @@ def read_scope(message: int) -> ReadScope | None:
         InvalidRequestError: the value is unknown.
 
     """
-    if message == answer_pb2.READ_SCOPE_UNSPECIFIED:
-        return None
-    for known, scope in _SCOPES_BACK.items():
-        if known == message:
-            return scope
-    raise InvalidRequestError(Violation("read_scope", f"{message} is not a known read scope"))
+    return _choice("read_scope", message, _SCOPES_BACK)
 
 
 def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueType:
@@ -56,12 +54,7 @@ def retriever(message: int) -> Retriever | None:
         InvalidRequestError: the value is unknown.
 
     """
-    if message == answer_pb2.RETRIEVER_UNSPECIFIED:
-        return None
-    for known, found in _RETRIEVERS_BACK.items():
-        if known == message:
-            return found
-    raise InvalidRequestError(Violation("retriever", f"{message} is not a known retriever"))
+    return _choice("retriever", message, _RETRIEVERS_BACK)
 
 
 def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
@@ -187,6 +180,15 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         request_id=request_id,
         question_truncated=answered.question_truncated,
     )
+
+
+def _choice(field: str, message: int, known: Mapping[int, Choice]) -> Choice | None:
+    """What an enum of a request means; zero is no choice."""
+    if message == 0:
+        return None
+    if message not in known:
+        raise InvalidRequestError(Violation(field, f"{message} is not a known value"))
+    return known[message]
 
 
 def _reading_to_message(reading: Reading) -> shard_pb2.Reading:

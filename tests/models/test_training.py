@@ -1,9 +1,11 @@
 """A training run is decided by its plan, and an interruption does not change it."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
 from tokenizers import Tokenizer
 
 from models.architecture import Reader, count_parameters, freeze_embeddings, load_body
@@ -11,7 +13,8 @@ from models.batching import make_batch
 from models.data import Passage
 from models.examples import Encoded
 from models.mining import TrainingQuestion
-from models.training import Plan, Progress, Trainer, schedule
+from models.progress import TrainingProgress
+from models.training import Plan, Standing, Trainer, TrainingError, schedule
 
 STEPS = 4
 
@@ -73,7 +76,7 @@ def test_a_checkpoint_of_another_plan_is_refused(
     path = tmp_path / "run.pt"
     run, _ = trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=1))
     run.run(every=1, report=lambda _: None, until=1)
-    with pytest.raises(ValueError, match="belongs to another plan"):
+    with pytest.raises(TrainingError, match="belongs to another plan"):
         trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=2))
 
 
@@ -83,7 +86,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run(
     run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt", Plan({"a": 1}, questions=2))
     with torch.no_grad():
         reader.relevance.bias.fill_(float("nan"))
-    with pytest.raises(FloatingPointError, match="step 0"):
+    with pytest.raises(TrainingError, match="step 0"):
         run.run(every=1, report=lambda _: None)
 
 
@@ -109,6 +112,12 @@ def test_the_rate_rises_to_its_peak_and_falls_to_nothing() -> None:
     assert schedule(1.0, 0.1) == pytest.approx(0)
 
 
-def test_progress_is_a_line_of_a_log() -> None:
-    line = Progress(50, 2000, 1.5, 0.25, 2400).line()
-    assert line.startswith("step 50/2000  span 1.500  relevance 0.250")
+def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
+    log = Console(file=StringIO(), force_terminal=False, width=200)
+    with TrainingProgress(every=50, console=log) as progress:
+        for step in (49, 50, 51, 2000):
+            progress.show(Standing(step, 2000, 1.5, 0.25, 2400))
+    assert isinstance(log.file, StringIO)
+    lines = log.file.getvalue().splitlines()
+    assert len(lines) == 2
+    assert "step 50/2000  span 1.500  relevance 0.250" in lines[0]
