@@ -1,0 +1,37 @@
+"""Exits 0 if the node of this container serves, 1 if it does not.
+
+Asks gRPC health for the server as a whole, which is SERVING only after loading, verification and
+warm-up, and no longer once it drains. Knows the port from the variable that the node itself reads.
+"""
+
+import os
+import sys
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+_VARIABLES = ("WINNOW_FRONT_LISTEN", "WINNOW_NODE_LISTEN")
+_SECONDS = 2.0
+
+
+def main() -> int:
+    """Asks once."""
+    listen = next((os.environ[name] for name in _VARIABLES if name in os.environ), "")
+    if not listen:
+        print(f"set one of {', '.join(_VARIABLES)}", file=sys.stderr)
+        return 1
+    with grpc.insecure_channel(f"127.0.0.1:{listen.rpartition(':')[2]}") as channel:
+        try:
+            reply = health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), timeout=_SECONDS
+            )
+        except grpc.RpcError as error:
+            print(error.code().name, file=sys.stderr)
+            return 1
+    status = health_pb2.HealthCheckResponse.ServingStatus
+    print(status.Name(reply.status))
+    return 0 if reply.status == status.SERVING else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
