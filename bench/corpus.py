@@ -18,9 +18,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path("var/real.jsonl"))
+    parser.add_argument(
+        "--every", type=int, default=1, help="keep every n-th of the Wikipedia ones"
+    )
     options = parser.parse_args()
     data = DataDirectory(options.data)
     passages = {f"wiki-{n}": p for n, p in enumerate(data.wikipedia(STRIDE)[:WIKIPEDIA])}
+    passages = dict(list(passages.items())[:: options.every])
     for name in DEVELOPMENT:
         golds = dict.fromkeys(q.gold for q in data.development(name) if q.gold is not None)
         passages |= {f"{name}-{n}": gold for n, gold in enumerate(golds)}

@@ -20,6 +20,7 @@ from rich.table import Table
 from winnow import convert
 from winnow.client import AnswerClient
 from winnow.domain.question import ReadScope
+from winnow.evaluation.replies import write_replies
 from winnow.evaluation.run import ask_all
 from winnow.evaluation.tally import Outcome, Report, report
 from winnow.questions import AskedQuestion, read_questions
@@ -44,6 +45,9 @@ def evaluate(
         int, typer.Option(min=1, help="Questions asked at a time; 1 for true latencies.")
     ] = 1,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds a question may take.")] = 10.0,
+    replies: Annotated[
+        Path | None, typer.Option(help="Also write every question's answers as JSON lines.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a running system every question of a file and say how right it is.
@@ -58,6 +62,8 @@ def evaluate(
         read_scope=convert.read_scope_message(read_scope),
     )
     outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
+    if replies is not None:
+        write_replies(outcomes, replies)
     found = report(outcomes, passages_to_read)
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2))
