@@ -1,11 +1,11 @@
-"""Fitting the weights of the final score on questions that the reader has not learned from.
+"""Fitting the weights of the final score on training questions.
 
-A reader is surer of questions it has seen, and a score fitted on those would trust it too much
-over many passages. For each question the retriever's best passages are read. The weights maximise
-the probability that the softmax of the scores gives to passages whose span is right: the chance
-that the merged answer is right. Pure tensors but for the reading.
+For each question the retriever's best passages are read. The weights maximise the probability
+that the softmax of the scores gives to passages whose span is right: the chance that the merged
+answer is right. Pure tensors but for the reading.
 """
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,11 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.answers import contains_answer
 from models.assemble import Score
-from models.data import DataError, Passage, Question
+from models.data import DataError, Passage
 from models.embedding import Embedder
-from models.mining import nearest
+from models.mining import TrainingQuestion, nearest
 from models.reading import OfflineReader
 from winnow.evaluation.scores import exact_match
 
@@ -39,40 +38,40 @@ class Candidates:
     right: NDArray[np.bool_]
 
 
+def sample(
+    questions: Sequence[TrainingQuestion], each: dict[str, int], seed: int
+) -> list[TrainingQuestion]:
+    """So many questions of each source."""
+    generator = random.Random(seed)
+    chosen: list[TrainingQuestion] = []
+    for source, count in sorted(each.items()):
+        own = [question for question in questions if question.source == source]
+        chosen += generator.sample(own, min(count, len(own)))
+    return chosen
+
+
 def candidates(
-    questions: Sequence[Question],
-    most: int,
+    questions: Sequence[TrainingQuestion],
     passages: Sequence[Passage],
     embedder: Embedder,
     reader: OfflineReader,
 ) -> Candidates:
-    """Retrieves and reads `PASSAGES` passages for the first `most` questions that any of them can
-    answer.
-
-    Raises:
-        DataError: there is no question to fit on.
-
-    """
-    if not questions:
-        raise DataError("no question is left to fit the score on: mining has used them all")
+    """Retrieves and reads `PASSAGES` passages for every question."""
     vectors = embedder.passages(passages)
-    asked = embedder.questions([question.text for question in questions])
-    able: list[Question] = []
-    work: list[tuple[str, Passage, float]] = []
-    for number, near in enumerate(nearest(asked, vectors, PASSAGES)):
-        question, found = questions[number], [passages[place] for place in near]
-        if not any(contains_answer(passage, question.answers) for passage in found):
-            continue
-        distances = ((asked[number] - vectors[near]) ** 2).sum(1).tolist()
-        able.append(question)
-        work += [(question.text, p, d) for p, d in zip(found, distances, strict=True)]
-        if len(able) == most:
-            break
+    asked = embedder.questions([question.question for question in questions])
+    found = nearest(asked, vectors, PASSAGES)
+    work = []
+    for number, question in enumerate(questions):
+        distances = ((asked[number] - vectors[found[number]]) ** 2).sum(1)
+        work += [
+            (question.question, passages[place], float(distance))
+            for place, distance in zip(found[number], distances, strict=True)
+        ]
     readings = reader.read_all(work, "read candidates")
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
-    accepted = [question.answers for question in able for _ in range(PASSAGES)]
-    right = [exact_match(r.text, a) for r, a in zip(readings, accepted, strict=True)]
-    shape = (len(able), PASSAGES)
+    answers = [question.answer for question in questions for _ in range(PASSAGES)]
+    right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
+    shape = (len(questions), PASSAGES)
     return Candidates(features.reshape(*shape, 3), np.array(right).reshape(shape))
 
 

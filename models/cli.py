@@ -100,12 +100,11 @@ def export(
 @app.command()
 def calibrate(
     bundle: _Bundle = _BUNDLE,
-    data: _Data = _DATA,
     work: _Work = _WORK,
-    questions: Annotated[int, typer.Option(min=10, help="Questions to fit on.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 1,
 ) -> None:
-    """Fit the final score on questions the reader never saw and write it into the bundle."""
-    score = steps.calibrate(DataDirectory(data), Workspace(work), bundle, questions, typer.echo)
+    """Fit the final score on training questions and write it into the bundle."""
+    score = steps.calibrate(Workspace(work), bundle, seed, typer.echo)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
         f"+ {score.distance:.4f} distance; no answer below {score.no_answer_below:.3f}"

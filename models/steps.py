@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -11,7 +10,7 @@ from tokenizers import Tokenizer
 from models import checkpoint
 from models.architecture import Encoder, Reader, freeze_embeddings, load_body
 from models.assemble import Description, Score, amend, assemble
-from models.calibrate import candidates, exact_match_by_passages, fit
+from models.calibrate import candidates, exact_match_by_passages, fit, sample
 from models.data import DataError
 from models.embedding import Embedder
 from models.embedding_table import shrink_embeddings
@@ -31,6 +30,13 @@ from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
 
 STEPS = (1, 2, 5, 10, 20)
+CALIBRATION = {
+    "squad": 700,
+    "squad-tokenised": 200,
+    "dpr-nq.dev": 500,
+    "dpr-trivia.dev": 250,
+    "webquestions-train": 250,
+}
 _HEADS = ("/span/MatMul", "/relevance/Gemm")
 _PARITY_TEXTS = 40
 
@@ -105,28 +111,27 @@ def make_bundle(weights: Path, work: Workspace, target: Path, about: Description
     )
 
 
-def calibrate(
-    data: DataDirectory, work: Workspace, target: Path, most: int, say: Callable[[str], None]
-) -> Score:
-    """Fits the score's weights and writes them into the bundle.
-
-    On training questions for which mining found no passage, so that the reader never saw them.
-    """
+def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], None]) -> Score:
+    """Fits the score's weights on training questions and writes them into the bundle."""
     bundle = load_bundle(target)
-    passages, mined = load(work.mined)
-    held_out = [question for name in DEVELOPMENT for question in data.development(name)]
-    learned = {question.question for question in mined}
-    fresh = [q for q in unseen(data.pairs(), held_out) if q.text not in learned]
-    random.Random(0).shuffle(fresh)
+    passages, questions = load(work.mined)
     embedder = Embedder(bundle.passage_encoder, bundle.tokenizer)
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
-    found = candidates(fresh, most, passages, embedder, reader)
+    chosen = sample(questions, CALIBRATION, seed)
+    found = candidates(chosen, passages, embedder, reader)
     score = fit(found)
-    say(f"{len(found.right)} questions, {int(found.right.any(1).sum())} can be answered rightly")
     for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
         curve = exact_match_by_passages(found, weights, STEPS)
         say(f"{name}: exact match by passages {STEPS}: {[round(v, 1) for v in curve]}")
-    amend(target, score={name: round(value, 5) for name, value in asdict(score).items()})
+    amend(
+        target,
+        score={
+            "relevance": round(score.relevance, 5),
+            "span": round(score.span, 5),
+            "distance": round(score.distance, 5),
+            "no_answer_below": round(score.no_answer_below, 5),
+        },
+    )
     return score
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from models.assemble import Score
-from models.calibrate import Candidates, exact_match_by_passages, fit
+from models.calibrate import Candidates, exact_match_by_passages, fit, sample
 from models.data import DataError
+from models.mining import TrainingQuestion
 
 
 def found(questions: int = 300, passages: int = 10) -> Candidates:
@@ -51,3 +52,10 @@ def test_reading_one_passage_takes_the_nearest() -> None:
     candidates = found()
     share = 100 * candidates.right[:, 0].mean()
     assert exact_match_by_passages(candidates, Score(1, 0, 0), [1]) == [share]
+
+
+def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
+    asked = [TrainingQuestion(str(n), "", 0, "ab"[n % 2], 0, ()) for n in range(20)]
+    chosen = sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    assert chosen == sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10
