@@ -223,7 +223,7 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_f
     assert all(load["answered"] > 0 and not load["errors"] for load in loads)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "winnow_request_seconds_bucket" in fetch(up.metrics)
-    up.process.send_signal(signal.SIGTERM)
+    up.process.send_signal(signal.SIGINT)
     assert up.process.wait(60) == 0
     assert not alive(pids)
 

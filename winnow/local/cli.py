@@ -24,7 +24,7 @@ def run(settings: UpSettings) -> None:
         settings.metrics_listen,
         show_logs=True,
     )
-    end_on_sigterm()
+    end_on_signals()
     with LocalCluster(plan) as cluster:
         cluster.start()
         asyncio.run(cluster.wait_ready())
@@ -45,13 +45,17 @@ async def _watch(cluster: LocalCluster) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def end_on_sigterm() -> None:
-    """Makes SIGTERM end this process the way Ctrl-C does, children first."""
+def end_on_signals() -> None:
+    """Makes SIGTERM and Ctrl-C end this process, children first.
+
+    Ctrl-C too, since a process that a script starts in the background inherits it ignored.
+    """
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
 
 
 def try_line(address: str) -> str:

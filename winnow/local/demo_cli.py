@@ -13,7 +13,7 @@ from rich.live import Live
 
 from winnow.bundle import default_bundle
 from winnow.client import AnswerClient
-from winnow.local.cli import end_on_sigterm, serve_until_stopped, try_line
+from winnow.local.cli import end_on_signals, serve_until_stopped, try_line
 from winnow.local.cluster import LocalCluster, LocalPlan
 from winnow.local.demo import add, ask_questions, empty_table
 from winnow.local.ports import free_ports
@@ -41,7 +41,7 @@ def demo(
     Ctrl-C ends every process.
     """
     console = Console(highlight=False)
-    end_on_sigterm()
+    end_on_signals()
     asked = read_questions(questions)
     if not index.exists():
         _build(passages, index, shards)
