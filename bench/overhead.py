@@ -2,17 +2,30 @@
 
     python bench/overhead.py --index INDEX --questions FILE [--json]
 
-For each question, one after the other: the time of one Answer through a front node and one content
-node per shard, and the time of the bare models on the same work: one encoding, then the same reads
-spread on as many threads as there are cores. Medians of one interleaved run, so that the machine's
-drift cancels out.
+Each question is asked three ways, ten questions one way before the next:
+
+- one Answer through a front node and one content node per shard;
+- the bare models on the same work, on the same threads: one encoding, then each shard's reads in a
+  process of its own with as many threads as a content node has;
+- the bare models on the same work in one process with a thread per core, as they would run if the
+  index were not spread.
+
+No index, no gRPC, no tokenising and no decoding in the bare ones. Medians of one interleaved run,
+so that the machine's drift cancels out; blocks of ten, so that each way finds its caches warm, as
+it would under steady traffic.
 """
 
 import argparse
 import asyncio
 import json
+import multiprocessing
 import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -29,83 +42,175 @@ from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
+BLOCK = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """What one question took, each way."""
+
+    answer: float
+    same_threads: float
+    one_process: float
+
+
+def read_bare(connection: Connection, graph: Path, threads: int) -> None:
+    """A process that runs the reader on the windows it is sent, until it is sent none."""
+    session = OnnxSession(graph, OUTPUTS)
+
+    def run(window: Window) -> None:
+        session.run(model_inputs(window.ids, window.types))
+
+    with ThreadPoolExecutor(threads) as pool:
+        while windows := connection.recv():
+            list(pool.map(run, windows))
+            connection.send(None)
+
+
+@contextmanager
+def readers(graph: Path, processes: int, threads: int) -> Iterator[list[Connection]]:
+    """Bare readers in processes of their own."""
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in range(processes)]
+    started = [
+        context.Process(target=read_bare, args=(theirs, graph, threads)) for _, theirs in pipes
+    ]
+    for process in started:
+        process.start()
+    try:
+        yield [ours for ours, _ in pipes]
+    finally:
+        for ours, _ in pipes:
+            ours.send([])
+        for process in started:
+            process.join()
+
 
 class Bare:
-    """The models alone: no index, no gRPC, no decoding."""
+    """The models alone: one encoding here, then reads in other processes."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._tokenizer = Tokenizer(bundle.tokenizer)
         self._encoder = open_question_encoder(bundle, self._tokenizer.special)
-        self._session = OnnxSession(bundle.reader, OUTPUTS)
         self._entry = bundle.manifest.reader
-        self._pool = ThreadPoolExecutor(cores())
 
-    def seconds(self, question: str, passages: list[answer_pb2.Passage]) -> float:
-        """One encoding, then all reads; tokenising is done before the clock starts."""
+    def seconds(
+        self, question: str, shares: Iterable[Sequence[answer_pb2.Passage]], where: list[Connection]
+    ) -> float:
+        """One encoding, then every share of the reads in its process; the tokenising is not
+        counted.
+        """
         ids = self._tokenizer.tokenise(question).ids[:62]
-        windows = [window for p in passages for window in self._windows(ids, p)]
+        work = [
+            (connection, [window for passage in share for window in self._windows(ids, passage)])
+            for connection, share in zip(where, shares, strict=True)
+            if share
+        ]
         started = time.perf_counter()
         self._encoder.question(ids)
-        list(self._pool.map(self._run, windows))
+        for connection, windows in work:
+            connection.send(windows)
+        for connection, _ in work:
+            connection.recv()
         return time.perf_counter() - started
 
     def _windows(self, ids: tuple[int, ...], passage: answer_pb2.Passage) -> list[Window]:
         title, text = (self._tokenizer.tokenise(part).ids for part in (passage.title, passage.text))
         return prepare(ids, title, text, self._tokenizer.special, self._entry)
 
-    def _run(self, window: Window) -> None:
-        self._session.run(model_inputs(window.ids, window.types))
-
 
 async def measure(
-    address: str, bare: Bare, questions: list[str], passages: int
-) -> list[tuple[float, float]]:
-    """(Answer, bare) seconds of every question."""
-    found = []
+    address: str,
+    bare: Bare,
+    spread: list[Connection],
+    alone: list[Connection],
+    questions: list[str],
+    passages: int,
+) -> list[Seconds]:
+    """Every question each way, `BLOCK` questions one way before the next."""
+    found: list[Seconds] = []
     async with AnswerClient(address) as client:
-        for number, question in enumerate(questions):
-            request = answer_pb2.AnswerRequest(
-                question=question, passages_to_read=passages, answers=100
-            )
-            started = time.perf_counter()
-            reply = await client.ask(request, 30)
-            spent = time.perf_counter() - started
-            found.append((spent, bare.seconds(question, [a.passage for a in reply.answers])))
-            if number % 50 == 0:
-                print(f"{number}/{len(questions)}", flush=True)
+        for start in range(0, len(questions), BLOCK):
+            block = questions[start : start + BLOCK]
+            answered = [await answer(client, question, passages) for question in block]
+            replies = [reply for reply, _ in answered]
+            shares = [by_shard(reply.answers, len(spread)) for reply in replies]
+            whole = [[[each.passage for each in reply.answers]] for reply in replies]
+            same = [bare.seconds(q, parts, spread) for q, parts in zip(block, shares, strict=True)]
+            one = [bare.seconds(q, parts, alone) for q, parts in zip(block, whole, strict=True)]
+            spent = [seconds for _, seconds in answered]
+            found += [Seconds(*each) for each in zip(spent, same, one, strict=True)]
+            print(f"{len(found)}/{len(questions)}", flush=True)
     return found
 
 
+async def answer(
+    client: AnswerClient, question: str, passages: int
+) -> tuple[answer_pb2.AnswerResponse, float]:
+    """The reply, with every passage that was read, and its seconds."""
+    request = answer_pb2.AnswerRequest(question=question, passages_to_read=passages, answers=100)
+    started = time.perf_counter()
+    reply = await client.ask(request, 30)
+    return reply, time.perf_counter() - started
+
+
+def by_shard(
+    answers: Iterable[answer_pb2.Answer], shards: int
+) -> list[Sequence[answer_pb2.Passage]]:
+    """The passages that each shard read."""
+    shares = defaultdict(list)
+    for answer in answers:
+        shares[answer.shard].append(answer.passage)
+    return [shares[shard] for shard in range(shards)]
+
+
+def report(found: Sequence[Seconds]) -> dict[str, object]:
+    """Medians, and the ratio to either baseline with its quartiles over questions."""
+    answer = median(each.answer for each in found)
+    parts: dict[str, object] = {
+        "questions": len(found),
+        "answer_p50_ms": round(1e3 * answer, 2),
+    }
+    for name in ("same_threads", "one_process"):
+        alone = median(getattr(each, name) for each in found)
+        ratios = quantiles([each.answer / getattr(each, name) for each in found], n=4)
+        parts[f"bare_{name}"] = {
+            "p50_ms": round(1e3 * alone, 2),
+            "ratio_of_medians": round(answer / alone, 3),
+            "ratio_quartiles": [round(ratio, 3) for ratio in ratios],
+        }
+    return parts
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=300)
     parser.add_argument("--passages", type=int, default=10)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--reader-threads", type=int, default=cores(), help="of each content node")
     options = parser.parse_args()
     asked = [each.question for each in read_questions(options.questions)]
-    stride = max(len(asked) // options.limit, 1)
+    chosen = asked[:: max(len(asked) // options.limit, 1)][: options.limit]
     bundle = load_bundle(default_bundle())
-    plan = LocalPlan(options.index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}")
-    with LocalCluster(plan) as cluster:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    plan = LocalPlan(
+        options.index, bundle.directory, address, reader_threads=options.reader_threads
+    )
+    shards = len(list(options.index.glob("shard-*")))
+    with (
+        LocalCluster(plan) as cluster,
+        readers(bundle.reader, shards, options.reader_threads) as spread,
+        readers(bundle.reader, 1, cores()) as alone,
+    ):
         cluster.start()
         asyncio.run(cluster.wait_ready())
         bare = Bare(bundle)
-        asyncio.run(measure(cluster.address, bare, asked[:20], options.passages))
-        chosen = asked[::stride][: options.limit]
-        found = asyncio.run(measure(cluster.address, bare, chosen, options.passages))
-    ratios = quantiles([whole / alone for whole, alone in found], n=4)
-    report = {
-        "questions": len(found),
-        "answer_p50_ms": round(1e3 * median(whole for whole, _ in found), 2),
-        "bare_p50_ms": round(1e3 * median(alone for _, alone in found), 2),
-        "ratio_of_medians": round(
-            median(whole for whole, _ in found) / median(alone for _, alone in found), 3
-        ),
-        "ratio_quartiles": [round(ratio, 3) for ratio in ratios],
-    }
-    print(json.dumps(report, indent=2))
+        for questions in (asked[:20], chosen):  # the first are to warm up
+            found = asyncio.run(
+                measure(cluster.address, bare, spread, alone, questions, options.passages)
+            )
+    print(json.dumps(report(found), indent=2))
 
 
 if __name__ == "__main__":

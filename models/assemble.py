@@ -76,7 +76,7 @@ def _manifest(target: Path, about: Description) -> dict[str, Any]:
         "version": about.version,
         "licences": {
             "weights": "Apache-2.0 (sentence-transformers/all-MiniLM-L6-v2)",
-            "reader training data": (
+            "training data": (
                 "SQuAD 1.1 CC BY-SA 4.0; SQuADShifts CC BY 4.0; Natural Questions CC BY-SA 3.0, "
                 "TriviaQA Apache-2.0 and WebQuestions CC BY 4.0 question-answer pairs as DPR used "
                 "them; Wikipedia passages CC BY-SA 3.0"

@@ -1,4 +1,4 @@
-"""Fitting the weights of the final score on training questions.
+"""Fitting the weights of the final score on training questions that no model has seen.
 
 For each question the retriever's best passages are read. The weights maximise the probability
 that the softmax of the scores gives to passages whose span is right: the chance that the merged
@@ -24,6 +24,8 @@ from winnow.evaluation.scores import exact_match
 PASSAGES = 20
 _RIDGE = 1e-3
 _LEAST_SPREAD = 1e-6
+_SIGNS = (1.0, 1.0, -1.0)
+"""A more relevant passage, a surer span and a nearer passage never count against an answer."""
 _KEPT = 0.95
 """Share of right answers that stay above the threshold of `has_answer`."""
 
@@ -109,17 +111,19 @@ def exact_match_by_passages(found: Candidates, score: Score, steps: Sequence[int
 
 
 def _maximise(features: Tensor, right: Tensor) -> Tensor:
-    weights = torch.zeros(features.shape[-1], dtype=features.dtype, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+    signs = torch.tensor(_SIGNS, dtype=features.dtype)
+    roots = torch.full_like(signs, 0.5).requires_grad_()
+    optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimiser.zero_grad()
+        weights = signs * roots**2
         loss = _loss(features @ weights, right) + _RIDGE * (weights**2).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
     optimiser.step(closure)  # type: ignore[no-untyped-call]
-    return weights.detach()
+    return signs * roots.detach() ** 2
 
 
 def _loss(scores: Tensor, right: Tensor) -> Tensor:

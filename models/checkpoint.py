@@ -28,3 +28,9 @@ def load(path: Path) -> dict[str, Any] | None:
         return None
     state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
     return state
+
+
+def finished(path: Path) -> dict[str, Any] | None:
+    """The checkpoint of a run that came to its end, or none."""
+    state = load(path)
+    return state if state is not None and state["step"] >= state.get("steps", 0) else None

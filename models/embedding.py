@@ -4,6 +4,7 @@ One text a run because with dynamic int8 a batch shares its activation scale, so
 would depend on its neighbours. Knows ONNX Runtime and the tokenizer's encodings.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from rich.progress import track
 from tokenizers import Encoding, Tokenizer
 
 from models.data import Passage
+from winnow.checksum import sha256
 
 Vectors = NDArray[np.float32]
 
@@ -24,7 +26,11 @@ Vectors = NDArray[np.float32]
 class Embedder:
     """Questions and passages to unit vectors."""
 
-    def __init__(self, graph: Path, tokenizer: Path, passage_tokens: int = 256) -> None:
+    def __init__(
+        self, graph: Path, tokenizer: Path, passage_tokens: int = 256, cache: Path | None = None
+    ) -> None:
+        """`cache` is a directory that keeps the vectors of whole sets of passages."""
+        self._graph, self._cache = graph, cache
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -44,8 +50,24 @@ class Embedder:
 
     def passages(self, passages: Sequence[Passage]) -> Vectors:
         """float32 [passages, width]; the title and the text are one pair of segments."""
+        kept = self._kept(passages)
+        if kept is not None and kept.is_file():
+            vectors: Vectors = np.load(kept)
+            return vectors
         encodings = self._tokenizer.encode_batch([(p.title, p.text) for p in passages])
-        return self._all(encodings, "passages")
+        vectors = self._all(encodings, "passages")
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            np.save(kept, vectors)
+        return vectors
+
+    def _kept(self, passages: Sequence[Passage]) -> Path | None:
+        if self._cache is None:
+            return None
+        digest = hashlib.sha256(sha256(self._graph).encode())
+        for passage in passages:
+            digest.update(f"{passage.title}\0{passage.text}\0".encode())
+        return self._cache / f"{digest.hexdigest()[:24]}.npy"
 
     def _all(self, encodings: Sequence[Encoding], what: str) -> Vectors:
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -40,3 +40,33 @@ def batches(
         generator.shuffle(near)
         found += [group for group in near if len(group) == batch]
     return found
+
+
+def neighbours(
+    sources: Sequence[str],
+    articles: Sequence[str],
+    passes: Mapping[str, float],
+    together: int,
+    batch: int,
+    seed: int,
+) -> list[list[int]]:
+    """All batches of a run, as passage numbers, with up to `together` of one article in a batch.
+
+    `passes` says how often the passages of each source are seen, as for `batches`. What has no
+    article, or stands alone in its own, is mixed within its source.
+    """
+    generator = random.Random(seed)
+    found: list[list[int]] = []
+    for round_ in range(int(max(passes.values())) + 1):
+        runs: list[list[int]] = []
+        for source, times in sorted(passes.items()):
+            own = [number for number, name in enumerate(sources) if name == source]
+            share = min(max(times - round_, 0.0), 1.0)
+            drawn = generator.sample(own, round(share * len(own)))
+            drawn.sort(key=lambda number: articles[number])  # stable: mixed within an article
+            runs += [drawn[i : i + together] for i in range(0, len(drawn), together)]
+        generator.shuffle(runs)
+        flat = [number for run in runs for number in run]
+        cut = [flat[i : i + batch] for i in range(0, len(flat), batch)]
+        found += [group for group in cut if len(group) == batch]
+    return found

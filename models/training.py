@@ -1,25 +1,21 @@
-"""Training the reader.
+"""The training loop: a task's losses, step, checkpoint.
 
-Knows the loop: batch, loss, step, checkpoint. The plan (how long, how fast, over what) is data;
-the objective, the order of questions and the checkpoints have files of their own.
+Knows optimisers, schedules and checkpoints; what is learnt and from what is the task's
+(`reading_task`, `encoding_task`).
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch import Tensor, nn
 
 from models import checkpoint
-from models.architecture import Reader
-from models.batching import Batch, make_batch
-from models.examples import Encoded
 from models.fake_quantisation import enable, prepare
-from models.objective import loss
-from models.order import batches
 from winnow.errors import WinnowError
 
 
@@ -28,22 +24,43 @@ class TrainingError(WinnowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything that decides what a run learns."""
+class Schedule:
+    """How fast a run learns, and when it imitates int8."""
 
-    passes: dict[str, float]
-    """How often the questions of each source are seen."""
-    questions: int = 16
-    """Questions a step."""
-    negatives: int = 2
-    """Negatives of each question."""
     rate: float = 2e-4
     """Peak learning rate, reached after `warmup` and falling linearly to zero."""
     warmup: float = 0.05
     """Share of the steps."""
-    quantised: float = 0.2
+    quantised: float = 0.25
     """Share of the steps, at the end, that imitate int8."""
     seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What one step says: losses by name, whose sum is minimised, and the sequences it took."""
+
+    losses: dict[str, Tensor]
+    sequences: int
+
+
+class Task(Protocol):
+    """Something to learn. The same step gives the same examples, whatever came before."""
+
+    @property
+    def network(self) -> nn.Module:
+        """What is trained; its `body` is what int8 is imitated in."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """Everything that decides what is learnt, as plain values."""
+
+    def learn(self, step: int) -> Learnt:
+        """The losses at `step`."""
 
 
 @dataclass(slots=True)
@@ -52,34 +69,36 @@ class Standing:
 
     step: int
     steps: int
-    span: float = 0.0
-    relevance: float = 0.0
+    losses: dict[str, float] = field(default_factory=dict)
+    """Running means."""
     sequences: int = 0
     started: float = field(default_factory=time.monotonic)
+
+    def took(self, losses: dict[str, float], sequences: int) -> None:
+        """One more step is done."""
+        self.step, self.sequences = self.step + 1, self.sequences + sequences
+        for name, loss in losses.items():
+            before = self.losses.get(name, loss)
+            self.losses[name] = before + (loss - before) * 0.02
 
     def line(self) -> str:
         """Losses and rate, for people."""
         elapsed = max(time.monotonic() - self.started, 1e-9)
-        rate = self.sequences / elapsed
-        return f"span {self.span:.3f}  relevance {self.relevance:.3f}  {rate:.1f} sequences/s"
+        losses = "  ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items())
+        return f"{losses}  {self.sequences / elapsed:.1f} sequences/s"
 
 
 class Trainer:
     """One run, from its first step or from its checkpoint."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        encoded: Encoded,
-        plan: Plan,
-        path: Path,
-        order: Sequence[Sequence[int]] | None = None,
-    ) -> None:
-        self._reader, self._encoded, self._plan, self._path = reader, encoded, plan, path
-        self.order = order if order is not None else plan_order(encoded, plan)
-        self._layers = prepare(reader.body)
-        trained = [p for p in reader.parameters() if p.requires_grad]
-        self._optimiser = torch.optim.AdamW(trained, lr=plan.rate, weight_decay=0.01, fused=True)
+    def __init__(self, task: Task, schedule: Schedule, path: Path) -> None:
+        self._task, self._schedule, self._path = task, schedule, path
+        self._plan = {**task.plan, **asdict(schedule)}
+        self._layers = prepare(task.network.body)  # type: ignore[arg-type]
+        self._trained = [p for p in task.network.parameters() if p.requires_grad]
+        self._optimiser = torch.optim.AdamW(
+            self._trained, lr=schedule.rate, weight_decay=0.01, fused=True
+        )
         self.step = 0
         self._resume()
 
@@ -90,55 +109,39 @@ class Trainer:
             TrainingError: the loss is not a number any more.
 
         """
-        end = len(self.order) if until is None else min(until, len(self.order))
-        standing = Standing(self.step, len(self.order))
-        for batch in self._batches(end):
-            span, relevance = self._learn(batch)
-            standing.step, standing.sequences = self.step, standing.sequences + batch.sequences
-            standing.span += (span - standing.span) * 0.02
-            standing.relevance += (relevance - standing.relevance) * 0.02
+        steps = self._task.steps
+        end = steps if until is None else min(until, steps)
+        standing = Standing(self.step, steps)
+        self._task.network.train()
+        while self.step < end:
+            standing.took(*self._learn())
             if self.step % every == 0 or self.step == end:
                 self._save()
             report(standing)
 
-    def _batches(self, end: int) -> Iterator[Batch]:
-        plan = self._plan
-        for step in range(self.step, end):
-            yield make_batch(self._encoded, self.order[step], plan.negatives, plan.seed, step)
-
-    def _learn(self, batch: Batch) -> tuple[float, float]:
-        done = self.step / len(self.order)
-        if done >= 1 - self._plan.quantised:
+    def _learn(self) -> tuple[dict[str, float], int]:
+        done = self.step / self._task.steps
+        if done >= 1 - self._schedule.quantised:
             enable(self._layers)
         for group in self._optimiser.param_groups:
-            group["lr"] = self._plan.rate * schedule(done, self._plan.warmup)
-        self._reader.train()
-        with _autocast(batch):
-            start, end, relevance = self._reader(batch.ids, batch.mask, batch.types)
-        shape = batch.inside.shape
-        span, chosen = loss(
-            start.view(shape),
-            end.view(shape),
-            relevance.view(shape[:2]),
-            batch.inside,
-            batch.first,
-            batch.last,
-        )
-        total = span + chosen
+            group["lr"] = self._schedule.rate * pace(done, self._schedule.warmup)
+        learnt = self._task.learn(self.step)
+        total = torch.stack(list(learnt.losses.values())).sum()
         if not torch.isfinite(total):
             raise TrainingError(f"the loss is {total.item()} at step {self.step}")
         self._optimiser.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._reader.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
         self._optimiser.step()
         self.step += 1
-        return span.item(), chosen.item()
+        return {name: loss.item() for name, loss in learnt.losses.items()}, learnt.sequences
 
     def _save(self) -> None:
         state: dict[str, Any] = {
             "step": self.step,
-            "plan": asdict(self._plan),
-            "reader": self._reader.state_dict(),
+            "steps": self._task.steps,
+            "plan": self._plan,
+            "network": self._task.network.state_dict(),
             "optimiser": self._optimiser.state_dict(),
         }
         checkpoint.save(self._path, state)
@@ -147,33 +150,22 @@ class Trainer:
         state = checkpoint.load(self._path)
         if state is None:
             return
-        if state["plan"] != asdict(self._plan):
+        if state["plan"] != self._plan:
             raise TrainingError(
                 f"{self._path} belongs to another plan: {state['plan']}; "
                 "give the same settings, or another directory"
             )
-        self._reader.load_state_dict(state["reader"])
+        self._task.network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
 
 
-def plan_order(encoded: Encoded, plan: Plan) -> list[list[int]]:
-    """The questions of every step of a run."""
-    lengths = [
-        len(question) + len(encoded.passages[asked.positive].text)
-        for question, asked in zip(encoded.questions, encoded.asked, strict=True)
-    ]
-    sources = [asked.source for asked in encoded.asked]
-    return batches(sources, lengths, plan.passes, plan.questions, plan.seed)
-
-
-def schedule(done: float, warmup: float) -> float:
+def pace(done: float, warmup: float) -> float:
     """Share of the peak learning rate when `done` of the run has passed."""
     return done / warmup if done < warmup else (1 - done) / (1 - warmup)
 
 
-def _autocast(batch: Batch) -> AbstractContextManager[None]:
+def autocast(device: str) -> AbstractContextManager[None]:
     """bfloat16 where the processor has it natively: about twice as fast there."""
-    device = batch.ids.device.type
     able = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001
     return torch.autocast(device, dtype=torch.bfloat16, enabled=bool(able))

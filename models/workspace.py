@@ -16,9 +16,24 @@ class Workspace:
         return self.root / "mined"
 
     @property
-    def checkpoint(self) -> Path:
+    def mined_by(self) -> Path:
+        """The checksum of the encoder that made them."""
+        return self.mined / "encoder.sha256"
+
+    @property
+    def encoder_run(self) -> Path:
+        """The encoder's training run."""
+        return self.root / "encoder.pt"
+
+    @property
+    def reader_run(self) -> Path:
         """The reader's training run."""
         return self.root / "reader.pt"
+
+    @property
+    def vectors(self) -> Path:
+        """Vectors of passages, kept."""
+        return self.root / "vectors"
 
     def graph(self, network: str, precision: str) -> Path:
         """An exported network: `encoder` or `reader`, `fp32` or `int8`."""

@@ -25,6 +25,12 @@ def test_weights_have_the_sign_of_what_they_know() -> None:
     assert score.distance < 0
 
 
+def test_what_would_count_against_its_meaning_counts_nothing() -> None:
+    candidates = found()
+    candidates.features[..., 0] *= -1
+    assert fit(candidates).relevance == pytest.approx(0, abs=1e-3)
+
+
 def test_the_fit_is_at_least_as_right_as_relevance_alone() -> None:
     candidates = found()
     alone = exact_match_by_passages(candidates, Score(1, 0, 0), [10])

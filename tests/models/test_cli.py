@@ -71,6 +71,26 @@ def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tiny_weights
 
 
+def test_one_command_makes_a_bundle_and_goes_on_where_it_was(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    work, bundle = tmp_path / "work", tmp_path / "bundle"
+    arguments = ["build", "--weights", weights, "--work", work, "--data", data]
+    arguments += ["--bundle", bundle, "--extra", 60, "--scale", 60, "--max-loss", 100]
+    built = invoke(*arguments)
+    assert built.exit_code == 0, built.output
+    provenance = read_manifest(bundle).provenance
+    assert provenance["encoder"]["steps"] > 0
+    assert provenance["reader"]["steps"] > 0
+
+    mined = (work / "mined" / "questions.jsonl").stat().st_mtime_ns
+    fingerprint = read_manifest(bundle).fingerprint
+    again = invoke(*arguments)
+    assert again.exit_code == 0, again.output
+    assert (work / "mined" / "questions.jsonl").stat().st_mtime_ns == mined
+    assert read_manifest(bundle).fingerprint == fingerprint
+
+
 def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
@@ -98,7 +118,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     manifest = read_manifest(bundle)
     assert load_bundle(bundle).reader.is_file()
     assert set(manifest.accuracy["gold"]) == {"dev-squad", "dev-nq"}
-    assert manifest.provenance["steps"] > 0
+    assert manifest.provenance["reader"]["steps"] > 0
 
     gate = ["verify", "--bundle", bundle, *places, "--data", data, "--max-loss", 100, "--json"]
     passed = invoke(*gate)
@@ -107,7 +127,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
 
     state = checkpoint.load(work / "reader.pt")
     assert state is not None
-    state["reader"]["span.bias"] = state["reader"]["span.bias"] + torch.ones(2)
+    state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
     checkpoint.save(work / "reader.pt", state)
     refused = invoke(*gate)
     assert refused.exit_code == 1

@@ -51,6 +51,20 @@ def test_a_vector_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     np.testing.assert_array_equal(embedder.questions(texts)[:1], embedder.questions(texts[:1]))
 
 
+def test_vectors_are_kept_for_the_same_passages_and_no_others(
+    embedder: Embedder, tiny_weights: Path, tmp_path: Path
+) -> None:
+    graph = tmp_path / "encoder.onnx"
+    export(Encoder(load_body(tiny_weights)), graph)
+    keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
+    passages = [Passage("word1", "in the tour"), Passage("word2", "of the danube")]
+    first = keeping.passages(passages)
+    np.testing.assert_array_equal(first, embedder.passages(passages))
+    np.testing.assert_array_equal(keeping.passages(passages), first)
+    assert len(list((tmp_path / "vectors").iterdir())) == 1
+    assert not np.array_equal(keeping.passages(passages[::-1]), first)
+
+
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     passages = [Passage("Łódź", "a 🎻\tand\nmore"), Passage("", "b")]
     questions = [

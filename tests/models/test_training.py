@@ -14,7 +14,8 @@ from models.data import Passage
 from models.examples import Encoded
 from models.mining import TrainingQuestion
 from models.progress import TrainingProgress
-from models.training import Plan, Standing, Trainer, TrainingError, schedule
+from models.reading_task import ReadingPlan, ReadingTask
+from models.training import Schedule, Standing, Trainer, TrainingError, pace
 
 STEPS = 4
 
@@ -31,20 +32,27 @@ def encoded(tiny_weights: Path) -> Encoded:
     return Encoded(Tokenizer.from_file(str(tiny_weights / "tokenizer.json")), passages, asked)
 
 
-def trainer(weights: Path, encoded: Encoded, path: Path, plan: Plan) -> tuple[Trainer, Reader]:
-    torch.manual_seed(plan.seed)
+PLAN = ReadingPlan({"a": 1}, questions=2, negatives=2)
+SCHEDULE = Schedule(rate=1e-2, quantised=0.0)
+
+
+def trainer(
+    weights: Path, encoded: Encoded, path: Path, schedule: Schedule = SCHEDULE
+) -> tuple[Trainer, Reader]:
+    torch.manual_seed(schedule.seed)
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
-    return Trainer(reader, encoded, plan, path), reader
+    task = ReadingTask(reader, encoded, PLAN, schedule.seed)
+    assert task.steps == STEPS
+    return Trainer(task, schedule, path), reader
 
 
 @pytest.mark.parametrize("quantised", [0.0, 0.5])
 def test_two_steps_and_two_more_after_a_restart_are_four(
     tiny_weights: Path, encoded: Encoded, tmp_path: Path, quantised: float
 ) -> None:
-    plan = Plan({"a": 1}, questions=2, negatives=2, rate=1e-2, quantised=quantised)
+    plan = Schedule(rate=1e-2, quantised=quantised)
     whole, straight = trainer(tiny_weights, encoded, tmp_path / "whole.pt", plan)
-    assert len(whole.order) == STEPS
     whole.run(every=10, report=lambda _: None)
 
     first, _ = trainer(tiny_weights, encoded, tmp_path / "parts.pt", plan)
@@ -60,8 +68,7 @@ def test_two_steps_and_two_more_after_a_restart_are_four(
 def test_training_changes_the_heads_and_leaves_the_embeddings(
     tiny_weights: Path, encoded: Encoded, tmp_path: Path
 ) -> None:
-    plan = Plan({"a": 1}, questions=2, negatives=2, rate=1e-2)
-    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt", plan)
+    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt")
     before = {name: weight.clone() for name, weight in reader.state_dict().items()}
     run.run(every=10, report=lambda _: None)
     table = "body.embeddings.word_embeddings.weight"
@@ -74,16 +81,16 @@ def test_a_checkpoint_of_another_plan_is_refused(
     tiny_weights: Path, encoded: Encoded, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.pt"
-    run, _ = trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=1))
+    run, _ = trainer(tiny_weights, encoded, path, Schedule(seed=1))
     run.run(every=1, report=lambda _: None, until=1)
     with pytest.raises(TrainingError, match="belongs to another plan"):
-        trainer(tiny_weights, encoded, path, Plan({"a": 1}, questions=2, seed=2))
+        trainer(tiny_weights, encoded, path, Schedule(seed=2))
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(
     tiny_weights: Path, encoded: Encoded, tmp_path: Path
 ) -> None:
-    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt", Plan({"a": 1}, questions=2))
+    run, reader = trainer(tiny_weights, encoded, tmp_path / "run.pt")
     with torch.no_grad():
         reader.relevance.bias.fill_(float("nan"))
     with pytest.raises(TrainingError, match="step 0"):
@@ -105,18 +112,27 @@ def test_a_question_without_negatives_is_left_out(encoded: Encoded) -> None:
     assert make_batch(encoded, [0, 1], 2, 1, 0).inside.shape[0] == 1
 
 
+def test_progress_shows_running_means_of_every_loss() -> None:
+    standing = Standing(0, 10)
+    standing.took({"span": 2.0}, 4)
+    standing.took({"span": 1.0}, 4)
+    assert (standing.step, standing.sequences) == (2, 8)
+    assert 1.0 < standing.losses["span"] < 2.0
+    assert "span 1.9" in standing.line()
+
+
 def test_the_rate_rises_to_its_peak_and_falls_to_nothing() -> None:
-    assert schedule(0.0, 0.1) == 0
-    assert schedule(0.1, 0.1) == pytest.approx(1)
-    assert schedule(0.55, 0.1) == pytest.approx(0.5)
-    assert schedule(1.0, 0.1) == pytest.approx(0)
+    assert pace(0.0, 0.1) == 0
+    assert pace(0.1, 0.1) == pytest.approx(1)
+    assert pace(0.55, 0.1) == pytest.approx(0.5)
+    assert pace(1.0, 0.1) == pytest.approx(0)
 
 
 def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
     log = Console(file=StringIO(), force_terminal=False, width=200)
     with TrainingProgress(every=50, console=log) as progress:
         for step in (49, 50, 51, 2000):
-            progress.show(Standing(step, 2000, 1.5, 0.25, 2400))
+            progress.show(Standing(step, 2000, {"span": 1.5, "relevance": 0.25}, 2400))
     assert isinstance(log.file, StringIO)
     lines = log.file.getvalue().splitlines()
     assert len(lines) == 2

@@ -40,8 +40,10 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Ctrl-C goes to the parent alone, which then ends its children in order
-            start_new_session=True,
+            # Ctrl-C goes to the parent alone, which then ends its children in order. Not a session
+            # of their own: Linux shares the processors among sessions first (autogroup), so that
+            # whoever waits for a reply would queue behind another node's reads
+            process_group=0,
         )
 
     def ended(self) -> dict[str, int]:

@@ -1,0 +1,61 @@
+"""Learning to read: spans and relevance, out of a positive and the retriever's own mistakes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from models.architecture import Reader
+from models.batching import make_batch
+from models.examples import Encoded
+from models.objective import loss
+from models.order import batches
+from models.training import Learnt, autocast
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """Which questions a reader learns from."""
+
+    passes: dict[str, float]
+    """How often the questions of each source are seen."""
+    questions: int = 16
+    """Questions a step."""
+    negatives: int = 2
+    """Negatives of each question."""
+
+
+class ReadingTask:
+    """The reader's objective over mined questions."""
+
+    def __init__(self, reader: Reader, encoded: Encoded, plan: ReadingPlan, seed: int) -> None:
+        self.network, self._encoded, self._plan, self._seed = reader, encoded, plan, seed
+        lengths = [
+            len(question) + len(encoded.passages[asked.positive].text)
+            for question, asked in zip(encoded.questions, encoded.asked, strict=True)
+        ]
+        sources = [asked.source for asked in encoded.asked]
+        self.order = batches(sources, lengths, plan.passes, plan.questions, seed)
+
+    @property
+    def steps(self) -> int:
+        return len(self.order)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return asdict(self._plan)
+
+    def learn(self, step: int) -> Learnt:
+        """Span and relevance loss of the questions of `step`."""
+        plan = self._plan
+        batch = make_batch(self._encoded, self.order[step], plan.negatives, self._seed, step)
+        with autocast(batch.ids.device.type):
+            start, end, relevance = self.network(batch.ids, batch.mask, batch.types)
+        shape = batch.inside.shape
+        span, chosen = loss(
+            start.view(shape),
+            end.view(shape),
+            relevance.view(shape[:2]),
+            batch.inside,
+            batch.first,
+            batch.last,
+        )
+        return Learnt({"span": span, "relevance": chosen}, batch.sequences)

@@ -1,0 +1,85 @@
+"""Learning to retrieve: what stands together, what is compared, what is left out."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from models.architecture import Encoder, freeze_embeddings, load_body
+from models.data import Passage
+from models.encoding_task import EncodingPlan, EncodingTask
+from models.holding_out import is_held_out, split
+from models.mining import TrainingQuestion
+from models.order import neighbours
+from models.training import Schedule, Trainer
+
+PASSAGES = [
+    Passage(f"word{n // 4}", " ".join(f"word{(n * k + k) % 40}" for k in range(20)))
+    for n in range(16)
+]
+ASKED = [
+    TrainingQuestion(f"what won word{n}?", PASSAGES[n].text.split()[3], 18, "a", n, ((n + 5) % 16,))
+    for n in range(16)
+]
+
+
+def task(weights: Path, plan: EncodingPlan) -> EncodingTask:
+    torch.manual_seed(0)
+    encoder = Encoder(load_body(weights))
+    freeze_embeddings(encoder.body)
+    words = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    return EncodingTask(encoder, words, PASSAGES, ASKED, plan, seed=1)
+
+
+def test_training_brings_questions_nearer_to_their_passages(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    learnt = task(tiny_weights, EncodingPlan({"a": 12}, passages=8, together=4))
+    before = learnt.learn(0).losses["retrieval"].item()
+    Trainer(learnt, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(
+        100, lambda _: None
+    )
+    assert learnt.learn(0).losses["retrieval"].item() < before
+
+
+def test_a_step_is_a_function_of_its_number(tiny_weights: Path) -> None:
+    learnt = task(tiny_weights, EncodingPlan({"a": 2}, passages=8, together=4))
+    first, again = learnt.learn(1), learnt.learn(1)
+    assert torch.equal(first.losses["retrieval"], again.losses["retrieval"])
+
+
+def test_questions_whose_answer_is_cut_off_are_left_out(tiny_weights: Path) -> None:
+    long, short = EncodingPlan({"a": 1}, 4), EncodingPlan({"a": 1}, 4, tokens=8)
+    assert task(tiny_weights, long).steps == 4
+    assert task(tiny_weights, short).steps == 0
+
+
+@given(st.integers(0, 100), st.integers(1, 6))
+def test_passages_of_an_article_stand_together(seed: int, articles: int) -> None:
+    names = [f"article {n % articles}" for n in range(24)]
+    found = neighbours(["a"] * 24, names, {"a": 1.0}, together=4, batch=4, seed=seed)
+    assert Counter(n for group in found for n in group) == Counter(range(24))
+    whole = 24 // articles // 4 * articles if 24 // articles % 4 == 0 else 0
+    assert sum(len({names[n] for n in group}) == 1 for group in found) >= whole
+
+
+def test_sources_are_seen_as_often_as_asked() -> None:
+    found = neighbours(["a"] * 8 + ["b"] * 8, ["x"] * 16, {"a": 2.0, "b": 0.5}, 4, 4, seed=0)
+    seen = Counter("ab"[n >= 8] for group in found for n in group)
+    assert seen == {"a": 16, "b": 4}
+
+
+def test_whole_articles_are_held_out() -> None:
+    learnt, held = split(ASKED, PASSAGES)
+    assert sorted(map(id, learnt + held)) == sorted(map(id, ASKED))
+    titles = {PASSAGES[q.positive].title for q in held}
+    assert not titles & {PASSAGES[q.positive].title for q in learnt}
+
+
+def test_about_one_article_in_sixteen_is_held_out() -> None:
+    held = sum(is_held_out(Passage(f"article {n}", "text")) for n in range(16_000))
+    assert held == pytest.approx(1_000, rel=0.1)
