@@ -19,13 +19,13 @@ from winnow.bundle import default_bundle, read_manifest
 app = typer.Typer(no_args_is_help=True)
 
 _READ = {
-    "squad": 2.5,
-    "squad-tokenised": 2.0,
-    "squadshifts-amazon_reviews": 0.7,
-    "squadshifts-reddit": 0.7,
-    "dpr-nq.dev": 2.5,
-    "dpr-trivia.dev": 1.0,
-    "webquestions-train": 2.0,
+    "squad": 2.0,
+    "squad-tokenised": 1.6,
+    "squadshifts-amazon_reviews": 0.5,
+    "squadshifts-reddit": 0.5,
+    "dpr-nq.dev": 2.0,
+    "dpr-trivia.dev": 0.8,
+    "webquestions-train": 1.6,
 }
 """How often the reader sees the questions of each source."""
 _ENCODED = {
