@@ -78,8 +78,7 @@ def build(
         train_reader(directory, work, scale=scale, seed=seed)
         export(bundle, directory, work)
         calibrate(bundle, work, seed)
-        measure(bundle, data, work)
-        verify(bundle, data, directory, work, max_loss)
+        verify(bundle, data, directory, work, max_loss, record_gold=True)
 
 
 def _mine_if_needed(data: Path, weights: Path, work: Path, extra: int) -> None:
@@ -193,13 +192,18 @@ def verify(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Questions of each set.", show_default="all")
     ] = None,
+    record_gold: Annotated[
+        bool, typer.Option("--record", help="Write the measured accuracy into the bundle, too.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Compare PyTorch, ONNX and int8 on real text; exit 1 if the bundle is to be refused."""
     with minilm(weights) as directory:
-        verdict = steps.verify(
+        verdict, gold = steps.verify(
             directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit
         )
+    if record_gold:
+        _record(bundle, gold=gold)
     if as_json:
         typer.echo(json.dumps(verdict.as_json(), indent=2))
     else:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -49,6 +50,9 @@ TRAINED_SHARE = 0.7
 """
 _HEADS = ("/span/MatMul", "/relevance/Gemm")
 _PARITY_TEXTS = 40
+
+GoldBySet = dict[str, dict[str, dict[str, float]]]
+"""`em` and `f1` by question set and precision."""
 
 
 def export_encoder(weights: Path, work: Workspace) -> None:
@@ -159,6 +163,7 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
     _, held = split(questions, passages)
     chosen = sample(held, CALIBRATION, seed)
     found = candidates(chosen, passages, embedder, reader)
+    np.savez_compressed(work.candidates, features=found.features, right=found.right)
     score = fit(found)
     for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
         curve = exact_match_by_passages(found, weights, STEPS)
@@ -177,12 +182,12 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
 
 def gold_figures(
     work: Workspace, target: Path, data: DataDirectory, limit: int | None
-) -> dict[str, dict[str, dict[str, float]]]:
+) -> GoldBySet:
     """Exact match and F1 at gold paragraphs: by set, float32 and int8."""
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer
     graphs = {"fp32": work.graph("reader", "fp32"), "int8": target / manifest.reader.file}
-    figures: dict[str, dict[str, dict[str, float]]] = {}
+    figures: GoldBySet = {}
     for name in DEVELOPMENT:
         questions = data.development(name)[:limit]
         figures[name] = {}
@@ -200,13 +205,15 @@ def verify(
     data: DataDirectory,
     max_loss: float,
     limit: int | None,
-) -> Verdict:
-    """Compares PyTorch, float32 ONNX and int8; says what is not good enough."""
+) -> tuple[Verdict, GoldBySet]:
+    """Compares PyTorch, float32 ONNX and int8; says what is not good enough, and the accuracy at
+    gold paragraphs that it measured.
+    """
     figures = gold_figures(work, target, data, limit)
     texts = _texts(data)
     tokenizer = weights / "tokenizer.json"
     encoder_fp32 = work.graph("encoder", "fp32")
-    return judge(
+    verdict = judge(
         largest_difference(
             trained_encoder(weights, work), encoder_fp32, ENCODER_OUTPUTS, tokenizer, texts
         ),
@@ -222,6 +229,7 @@ def verify(
         {name: sets["int8"]["em"] for name, sets in figures.items()},
         max_loss,
     )
+    return verdict, figures
 
 
 def _texts(data: DataDirectory) -> Sequence[str]:

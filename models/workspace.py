@@ -35,6 +35,11 @@ class Workspace:
         """Vectors of passages, kept."""
         return self.root / "vectors"
 
+    @property
+    def candidates(self) -> Path:
+        """What the reader made of held-out questions."""
+        return self.root / "candidates.npz"
+
     def graph(self, network: str, precision: str) -> Path:
         """An exported network: `encoder` or `reader`, `fp32` or `int8`."""
         return self.root / f"{network}-{precision}.onnx"
