@@ -9,10 +9,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models import checkpoint
+from models import checkpoint, stopping
 from models.architecture import Encoder, Reader, freeze_embeddings, load_body
 from models.assemble import Description, Score, amend, assemble
-from models.calibrate import candidates, exact_match_by_passages, fit, sample
+from models.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
 from models.data import DataError
 from models.embedding import Embedder
 from models.embedding_table import shrink_embeddings
@@ -29,6 +29,7 @@ from models.quantise import quantise
 from models.questions import DEVELOPMENT, DataDirectory
 from models.reading import OfflineReader
 from models.reading_task import ReadingPlan, ReadingTask
+from models.stopping import Stopped
 from models.training import Schedule, Task, Trainer
 from models.verify import Verdict, judge
 from models.workspace import Workspace
@@ -36,6 +37,8 @@ from winnow.bundle import load_bundle, read_manifest
 from winnow.checksum import sha256
 
 STEPS = (1, 2, 5, 10, 20)
+DEFAULT_PASSAGES = 10
+"""What the rules for stopping are compared with."""
 CALIBRATION = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -176,8 +179,22 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
             "distance": round(score.distance, 5),
             "no_answer_below": round(score.no_answer_below, 5),
         },
+        stopping=[
+            {"max_loss": each.max_loss, "reach": round(each.reach, 5)}
+            for each in _stopping(found, score, say)
+        ],
     )
     return score
+
+
+def _stopping(found: Candidates, score: Score, say: Callable[[str], None]) -> list[Stopped]:
+    rules = stopping.calibrate(found, score, DEFAULT_PASSAGES)
+    for each in rules:
+        say(
+            f"reading may stop early: {each.read:.1f} of {DEFAULT_PASSAGES} passages, "
+            f"{each.lost:.2f} exact match lost (promised {each.max_loss:g})"
+        )
+    return rules
 
 
 def gold_figures(

@@ -10,6 +10,7 @@ from stateless.admission import Defaults, Gate
 from stateless.answering import Answerer
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.remote import RemoteSearcher
+from stateless.search import Limits
 from stateless.servicer import SERVICE, AnswerServicer
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
@@ -44,6 +45,7 @@ async def _run(settings: FrontSettings) -> None:
         settings.answers,
         settings.read_scope,
         manifest.reader.max_answer_tokens,
+        settings.max_loss,
     )
     gate = Gate(settings.max_in_flight)
     servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)
@@ -63,8 +65,8 @@ async def _run(settings: FrontSettings) -> None:
                 encoder,
                 formed,
                 manifest.score.no_answer_below,
-                settings.merge_reserve,
-                settings.retrieve_share,
+                manifest.stopping_rule,
+                Limits(settings.merge_reserve, settings.retrieve_share, settings.first_look),
                 metrics,
             )
         )

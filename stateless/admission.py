@@ -14,6 +14,7 @@ MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
 MAX_ANSWERS = 100
 MAX_ANSWER_TOKENS = 64
+MAX_LOSS = 100.0
 
 
 _LIMITS: tuple[tuple[Literal["passages_to_read", "answers", "max_answer_tokens"], int], ...] = (
@@ -31,6 +32,7 @@ class Defaults:
     answers: int
     read_scope: ReadScope
     max_answer_tokens: int
+    max_loss: float = 0.0
     retriever: Retriever = Retriever.DENSE
 
 
@@ -48,6 +50,9 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
         chosen[field] = getattr(defaults, field) if given is None else int(given)
         if given is not None and not 1 <= given <= most:
             violations.append(Violation(field, f"{given} is not between 1 and {most}"))
+    max_loss = request.max_loss if request.HasField("max_loss") else defaults.max_loss
+    if not 0 <= max_loss <= MAX_LOSS:  # NaN too
+        violations.append(Violation("max_loss", f"{max_loss} is not between 0 and {MAX_LOSS:g}"))
     scope = _choice(convert.read_scope, request.read_scope, violations)
     retriever = _choice(convert.retriever, request.retriever, violations)
     if violations:
@@ -59,6 +64,7 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
         scope or defaults.read_scope,
         retriever or defaults.retriever,
         chosen["max_answer_tokens"],
+        max_loss,
     )
 
 

@@ -1,18 +1,19 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from stateless.cluster import Cluster
 from stateless.encoding import QuestionEncoder
 from stateless.merge import merge
 from stateless.scatter import Failure
-from stateless.search import search
+from stateless.search import Limits, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.telemetry.metrics import FRONT_STAGES, FrontMetrics
 
@@ -25,13 +26,12 @@ class Answerer:
         encoder: QuestionEncoder,
         cluster: Cluster,
         no_answer_below: float,
-        merge_reserve: float,
-        retrieve_share: float,
+        rule_for: Callable[[float], StoppingRule | None],
+        limits: Limits,
         metrics: FrontMetrics,
     ) -> None:
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
-        self._no_answer_below = no_answer_below
-        self._merge_reserve, self._retrieve_share = merge_reserve, retrieve_share
+        self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
         for shard, info in cluster.infos.items():
             metrics.index.labels(str(shard)).set(info.passages)
 
@@ -49,13 +49,14 @@ class Answerer:
         encoded = await self._encoder.encode(question.text, timings)
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
-        reserve = min(self._merge_reserve, deadline.left() / 10)
+        reserve = min(self._limits.merge_reserve, deadline.left() / 10)
         searched = await search(
             self._cluster,
             question,
             encoded.question,
+            self._rule_for(question.max_loss),
             deadline.earlier(reserve),
-            self._retrieve_share,
+            self._limits,
             timings,
         )
         merging = time.perf_counter()

@@ -4,16 +4,23 @@ from collections.abc import Mapping, Sequence
 
 from winnow.domain.passage import Hit
 
+Ranked = list[tuple[int, Hit]]
+"""Shards with one of their hits, nearest first."""
 
-def nearest_overall(hits: Mapping[int, Sequence[Hit]], most: int) -> dict[int, list[Hit]]:
-    """The `most` nearest hits of all shards, by shard, nearest first.
+
+def nearest_overall(hits: Mapping[int, Sequence[Hit]], most: int) -> Ranked:
+    """The `most` nearest hits of all shards.
 
     Ties are settled by passage id, so that the choice does not depend on how the index is cut.
-    Shards with none are left out.
     """
-    every = [(hit, shard) for shard, found in hits.items() for hit in found]
-    every.sort(key=lambda pair: (pair[0].distance, pair[0].passage_id))
+    every = [(shard, hit) for shard, found in hits.items() for hit in found]
+    every.sort(key=lambda pair: (pair[1].distance, pair[1].passage_id))
+    return every[:most]
+
+
+def by_shard(ranked: Ranked) -> dict[int, list[Hit]]:
+    """The hits of each shard, nearest first; shards with none are left out."""
     chosen: dict[int, list[Hit]] = {}
-    for hit, shard in every[:most]:
+    for shard, hit in ranked:
         chosen.setdefault(shard, []).append(hit)
     return chosen

@@ -1,24 +1,42 @@
 """The two ways of reading over shards: the best of all, or the best of each.
 
-Both end in a `Searched`: readings by shard, and the failures of shards that gave none.
+Both end in a `Searched`: readings by shard, and the failures of shards.
 """
 
+import math
 import time
 from dataclasses import dataclass
 
-from stateless.choose import nearest_overall
+from stateless.choose import by_shard, nearest_overall
 from stateless.cluster import Cluster
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.question import EncodedQuestion, Question, ReadScope
 from winnow.domain.reading import Reading
+from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Read
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How long shards are waited for, and how much is read at once."""
+
+    merge_reserve: float
+    """Seconds before a deadline at which shards are given up."""
+    retrieve_share: float
+    """Share of the time left that retrieval waits for a shard at most, so that a hung one leaves
+    time to read the others.
+    """
+    first_look: int
+    """Passages read before looking whether more are needed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Searched:
-    """What the shards found; a shard is in one of the two, or had nothing worth reading."""
+    """What the shards found. A shard is in one of the two, in both if it failed after having read
+    some passages, or in none if it had nothing worth reading.
+    """
 
     readings: dict[int, tuple[Reading, ...]]
     failures: dict[int, Failure]
@@ -28,18 +46,18 @@ async def search(
     cluster: Cluster,
     question: Question,
     encoded: EncodedQuestion,
+    rule: StoppingRule | None,
     deadline: Deadline,
-    retrieve_share: float,
+    limits: Limits,
     timings: Timings,
 ) -> Searched:
     """Retrieves and reads by the question's scope; writes what it took into `timings`.
 
-    `retrieve_share` of the time left is the most that retrieval waits for a shard, so that a hung
-    one leaves time to read the others.
+    Under the global scope `rule` may end reading before all passages are read.
     """
     if question.read_scope is ReadScope.PER_SHARD:
         return await _per_shard(cluster, question, encoded, deadline, timings)
-    return await _global(cluster, question, encoded, deadline, retrieve_share, timings)
+    return await _global(cluster, question, encoded, rule, deadline, limits, timings)
 
 
 async def _per_shard(
@@ -58,19 +76,20 @@ async def _per_shard(
     }
     gathered = await scatter(calls, deadline)
     timings.read = time.perf_counter() - started
-    return _searched(gathered, {}, timings)
+    return _searched(gathered, timings)
 
 
 async def _global(
     cluster: Cluster,
     question: Question,
     encoded: EncodedQuestion,
+    rule: StoppingRule | None,
     deadline: Deadline,
-    retrieve_share: float,
+    limits: Limits,
     timings: Timings,
 ) -> Searched:
     started = time.perf_counter()
-    patience = deadline.earlier(deadline.left() * (1 - retrieve_share))
+    patience = deadline.earlier(deadline.left() * (1 - limits.retrieve_share))
     found = await scatter(
         {
             shard: searcher.retrieve(encoded, question.passages_to_read, patience)
@@ -81,21 +100,44 @@ async def _global(
     for shard, retrieved in found.results.items():
         timings.shards[shard] = retrieved.timings
     hits = {shard: retrieved.hits for shard, retrieved in found.results.items()}
-    chosen = nearest_overall(hits, question.passages_to_read)
+    ranked = nearest_overall(hits, question.passages_to_read)
     timings.retrieve = time.perf_counter() - started
-    read = await scatter(
-        {
-            shard: cluster.searchers[shard].read(encoded, own, question.max_answer_tokens, deadline)
-            for shard, own in chosen.items()
-        },
-        deadline,
-    )
+    searched = Searched({}, dict(found.failures))
+    most = len(ranked)
+    start = 0
+    for end in wave_ends(most, limits.first_look) if rule else [most]:
+        wave = [(shard, hit) for shard, hit in ranked[start:end] if shard not in searched.failures]
+        read = await scatter(
+            {
+                shard: cluster.searchers[shard].read(
+                    encoded, own, question.max_answer_tokens, deadline
+                )
+                for shard, own in by_shard(wave).items()
+            },
+            deadline,
+        )
+        _add(searched, read, timings)
+        if rule and end < most and rule.safe(_best(searched), ranked[end][1].distance):
+            break
+        start = end
     timings.read = time.perf_counter() - started - timings.retrieve
-    return _searched(read, found.failures, timings)
+    return searched
 
 
-def _searched(read: Gathered[Read], before: dict[int, Failure], timings: Timings) -> Searched:
+def _searched(read: Gathered[Read], timings: Timings) -> Searched:
+    searched = Searched({}, {})
+    _add(searched, read, timings)
+    return searched
+
+
+def _add(searched: Searched, read: Gathered[Read], timings: Timings) -> None:
     for shard, result in read.results.items():
         timings.shards[shard] = timings.shards.get(shard, ShardTimings()) + result.timings
-    readings = {shard: result.readings for shard, result in read.results.items()}
-    return Searched(readings, {**before, **read.failures})
+        searched.readings[shard] = searched.readings.get(shard, ()) + result.readings
+    for shard, failure in read.failures.items():
+        searched.failures[shard] = failure
+
+
+def _best(searched: Searched) -> float:
+    scores = (reading.score for own in searched.readings.values() for reading in own)
+    return max((score for score in scores if not math.isnan(score)), default=-math.inf)

@@ -27,6 +27,16 @@ class FrontSettings(ServiceSettings):
     read_scope: ReadScope = Field(
         ReadScope.GLOBAL, description="global or per-shard, where a question does not say."
     )
+    max_loss: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="Exact match, in percent, that may be lost by reading fewer passages, "
+        "where a question does not say.",
+    )
+    first_look: int = Field(
+        2, ge=1, description="Passages read before looking whether more are needed."
+    )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Questions encoded at the same time."
     )

@@ -19,6 +19,7 @@ from stateless.admission import Defaults, Gate
 from stateless.answering import Answerer
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.remote import RemoteSearcher
+from stateless.search import Limits
 from stateless.servicer import SERVICE, AnswerServicer
 from winnow.bundle import Bundle
 from winnow.client import AnswerClient
@@ -98,7 +99,9 @@ async def _front(
         searchers.append(RemoteSearcher(channel, node.address))
     formed = await asyncio.wait_for(cluster.form(searchers, bundle.manifest.fingerprint), 30)
     score = bundle.manifest.score.no_answer_below
-    answerer = Answerer(encoder, formed, score, 0.02, 0.4, metrics)
+    answerer = Answerer(
+        encoder, formed, score, bundle.manifest.stopping_rule, Limits(0.02, 0.4, 2), metrics
+    )
     defaults = Defaults(10, 3, ReadScope.GLOBAL, bundle.manifest.reader.max_answer_tokens)
     servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
     servicer.serve(answerer)

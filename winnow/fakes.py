@@ -33,6 +33,8 @@ class FakeSearcher:
     """Raised by every call."""
     fails_reading: WinnowError | None = None
     """Raised by `read` and `search` only."""
+    reads_before_failing: int = 0
+    """Calls of `read` that come before `fails_reading` is raised."""
     hangs: bool = False
     """Calls wait for ever, until they are cancelled."""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
@@ -73,7 +75,9 @@ class FakeSearcher:
     ) -> Read:
         await self._behave()
         if self.fails_reading is not None:
-            raise self.fails_reading
+            if self.reads_before_failing == 0:
+                raise self.fails_reading
+            self.reads_before_failing -= 1
         self.read_rows += [hit.row for hit in hits]
         return Read(tuple(self.readings[hit.row] for hit in hits), ShardTimings(read=0.002))
 

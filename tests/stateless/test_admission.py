@@ -21,11 +21,12 @@ def test_options_win_over_defaults() -> None:
         passages_to_read=20,
         answers=1,
         max_answer_tokens=5,
+        max_loss=0.5,
         read_scope=answer_pb2.READ_SCOPE_PER_SHARD,
         retriever=answer_pb2.RETRIEVER_DENSE,
     )
     got = admit(request, DEFAULTS)
-    assert got == Question("Who?", 20, 1, ReadScope.PER_SHARD, Retriever.DENSE, 5)
+    assert got == Question("Who?", 20, 1, ReadScope.PER_SHARD, Retriever.DENSE, 5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,8 @@ def test_options_win_over_defaults() -> None:
         ({"question": "x", "passages_to_read": 101}, ["passages_to_read"]),
         ({"question": "x", "answers": 4_000_000_000}, ["answers"]),
         ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
+        ({"question": "x", "max_loss": -0.1}, ["max_loss"]),
+        ({"question": "x", "max_loss": float("nan")}, ["max_loss"]),
         ({"question": "x", "read_scope": 9}, ["read_scope"]),
         ({"question": "x", "retriever": 9}, ["retriever"]),
         ({"answers": 0, "retriever": 9}, ["question", "answers", "retriever"]),

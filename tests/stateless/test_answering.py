@@ -10,6 +10,7 @@ from stateless.answering import Answerer, cover
 from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.scatter import Failure
+from stateless.search import Limits
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
@@ -49,7 +50,9 @@ def answerer(
     encoder: QuestionEncoder, registry: CollectorRegistry, *shards: FakeSearcher
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
-    return Answerer(encoder, cluster, 0.0, 0.02, 0.4, FrontMetrics(registry))
+    return Answerer(
+        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4, 2), FrontMetrics(registry)
+    )
 
 
 async def test_the_best_answer_of_all_shards_comes_first(

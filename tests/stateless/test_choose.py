@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.choose import nearest_overall
+from stateless.choose import by_shard, nearest_overall
 from winnow.domain.passage import Hit
 
 hits = st.lists(
@@ -25,7 +25,9 @@ def test_the_nearest_of_all_are_chosen_however_they_are_spread(
     for hit in found:
         spread.setdefault(chance.randrange(4), []).append(hit)
     chosen = nearest_overall(spread, most)
-    picked = {hit.passage_id for own in chosen.values() for hit in own}
+    picked = {hit.passage_id for _, hit in chosen}
     wanted = sorted(found, key=lambda hit: (hit.distance, hit.passage_id))[:most]
     assert picked == {hit.passage_id for hit in wanted}
-    assert all(own and set(own) <= set(spread[shard]) for shard, own in chosen.items())
+    own = by_shard(chosen)
+    assert sum(map(len, own.values())) == len(chosen)
+    assert all(some and set(some) <= set(spread[shard]) for shard, some in own.items())

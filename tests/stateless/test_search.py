@@ -4,16 +4,20 @@ import numpy as np
 import pytest
 
 from stateless.cluster import Cluster
-from stateless.search import search
+from stateless.search import Limits, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
 from winnow.errors import OverloadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 
 ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+
+
+LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4, first_look=2)
 
 
 def question(scope: ReadScope, passages: int = 2) -> Question:
@@ -37,7 +41,13 @@ def two() -> tuple[FakeSearcher, FakeSearcher]:
 async def test_globally_only_the_nearest_of_all_are_read() -> None:
     near, far = two()
     found = await search(
-        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, Deadline.after(5), 0.4, Timings()
+        cluster(near, far),
+        question(ReadScope.GLOBAL),
+        ENCODED,
+        None,
+        Deadline.after(5),
+        LIMITS,
+        Timings(),
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b"}
     assert (near.read_rows, far.read_rows) == ([0, 1], [])
@@ -51,8 +61,9 @@ async def test_per_shard_every_shard_reads_its_own_best() -> None:
         cluster(near, far),
         question(ReadScope.PER_SHARD, 1),
         ENCODED,
+        None,
         Deadline.after(5),
-        0.4,
+        LIMITS,
         timings,
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
@@ -64,7 +75,7 @@ async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
     near, far = two()
     near.fails = UnavailableError("connection refused")
     found = await search(
-        cluster(near, far), question(scope), ENCODED, Deadline.after(5), 0.4, Timings()
+        cluster(near, far), question(scope), ENCODED, None, Deadline.after(5), LIMITS, Timings()
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
     assert found.failures[0].status is ShardStatus.UNAVAILABLE
@@ -78,8 +89,9 @@ async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
         cluster(near, far),
         question(ReadScope.GLOBAL, 3),
         ENCODED,
+        None,
         Deadline.after(5),
-        0.4,
+        LIMITS,
         Timings(),
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"c"}
@@ -91,8 +103,45 @@ async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
     near.hangs = True
     deadline = Deadline.after(0.5)
     found = await search(
-        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, deadline, 0.4, Timings()
+        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, None, deadline, LIMITS, Timings()
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
     assert found.failures[0].status is ShardStatus.TIMEOUT
     assert not deadline.expired()
+
+
+async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
+    near = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)])
+    far = FakeSearcher([reading("c", 9.0, distance=0.8), reading("d", 1.0, distance=0.9)])
+    for reach, rows in ((4.0, []), (12.0, [0, 1])):
+        far.read_rows = []
+        found = await search(
+            cluster(near, far),
+            question(ReadScope.GLOBAL, 4),
+            ENCODED,
+            StoppingRule(reach, distance_weight=-1.0),
+            Deadline.after(5),
+            LIMITS,
+            Timings(),
+        )
+        assert far.read_rows == rows
+        assert sum(map(len, found.readings.values())) == 2 + len(rows)
+        assert not found.failures
+
+
+async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
+    near = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
+    far = FakeSearcher([reading("c", distance=0.2)])
+    near.reads_before_failing = 1
+    near.fails_reading = OverloadedError("full")
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.GLOBAL, 3),
+        ENCODED,
+        StoppingRule(100.0, distance_weight=-1.0),
+        Deadline.after(5),
+        LIMITS,
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    assert found.failures[0].status is ShardStatus.OVERLOADED

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
 
 FORMAT = 1
@@ -58,6 +59,14 @@ class ScoreEntry(_Part):
     no_answer_below: float
 
 
+class StoppingEntry(_Part):
+    """A calibrated rule for reading fewer passages; see `winnow.domain.stopping`."""
+
+    max_loss: float = Field(gt=0)
+    """Exact match, in percent, that it lost at most on training questions."""
+    reach: float
+
+
 class Manifest(_Part):
     """Everything a service has to know of a bundle before it opens a model."""
 
@@ -67,6 +76,7 @@ class Manifest(_Part):
     encoder: EncoderEntry
     reader: ReaderEntry
     score: ScoreEntry
+    stopping: tuple[StoppingEntry, ...] = ()
     tokenizer: str
     files: dict[str, FileEntry]
     licences: dict[str, str] = {}
@@ -92,6 +102,14 @@ class Manifest(_Part):
             self.reader.model_dump_json(),
             self.score.model_dump_json(),
         )
+
+    def stopping_rule(self, max_loss: float) -> StoppingRule | None:
+        """The rule that reads least of those that lose no more than `max_loss`, if there is one."""
+        allowed = [entry for entry in self.stopping if entry.max_loss <= max_loss]
+        if not allowed:
+            return None
+        entry = max(allowed, key=lambda entry: entry.max_loss)
+        return StoppingRule(entry.reach, self.score.distance)
 
 
 def read_manifest(directory: Path) -> Manifest:

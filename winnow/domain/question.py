@@ -32,6 +32,8 @@ class Question:
     read_scope: ReadScope
     retriever: Retriever
     max_answer_tokens: int
+    max_loss: float = 0.0
+    """Exact match, in percent, that may be lost by not reading all; 0 reads all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,12 @@ def evaluate(
     passages_to_read: Annotated[
         int, typer.Option(min=1, max=100, help="Passages read for each question.")
     ] = 10,
+    max_loss: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, help="Exact match that stopping early may lose; 0 reads every passage."
+        ),
+    ] = 0.0,
     read_scope: Annotated[
         ReadScope | None, typer.Option(help="Scope.", show_default="the server's")
     ] = None,
@@ -59,6 +65,7 @@ def evaluate(
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
         answers=100,
+        max_loss=max_loss,
         read_scope=convert.read_scope_message(read_scope),
     )
     outcomes = asyncio.run(_run(address, asked, request, clients, timeout))

@@ -73,6 +73,7 @@ class AnswerRequest(google.protobuf.message.Message):
     READ_SCOPE_FIELD_NUMBER: builtins.int
     RETRIEVER_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
+    MAX_LOSS_FIELD_NUMBER: builtins.int
     question: builtins.str
     """1 to 1000 characters, of which at most 64 tokens are used."""
     passages_to_read: builtins.int
@@ -83,6 +84,10 @@ class AnswerRequest(google.protobuf.message.Message):
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
+    max_loss: builtins.float
+    """Exact match, in percent, that may be lost by stopping as soon as no unread passage is likely to
+    win. 0 to 100; 0 reads every passage. Looked at under READ_SCOPE_GLOBAL.
+    """
     def __init__(
         self,
         *,
@@ -92,13 +97,16 @@ class AnswerRequest(google.protobuf.message.Message):
         read_scope: Global___ReadScope.ValueType = ...,
         retriever: Global___Retriever.ValueType = ...,
         max_answer_tokens: builtins.int | None = ...,
+        max_loss: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_answer_tokens", b"_max_answer_tokens"]) -> typing.Literal["max_answer_tokens"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_loss", b"_max_loss"]) -> typing.Literal["max_loss"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages_to_read", b"_passages_to_read"]) -> typing.Literal["passages_to_read"] | None: ...
 
