@@ -34,7 +34,8 @@ from content_node.reader.reader import OUTPUTS
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.client import AnswerClient
 from winnow.inference.encoder import open_question_encoder
-from winnow.inference.session import OnnxSession, model_inputs
+from winnow.inference.onnx import OnnxSession
+from winnow.inference.session import model_inputs
 from winnow.local.cluster import LocalCluster, LocalPlan
 from winnow.local.ports import free_ports
 from winnow.questions import read_questions

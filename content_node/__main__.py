@@ -55,7 +55,9 @@ def _load(
 ) -> LocalSearcher:
     bundle = load_bundle(settings.bundle)
     shard = open_shard(settings.shard, settings.ef, settings.exact)
-    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    reader = open_reader(
+        bundle, Tokenizer(bundle.tokenizer).special, settings.levers, settings.max_tokens
+    )
     searcher = LocalSearcher(shard, reader, bundle, pool, metrics)
     warm_up(reader)
     manifest = bundle.manifest

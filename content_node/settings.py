@@ -24,6 +24,9 @@ class NodeSettings(ServiceSettings):
     reader_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
     )
+    max_tokens: int = Field(
+        0, ge=0, le=512, description="Longest input of the reader; 0 for the bundle's."
+    )
     ef: int = Field(
         128, ge=16, le=10_000, description="Breadth of the graph search: recall against time."
     )

@@ -8,7 +8,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from winnow.inference.session import OnnxSession, model_inputs
+from winnow.inference.onnx import OnnxSession
+from winnow.inference.session import model_inputs
 
 
 def largest_difference(

@@ -18,7 +18,7 @@ from models.data import Passage
 from winnow.bundle import Manifest
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
-from winnow.inference.session import OnnxSession
+from winnow.inference.onnx import OnnxSession
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2
@@ -30,7 +30,9 @@ class OfflineReader:
     def __init__(self, graph: Path, tokenizer: Path, manifest: Manifest) -> None:
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
-        self._reader = Reader(OnnxSession(graph, OUTPUTS), self._tokenizer.special, manifest)
+        self._reader = Reader(
+            OnnxSession(graph, OUTPUTS), self._tokenizer.special, manifest.reader, manifest.score
+        )
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:

@@ -81,6 +81,6 @@ async def _run(settings: FrontSettings) -> None:
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special)
+    model = open_question_encoder(bundle, tokenizer.special, settings.levers)
     cache = EncodingCache(settings.cache_entries)
     return QuestionEncoder(bundle, tokenizer, model, cache, settings.encoder_threads, metrics)

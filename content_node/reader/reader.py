@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from content_node.reader.decode import best_span, whole_words
 from content_node.reader.prepare import Window, prepare
 from content_node.shard.store import StoredPassage
-from winnow.bundle import Bundle, Manifest
-from winnow.bundle.manifest import ScoreEntry
+from winnow.bundle import Bundle
+from winnow.bundle.manifest import ReaderEntry, ScoreEntry
 from winnow.domain.reading import Reading
-from winnow.inference.session import OnnxSession, Session, model_inputs
+from winnow.inference.runtime import PLAIN, Levers, open_session
+from winnow.inference.session import Session, model_inputs
 from winnow.text.tokenizer import SpecialTokens
 
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
@@ -31,9 +32,11 @@ class _Candidate:
 class Reader:
     """A reading model with the bundle's rules around it. Safe to use from several threads."""
 
-    def __init__(self, session: Session, special: SpecialTokens, manifest: Manifest) -> None:
+    def __init__(
+        self, session: Session, special: SpecialTokens, entry: ReaderEntry, score: ScoreEntry
+    ) -> None:
         self._session, self._special = session, special
-        self._entry, self._score = manifest.reader, manifest.score
+        self._entry, self._score = entry, score
 
     def read(
         self,
@@ -74,6 +77,18 @@ def combine(weights: ScoreEntry, relevance: float, span: float, distance: float)
     return weights.relevance * relevance + weights.span * span + weights.distance * distance
 
 
-def open_reader(bundle: Bundle, special: SpecialTokens) -> Reader:
-    """The bundle's reader; raises ArtefactError if it cannot be opened."""
-    return Reader(OnnxSession(bundle.reader, OUTPUTS), special, bundle.manifest)
+def open_reader(
+    bundle: Bundle,
+    special: SpecialTokens,
+    levers: Levers = PLAIN,
+    max_tokens: int | None = None,
+) -> Reader:
+    """The bundle's reader; raises ArtefactError if it cannot be opened.
+
+    `max_tokens` cuts passages into shorter windows than the bundle does.
+    """
+    entry = bundle.manifest.reader
+    session = open_session(bundle.reader, OUTPUTS, entry.precision, levers)
+    shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
+    entry = entry.model_copy(update={"max_tokens": shorter})
+    return Reader(session, special, entry, bundle.manifest.score)

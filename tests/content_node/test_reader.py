@@ -60,7 +60,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     text = "word " * 900 + "zebra at the end"
     liked = tokenizer.tokenise("zebra").ids[0]
     model = Scripted(liked)
-    reading = Reader(model, tokenizer.special, bundle.manifest).read(
+    reading = Reader(model, tokenizer.special, bundle.manifest.reader, bundle.manifest.score).read(
         (5,), stored(tokenizer, "T", text), 0.5, 10
     )
     assert model.runs > 1
@@ -76,6 +76,15 @@ def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle)
     )
     assert (reading.start, reading.end, reading.text) == (0, 0, "")
     assert reading.score == float("-inf") or bundle.manifest.score.span <= 0
+
+
+def test_shorter_windows_read_the_same_passage_in_more_runs(bundle: Bundle) -> None:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    passage = stored(tokenizer, "Danube", "The river rises in Donaueschingen. " + "It flows. " * 60)
+    asked = tokenizer.tokenise("Where does the Danube rise?").ids
+    whole = open_reader(bundle, tokenizer.special).read(asked, passage, 0.5, 10)
+    short = open_reader(bundle, tokenizer.special, max_tokens=64).read(asked, passage, 0.5, 10)
+    assert whole.text == short.text == "Donaueschingen"
 
 
 @pytest.fixture(scope="module")

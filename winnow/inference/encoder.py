@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
-from winnow.inference.session import OnnxSession, Session, model_inputs
+from winnow.inference.runtime import PLAIN, Levers, open_session
+from winnow.inference.session import Session, model_inputs
 from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
@@ -39,16 +40,20 @@ class Encoder:
         return vector
 
 
-def open_question_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
+def open_question_encoder(
+    bundle: Bundle, special: SpecialTokens, levers: Levers = PLAIN
+) -> Encoder:
     """The encoder of questions; raises ArtefactError if it is not what the manifest says."""
-    session = OnnxSession(bundle.question_encoder, ["embedding"])
-    return _checked(Encoder(session, special, bundle.manifest.encoder.dimension))
+    entry = bundle.manifest.encoder
+    session = open_session(bundle.question_encoder, ["embedding"], entry.precision, levers)
+    return _checked(Encoder(session, special, entry.dimension))
 
 
 def open_passage_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
     """The encoder of passages; raises ArtefactError if it is not what the manifest says."""
-    session = OnnxSession(bundle.passage_encoder, ["embedding"])
-    return _checked(Encoder(session, special, bundle.manifest.encoder.dimension))
+    entry = bundle.manifest.encoder
+    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision)
+    return _checked(Encoder(session, special, entry.dimension))
 
 
 def _checked(encoder: Encoder) -> Encoder:

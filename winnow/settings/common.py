@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from winnow.bundle import default_bundle
+from winnow.inference.runtime import Levers, Runtime
 from winnow.settings.source import Settings
 
 
@@ -21,6 +22,16 @@ class ServiceSettings(Settings):
     """What a front node and a content node have in common."""
 
     bundle: Path = Field(default_factory=default_bundle, description="Directory of models.")
+    runtime: Runtime = Field(
+        Runtime.AUTO,
+        description="onnxruntime, openvino, or auto: by what the processor and the bundle are.",
+    )
+    intra_op_threads: int = Field(
+        1, ge=1, le=1024, description="Threads of one run of a model, beside those of requests."
+    )
+    pad_to: int = Field(
+        0, ge=0, le=512, description="Tokens that every input is padded to; 0 for none, the best."
+    )
     metrics_listen: str = Field(
         "", description="HOST:PORT of the Prometheus endpoint; empty for none."
     )
@@ -34,6 +45,11 @@ class ServiceSettings(Settings):
         "info", pattern="(?i)^(debug|info|warning|error)$", description="Least level logged."
     )
     log_format: LogFormat = Field(LogFormat.JSON, description="json or text.")
+
+    @property
+    def levers(self) -> Levers:
+        """How models are run."""
+        return Levers(self.runtime, self.intra_op_threads, self.pad_to)
 
 
 def cores() -> int:

@@ -1,0 +1,129 @@
+"""Running models: which runtime, and that every way of running says the same."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from winnow.bundle import Bundle
+from winnow.errors import ArtefactError
+from winnow.inference.onnx import OnnxSession
+from winnow.inference.openvino import OpenVinoSession
+from winnow.inference.padded import PaddedSession
+from winnow.inference.runtime import Levers, Runtime, choose, cpu_features, open_session
+from winnow.inference.session import Inputs, Outputs, Session, model_inputs
+
+AMX = frozenset({"avx512f", "amx_bf16"})
+OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "precision", "features", "installed", "chosen"),
+    [
+        (Runtime.AUTO, "int8", AMX, True, Runtime.ONNXRUNTIME),
+        (Runtime.AUTO, "fp32", AMX, True, Runtime.OPENVINO),
+        (Runtime.AUTO, "fp32", AMX, False, Runtime.ONNXRUNTIME),
+        (Runtime.AUTO, "fp32", frozenset({"avx2"}), True, Runtime.ONNXRUNTIME),
+        (Runtime.OPENVINO, "fp32", frozenset(), True, Runtime.OPENVINO),
+        (Runtime.ONNXRUNTIME, "fp32", AMX, True, Runtime.ONNXRUNTIME),
+    ],
+)
+def test_the_runtime_follows_the_processor_and_the_bundle(
+    asked: Runtime, precision: str, features: frozenset[str], installed: bool, chosen: Runtime
+) -> None:
+    assert choose(asked, precision, features, installed) is chosen
+
+
+def test_openvino_is_refused_what_it_is_slow_at() -> None:
+    with pytest.raises(ArtefactError, match="float bundle"):
+        choose(Runtime.OPENVINO, "int8", AMX, True)
+
+
+def test_features_are_read_where_the_system_tells_them(tmp_path: Path) -> None:
+    told = tmp_path / "cpuinfo"
+    told.write_text("processor\t: 0\nflags\t\t: fpu avx512f amx_bf16\n")
+    assert cpu_features(told) == {"fpu", "avx512f", "amx_bf16"}
+    assert cpu_features(tmp_path / "none") == frozenset()
+
+
+class Echo:
+    """Returns the ids as logits, and their number as relevance."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def run(self, inputs: Inputs) -> Outputs:
+        ids = inputs["input_ids"].astype(np.float32)
+        self.seen.append(ids.shape[1])
+        return [ids, np.array([inputs["attention_mask"].sum()], dtype=np.float32)]
+
+
+def test_padding_fills_inputs_and_is_cut_from_outputs() -> None:
+    echo = Echo()
+    logits, counted = PaddedSession(echo, 8).run(model_inputs([5, 6, 7], [0, 0, 1]))
+    assert echo.seen == [8]
+    np.testing.assert_array_equal(logits, [[5, 6, 7]])
+    assert counted == [3]
+
+
+def test_what_is_longer_than_the_padding_stays() -> None:
+    echo = Echo()
+    PaddedSession(echo, 2).run(model_inputs([5, 6, 7], [0, 0, 1]))
+    assert echo.seen == [3]
+
+
+def test_a_float_model_says_the_same_in_both_runtimes_padded_or_not(float_model: Path) -> None:
+    inputs = model_inputs([3, 1, 4, 1, 5], [0] * 5)
+    plain = OnnxSession(float_model, ["doubled"]).run(inputs)[0]
+    other = OpenVinoSession(float_model, ["doubled"], bfloat16=False).run(inputs)[0]
+    padded = open_session(float_model, ["doubled"], "fp32", Levers(pad_to=9)).run(inputs)[0]
+    np.testing.assert_allclose(other, plain)
+    np.testing.assert_allclose(padded, plain)
+
+
+@pytest.mark.parametrize("session", [OnnxSession, partial(OpenVinoSession, bfloat16=False)])
+def test_a_model_without_an_output_is_refused_by_name(
+    session: Callable[[Path, list[str]], Session], float_model: Path
+) -> None:
+    with pytest.raises(ArtefactError, match="no output relevance_logit"):
+        session(float_model, ["relevance_logit"])
+
+
+@pytest.mark.parametrize("session", [OnnxSession, partial(OpenVinoSession, bfloat16=False)])
+def test_what_is_no_model_is_refused(
+    session: Callable[[Path, list[str]], Session], tmp_path: Path
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(ArtefactError, match="cannot be opened"):
+        session(tmp_path / "model.onnx", ["doubled"])
+
+
+def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
+    inputs = model_inputs(list(range(1000, 1040)), [0] * 40)
+    exact = open_session(bundle.reader, OUTPUTS, "int8").run(inputs)
+    spread = open_session(bundle.reader, OUTPUTS, "int8", Levers(intra_op_threads=2)).run(inputs)
+    for one, other in zip(exact, spread, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def float_model(tmp_path: Path) -> Path:
+    """A graph that gives every id twice over, as a float."""
+    onnx = pytest.importorskip("onnx", reason="needs onnx: install the extra `models`")
+    helper, kinds = onnx.helper, onnx.TensorProto
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    inputs = [helper.make_tensor_value_info(n, kinds.INT64, ["batch", "tokens"]) for n in names]
+    output = helper.make_tensor_value_info("doubled", kinds.FLOAT, ["batch", "tokens"])
+    nodes = [
+        helper.make_node("Mul", ["input_ids", "attention_mask"], ["kept"]),
+        helper.make_node("Add", ["kept", "token_type_ids"], ["typed"]),
+        helper.make_node("Add", ["typed", "kept"], ["sum"]),
+        helper.make_node("Cast", ["sum"], ["doubled"], to=kinds.FLOAT),
+    ]
+    graph = helper.make_graph(nodes, "doubled", inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path

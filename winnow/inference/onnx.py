@@ -1,0 +1,50 @@
+"""Models in ONNX Runtime.
+
+One intra-op thread by default and no spinning: parallelism comes from reading several passages at
+once, and two sessions that each own the machine fight over it (onnxruntime #10273, #17011).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnxruntime
+
+from winnow.errors import ArtefactError
+from winnow.inference.session import Inputs, Outputs
+
+
+class OnnxSession:
+    """A model in ONNX Runtime on the CPU."""
+
+    def __init__(self, path: Path, outputs: Sequence[str], intra_op_threads: int = 1) -> None:
+        """Opens `path`.
+
+        Raises:
+            ArtefactError: it is not a model, or lacks one of `outputs`.
+
+        """
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), _options(intra_op_threads), providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime raises several unrelated types
+            raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error
+        self._outputs = list(outputs)
+        present = {output.name for output in self._session.get_outputs()}
+        if missing := set(outputs) - present:
+            raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
+
+    def run(self, inputs: Inputs) -> Outputs:
+        """All outputs, in the order asked for at construction."""
+        return list(self._session.run(self._outputs, dict(inputs)))
+
+
+def _options(intra_op_threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = intra_op_threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # the arena would keep what the longest input took, for ever (onnxruntime #11627)
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 3
+    return options

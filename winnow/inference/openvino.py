@@ -1,0 +1,61 @@
+"""Models in OpenVINO, where it is installed (the extra `openvino`).
+
+Fast for float models on processors with bfloat16 matrices; slow for what ONNX Runtime quantised
+dynamically, so `runtime` does not choose it for those.
+"""
+
+import threading
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from winnow.errors import ArtefactError
+from winnow.inference.session import Inputs, Outputs
+
+
+def installed() -> bool:
+    """Whether OpenVINO can be imported."""
+    return find_spec("openvino") is not None
+
+
+class OpenVinoSession:
+    """A model in OpenVINO on the CPU, one request object a thread."""
+
+    def __init__(
+        self, path: Path, outputs: Sequence[str], bfloat16: bool, intra_op_threads: int = 1
+    ) -> None:
+        """Opens and compiles `path`: seconds.
+
+        Raises:
+            ArtefactError: OpenVINO is missing, `path` is not a model, or it lacks one of `outputs`.
+
+        """
+        if not installed():
+            raise ArtefactError("OpenVINO is not installed: install the extra `openvino`")
+        import openvino  # noqa: PLC0415 (an extra)
+
+        properties: dict[str, Any] = {
+            "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
+            "INFERENCE_NUM_THREADS": intra_op_threads,
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+        }
+        core = openvino.Core()
+        try:
+            self._model = core.compile_model(core.read_model(str(path)), "CPU", properties)
+        except RuntimeError as error:
+            raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error
+        present = {name for output in self._model.outputs for name in output.get_names()}
+        if missing := set(outputs) - present:
+            raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
+        self._outputs = [self._model.output(name) for name in outputs]
+        self._local = threading.local()
+
+    def run(self, inputs: Inputs) -> Outputs:
+        """All outputs, in the order asked for at construction."""
+        request = getattr(self._local, "request", None)
+        if request is None:
+            request = self._local.request = self._model.create_infer_request()
+        found = request.infer(dict(inputs))
+        return [found[output].copy() for output in self._outputs]
