@@ -31,6 +31,7 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.build.cli:app", "Build, inspect and verify indexes."),
+    "pareto": ("winnow.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": ("models.cli:app", "Train, export, quantise and verify models (extra `models`)."),
 }
 

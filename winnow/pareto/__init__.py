@@ -1,0 +1,1 @@
+"""Accuracy against latency: a grid of operating points, measured in one run."""

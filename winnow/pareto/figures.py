@@ -1,0 +1,99 @@
+"""From outcomes to figures, the front, and the point to choose. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from winnow.pareto.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One point of the plane. Accuracy in percent, times in milliseconds."""
+
+    point: str
+    exact_match: float
+    """Mean of the question files', so that a large one does not drown a small one."""
+    by_file: Mapping[str, tuple[float, float]]
+    """Exact match and F1 by question file."""
+    p50: float
+    p95: float
+    read: float
+    """Mean passages read."""
+    questions: int
+    failed: int
+    on_front: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def figures(outcomes: Iterable[Outcome]) -> list[Figures]:
+    """The figures of every point, most accurate first, those on the front marked."""
+    by_point: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_point.setdefault(outcome.point, []).append(outcome)
+    found = [_figures(point, own) for point, own in by_point.items()]
+    best = front(found)
+    marked = [Figures(**{**_fields(each), "on_front": each.point in best}) for each in found]
+    return sorted(marked, key=lambda each: (-each.exact_match, each.p50))
+
+
+def front(found: Sequence[Figures]) -> set[str]:
+    """The points that no other beats in both accuracy and median latency."""
+    return {each.point for each in found if not any(_dominates(other, each) for other in found)}
+
+
+def recommend(
+    found: Sequence[Figures], max_p95: float | None = None, min_exact_match: float | None = None
+) -> Figures | None:
+    """The most accurate point within a latency, or the fastest with an accuracy; none if there is
+    none. Given neither, the most accurate.
+    """
+    allowed = [
+        each
+        for each in found
+        if (max_p95 is None or each.p95 <= max_p95)
+        and (min_exact_match is None or each.exact_match >= min_exact_match)
+    ]
+    if min_exact_match is not None and max_p95 is None:
+        return min(allowed, key=lambda each: each.p95, default=None)
+    return max(allowed, key=lambda each: (each.exact_match, -each.p95), default=None)
+
+
+def _dominates(one: Figures, other: Figures) -> bool:
+    no_worse = one.exact_match >= other.exact_match and one.p50 <= other.p50
+    better = one.exact_match > other.exact_match or one.p50 < other.p50
+    return no_worse and better
+
+
+def _figures(point: str, outcomes: Sequence[Outcome]) -> Figures:
+    by_file: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_file.setdefault(outcome.questions, []).append(outcome)
+    judged = {
+        name: (
+            100 * float(np.mean([o.exact_match for o in own])),
+            100 * float(np.mean([o.f1 for o in own])),
+        )
+        for name, own in sorted(by_file.items())
+    }
+    times = [o.milliseconds for o in outcomes if not o.failed] or [float("inf")]
+    p50, p95 = np.percentile(times, [50, 95]).tolist()
+    return Figures(
+        point=point,
+        exact_match=float(np.mean([exact for exact, _ in judged.values()])),
+        by_file=judged,
+        p50=p50,
+        p95=p95,
+        read=float(np.mean([o.read for o in outcomes])),
+        questions=len(outcomes),
+        failed=sum(o.failed for o in outcomes),
+    )
+
+
+def _fields(each: Figures) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in Figures.__dataclass_fields__}

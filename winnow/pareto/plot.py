@@ -1,0 +1,58 @@
+"""The picture: accuracy against latency, the front drawn, and Vespa's table beside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from winnow.errors import WinnowError
+from winnow.pareto.figures import Figures
+
+VESPA = (
+    ("base, float", 741.0, 39.61),
+    ("base, int8", 284.0, 37.87),
+    ("medium, int8", 163.0, 36.79),
+    ("small, int8", 119.0, 34.96),
+    ("mini, int8", 92.0, 31.08),
+    ("tiny, int8", 77.0, 25.73),
+)
+"""Reader, end-to-end milliseconds and exact match on NQ, 21 M passages, Xeon Gold 6240: Vespa's
+published study of DPR (https://blog.vespa.ai/from-research-to-production-scaling-a-state-of-the-art-machine-learning-system/).
+"""
+
+
+def plot(found: Sequence[Figures], path: Path) -> None:
+    """Draws every point that answered (.png, .svg).
+
+    Raises:
+        WinnowError: matplotlib is missing.
+
+    """
+    try:
+        import matplotlib  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise WinnowError("drawing needs matplotlib: install the extra `plots`") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    figure, (own, theirs) = pyplot.subplots(1, 2, figsize=(13, 5), width_ratios=(2, 1))
+    answered = [each for each in found if each.failed < each.questions]
+    own.scatter(
+        [each.p50 for each in answered], [each.exact_match for each in answered], s=18, alpha=0.5
+    )
+    best = sorted((each for each in answered if each.on_front), key=lambda each: each.p50)
+    own.plot([each.p50 for each in best], [each.exact_match for each in best], marker="o")
+    for each in best:
+        own.annotate(
+            each.point, (each.p50, each.exact_match), fontsize=6, rotation=12,
+            xytext=(4, -8), textcoords="offset points",
+        )  # fmt: skip
+    own.set_title("measured in one interleaved run")
+    theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")
+    for name, ms, exact in VESPA:
+        theirs.annotate(name, (ms, exact), fontsize=7, xytext=(4, -8), textcoords="offset points")
+    theirs.set_title("for reference: DPR on Vespa,\nanother machine, index and questions")
+    for axes in (own, theirs):
+        axes.set(xscale="log", xlabel="median latency, ms", ylabel="exact match, %")
+        axes.grid(alpha=0.3, which="both")
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

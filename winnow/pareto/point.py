@@ -1,0 +1,58 @@
+"""Operating points: what is deployed, and how it is asked. Plain values."""
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from winnow.bundle import read_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A running cluster: a bundle, and how its models are run."""
+
+    name: str
+    bundle: Path
+    front: tuple[str, ...] = ()
+    """Flags of the front node."""
+    node: tuple[str, ...] = ()
+    """Flags of every content node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A deployment, asked in one way."""
+
+    deployment: Deployment
+    passages: int
+    max_loss: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Unique in a grid of uniquely named deployments."""
+        stop = f", stop {self.max_loss:g}" if self.max_loss else ""
+        return f"{self.deployment.name}, {self.passages} passages{stop}"
+
+
+def grid(
+    bundles: list[Path], runtimes: list[str], passages: list[int], losses: list[float]
+) -> list[Point]:
+    """Every bundle with every runtime, number of passages and promised loss."""
+    return [
+        Point(deployment, number, loss)
+        for deployment in deployments(bundles, runtimes)
+        for number, loss in product(passages, losses)
+    ]
+
+
+def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
+    """Every bundle with every runtime, named by both; the runtime only where there are several."""
+    found = []
+    for bundle, runtime in product(bundles, runtimes):
+        manifest = read_manifest(bundle)
+        name = f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.precision}"
+        if len(runtimes) > 1:
+            name += f" {runtime}"
+        flags = ("--runtime", runtime)
+        found.append(Deployment(name, bundle, flags, flags))
+    return found

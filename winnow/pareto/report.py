@@ -1,0 +1,46 @@
+"""Writing figures where people and programs look: JSON, CSV, a table."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from winnow.pareto.figures import Figures
+
+
+def write(found: Sequence[Figures], directory: Path) -> None:
+    """Writes `points.json` and `points.csv`."""
+    rows = [each.as_json() for each in found]
+    (directory / "points.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    files = sorted({name for each in found for name in each.by_file})
+    with (directory / "points.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
+        head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read"]
+        writer.writerow([*head, "questions", "failed", "on the front"])
+        for each in found:
+            values = [
+                f"{value:.2f}"
+                for name in files
+                for value in each.by_file.get(name, (float("nan"),) * 2)
+            ]
+            times = [f"{each.p50:.2f}", f"{each.p95:.2f}", f"{each.read:.2f}"]
+            counts = [each.questions, each.failed, each.on_front]
+            writer.writerow([each.point, f"{each.exact_match:.2f}", *values, *times, *counts])
+
+
+def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
+    """The figures, for a terminal; speeds are compared with one of them if given."""
+    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read")
+    if compare is not None:
+        made.add_column("times as fast")
+    for each in found:
+        files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
+        row = ["●" if each.on_front else "", each.point, f"{each.exact_match:.1f}", files]
+        row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
+        if compare is not None:
+            row.append(f"{compare.p50 / each.p50:.1f}")
+        made.add_row(*row)
+    return made
