@@ -50,7 +50,7 @@ def recall(
 
 def graph(weights: Path, work: Workspace, share: float, target: Path) -> Path:
     """The encoder with `share` of its training, int8."""
-    state = checkpoint.finished(work.encoder_run)
+    state = checkpoint.finished(work.run("encoder"))
     encoder = Encoder(load_body(weights))
     if state is not None:
         encoder.load_state_dict(mixed(encoder.state_dict(), state["network"], share))

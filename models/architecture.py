@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
+Logits = tuple[Tensor, Tensor, Tensor]
+"""Start and end [batch, tokens] and relevance [batch]."""
+
 
 class Encoder(nn.Module):
     """Text to a unit vector, so that Euclidean order is cosine order.
@@ -44,13 +47,14 @@ class Reader(nn.Module):
         self.span = nn.Linear(width, 2)
         self.relevance = nn.Linear(width, 1)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """int64 [batch, tokens] three times to start and end logits [batch, tokens] and relevance
         logits [batch], all float32.
         """
-        states = hidden_states(self.body, input_ids, attention_mask, token_type_ids)
+        return self.read(hidden_states(self.body, input_ids, attention_mask, token_type_ids))
+
+    def read(self, states: Tensor) -> Logits:
+        """The heads alone: states [batch, tokens, width] to logits, as `forward` gives them."""
         start, end = self.span(states).float().unbind(-1)
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
 
@@ -73,6 +77,29 @@ def load_body(directory: Path) -> BertModel:
     return BertModel.from_pretrained(
         directory, config=config, add_pooling_layer=False, attn_implementation="eager"
     )
+
+
+def shorten(body: BertModel, layers: int) -> None:
+    """Leaves `layers` of the body's layers, evenly spread, the first and the last among them.
+
+    The first knows the embeddings and the last the heads; Sanh et al. 2019 (DistilBERT, section 3)
+    start their student in the same way.
+    """
+    whole = body.encoder.layer
+    body.encoder.layer = nn.ModuleList([whole[place] for place in kept_layers(len(whole), layers)])
+    body.config.num_hidden_layers = layers
+
+
+def kept_layers(of: int, layers: int) -> list[int]:
+    """Places of `layers` layers among `of`, ascending.
+
+    Raises:
+        ValueError: there are not so many.
+
+    """
+    if not 1 <= layers <= of:
+        raise ValueError(f"{layers} layers cannot be taken out of {of}")
+    return [round(place * (of - 1) / max(layers - 1, 1)) for place in range(layers)]
 
 
 def freeze_embeddings(body: BertModel) -> None:

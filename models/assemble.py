@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from winnow.bundle.manifest import FILE, FORMAT
 from winnow.checksum import sha256
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
+QUESTIONS = "question_encoder.onnx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,36 @@ class Description:
     name: str
     version: str
     precision: str
+    """Of the reader."""
     dimension: int
     max_answer_tokens: int
     score: Score = Score()
+    question_precision: str = "int8"
+    """Of the question encoder, where it is a file of its own."""
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
-def assemble(
-    target: Path, encoder: Path, reader: Path, tokenizer: Path, about: Description
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files that make a bundle."""
+
+    encoder: Path
+    """Of passages, and of questions where these have none of their own. In int8."""
+    reader: Path
+    tokenizer: Path
+    questions: Path | None = None
+
+
+def assemble(target: Path, sources: Sources, about: Description) -> None:
     """Copies the files into `target` and writes `bundle.json`."""
     target.mkdir(parents=True, exist_ok=True)
-    for name, source in ((ENCODER, encoder), (READER, reader), (TOKENIZER, tokenizer)):
+    files = {ENCODER: sources.encoder, READER: sources.reader, TOKENIZER: sources.tokenizer}
+    if sources.questions is not None:
+        files[QUESTIONS] = sources.questions
+    for name, source in files.items():
         shutil.copyfile(source, target / name)
     plain_tokenizer(target / TOKENIZER)
-    write(target, _manifest(target, about))
+    write(target, _manifest(target, about, list(files)))
     read_manifest(target)
 
 
@@ -68,8 +85,9 @@ def plain_tokenizer(path: Path) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
-def _manifest(target: Path, about: Description) -> dict[str, Any]:
+def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[str, Any]:
     score = about.score
+    own = QUESTIONS in files
     return {
         "format": FORMAT,
         "name": about.name,
@@ -84,7 +102,7 @@ def _manifest(target: Path, about: Description) -> dict[str, Any]:
         },
         "provenance": about.provenance,
         "encoder": {
-            "question": ENCODER,
+            "question": QUESTIONS if own else ENCODER,
             "passage": ENCODER,
             "dimension": about.dimension,
             "pooling": "mean",
@@ -92,7 +110,8 @@ def _manifest(target: Path, about: Description) -> dict[str, Any]:
             "max_question_tokens": 64,
             "max_passage_tokens": 256,
             "passage_token_types": [0, 0],
-            "precision": about.precision,
+            "precision": "int8",
+            "question_precision": about.question_precision if own else None,
         },
         "reader": {
             "file": READER,
@@ -111,7 +130,7 @@ def _manifest(target: Path, about: Description) -> dict[str, Any]:
         "tokenizer": TOKENIZER,
         "files": {
             name: {"sha256": sha256(target / name), "bytes": (target / name).stat().st_size}
-            for name in (ENCODER, READER, TOKENIZER)
+            for name in files
         },
         "accuracy": {},
     }

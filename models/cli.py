@@ -8,7 +8,21 @@ import typer
 
 from models import steps
 from models.assemble import Description, amend
+from models.distilling_task import DistillingPlan
 from models.encoding_task import EncodingPlan
+from models.ladder import (
+    ENCODERS,
+    READERS,
+    Rung,
+    export_small_encoder,
+    export_small_reader,
+    make_rung,
+    rungs,
+    share_score,
+    train_small_encoder,
+    train_small_reader,
+)
+from models.question_task import QuestionPlan
 from models.questions import DataDirectory
 from models.reading_task import ReadingPlan
 from models.training import Schedule
@@ -50,6 +64,10 @@ _Quantised = Annotated[
 ]
 _Scale = Annotated[float, typer.Option(min=0.01, help="Longer or shorter by this factor.")]
 _Seed = Annotated[int, typer.Option(help="Seed.")]
+_Layers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Train a student with so many layers, taught by the trained one."),
+]
 _Every = Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _DATA, _WEIGHTS, _WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
@@ -107,8 +125,13 @@ def mine(
 def train_encoder(
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
+    data: _Data = _DATA,
+    layers: _Layers = None,
     passages: Annotated[int, typer.Option(min=2, help="Passages a step.")] = 32,
-    rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 1e-4,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, help="Peak learning rate.", show_default="1e-4, of students 5e-4"),
+    ] = None,
     quantised: _Quantised = 0.25,
     scale: _Scale = 1.0,
     seed: _Seed = 1,
@@ -116,18 +139,26 @@ def train_encoder(
 ) -> None:
     """Train the encoder on mined questions. Interrupted, the same command goes on.
 
-    Mine again afterwards: another encoder makes other mistakes.
+    Mine again afterwards: another encoder makes other mistakes. A student encodes questions only,
+    into the same space, so nothing else changes.
     """
-    plan = EncodingPlan(_scaled(_ENCODED, scale), passages)
-    schedule = Schedule(rate, warmup=0.1, quantised=quantised, seed=seed)
+    place = Workspace(work).made()
     with minilm(weights) as directory:
-        steps.train_encoder(directory, Workspace(work).made(), plan, schedule, every)
+        if layers is None:
+            plan = EncodingPlan(_scaled(_ENCODED, scale), passages)
+            schedule = Schedule(rate or 1e-4, warmup=0.1, quantised=quantised, seed=seed)
+            steps.train_encoder(directory, place, plan, schedule, every)
+        else:
+            schedule = Schedule(rate or 5e-4, warmup=0.1, quantised=quantised, seed=seed)
+            small = QuestionPlan(layers, passes=scale)
+            train_small_encoder(directory, place, DataDirectory(data), small, schedule, every)
 
 
 @app.command()
 def train_reader(
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
+    layers: _Layers = None,
     negatives: Annotated[int, typer.Option(min=1, help="Negatives of each question.")] = 1,
     questions: Annotated[int, typer.Option(min=1, help="Questions a step.")] = 16,
     rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 2e-4,
@@ -143,8 +174,55 @@ def train_reader(
     """
     plan = ReadingPlan(_scaled(_READ, scale), questions, negatives)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
+    place = Workspace(work).made()
     with minilm(weights) as directory:
-        steps.train_reader(directory, Workspace(work).made(), plan, schedule, every)
+        if layers is None:
+            steps.train_reader(directory, place, plan, schedule, every)
+        else:
+            both = (plan, DistillingPlan(layers))
+            train_small_reader(directory, place, both, schedule, every)
+
+
+@app.command()
+def ladder(
+    out: Annotated[Path, typer.Option(help="Directory to write the bundles under.")],
+    bundle: _Bundle = _BUNDLE,
+    data: _Data = _DATA,
+    weights: _Weights = _WEIGHTS,
+    work: _Work = _WORK,
+    reader: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Layers of a smaller reader.", show_default="4 3 2 1"),
+    ] = None,
+    encoder: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Layers of a smaller question encoder.", show_default="3 2"),
+    ] = None,
+    scale: _Scale = 0.4,
+    seed: _Seed = 1,
+) -> None:
+    """Train smaller readers and question encoders, and make a bundle of every combination.
+
+    Needs what `build` left in --work, and its bundle. Interrupted, the same command goes on.
+    """
+    place = Workspace(work).made()
+    readers, encoders = reader or list(READERS), encoder or list(ENCODERS)
+    with minilm(weights) as directory:
+        for layers in encoders:
+            train_encoder(directory, work, data, layers, seed=seed)
+            export_small_encoder(directory, place, layers)
+        for layers in readers:
+            train_reader(directory, work, layers, scale=scale, seed=seed)
+            export_small_reader(directory, place, layers)
+        for size in (None, *readers):
+            first = bundle if size is None else out / Rung(size).name
+            if size is not None:
+                make_rung(directory, place, first, Rung(size))
+                calibrate(first, work, seed)
+            for rung in rungs(size, encoders):
+                make_rung(directory, place, out / rung.name, rung)
+                share_score(first, out / rung.name)
+                typer.echo(out / rung.name)
 
 
 @app.command()
@@ -264,10 +342,7 @@ def _record(bundle: Path, **parts: Any) -> None:
 def _provenance(work: Workspace) -> dict[str, Any]:
     from models import checkpoint  # noqa: PLC0415
 
-    runs = {
-        name: checkpoint.load(path) or {}
-        for name, path in (("encoder", work.encoder_run), ("reader", work.reader_run))
-    }
+    runs = {name: checkpoint.load(work.run(name)) or {} for name in ("encoder", "reader")}
     return {
         "weights": "sentence-transformers/all-MiniLM-L6-v2",
         "command": "winnow models build",

@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from models.architecture import Reader
-from models.batching import make_batch
+from torch import Tensor
+
+from models.architecture import Logits, Reader
+from models.batching import Batch, make_batch
 from models.examples import Encoded
 from models.objective import loss
 from models.order import batches
@@ -45,17 +47,26 @@ class ReadingTask:
 
     def learn(self, step: int) -> Learnt:
         """Span and relevance loss of the questions of `step`."""
-        plan = self._plan
-        batch = make_batch(self._encoded, self.order[step], plan.negatives, self._seed, step)
+        batch = self.batch(step)
         with autocast(batch.ids.device.type):
-            start, end, relevance = self.network(batch.ids, batch.mask, batch.types)
-        shape = batch.inside.shape
-        span, chosen = loss(
-            start.view(shape),
-            end.view(shape),
-            relevance.view(shape[:2]),
-            batch.inside,
-            batch.first,
-            batch.last,
-        )
-        return Learnt({"span": span, "relevance": chosen}, batch.sequences)
+            said = self.network(batch.ids, batch.mask, batch.types)
+        return Learnt(losses(said, batch), batch.sequences)
+
+    def batch(self, step: int) -> Batch:
+        """What is read at `step`."""
+        return make_batch(self._encoded, self.order[step], self._plan.negatives, self._seed, step)
+
+
+def losses(said: Logits, batch: Batch) -> dict[str, Tensor]:
+    """Span and relevance loss of what the reader said of `batch`."""
+    start, end, relevance = said
+    shape = batch.inside.shape
+    span, chosen = loss(
+        start.view(shape),
+        end.view(shape),
+        relevance.view(shape[:2]),
+        batch.inside,
+        batch.first,
+        batch.last,
+    )
+    return {"span": span, "relevance": chosen}

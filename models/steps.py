@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models import checkpoint, stopping
 from models.architecture import Encoder, Reader, freeze_embeddings, load_body
-from models.assemble import Description, Score, amend, assemble
+from models.assemble import Description, Score, Sources, amend, assemble
 from models.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
 from models.data import DataError
 from models.embedding import Embedder
@@ -60,16 +60,13 @@ GoldBySet = dict[str, dict[str, dict[str, float]]]
 
 def export_encoder(weights: Path, work: Workspace) -> None:
     """Exports the encoder, trained if it was, in float32 and int8."""
-    encoder = trained_encoder(weights, work)
-    export(encoder, work.graph("encoder", "fp32"))
-    shrink_embeddings(encoder.body)
-    _quantised(encoder, work.graph("encoder", "int8"))
+    export_both(trained_encoder(weights, work), work, "encoder")
 
 
 def trained_encoder(weights: Path, work: Workspace) -> Encoder:
     """The encoder as its finished run left it, mixed with what it was before any training."""
     encoder = Encoder(load_body(weights))
-    state = checkpoint.finished(work.encoder_run)
+    state = checkpoint.finished(work.run("encoder"))
     if state is not None:
         encoder.load_state_dict(mixed(encoder.state_dict(), state["network"], TRAINED_SHARE))
     return encoder.eval()
@@ -106,8 +103,8 @@ def train_encoder(
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
     learnt, _ = split(questions, passages)
-    task = EncodingTask(encoder, _words(weights), passages, learnt, plan, schedule.seed)
-    _train(task, schedule, work.encoder_run, every)
+    task = EncodingTask(encoder, words(weights), passages, learnt, plan, schedule.seed)
+    train(task, schedule, work.run("encoder"), every)
 
 
 def train_reader(
@@ -119,16 +116,22 @@ def train_reader(
     learnt, _ = split(questions, passages)
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
-    task = ReadingTask(reader, Encoded(_words(weights), passages, learnt), plan, schedule.seed)
-    _train(task, schedule, work.reader_run, every)
+    task = ReadingTask(reader, Encoded(words(weights), passages, learnt), plan, schedule.seed)
+    train(task, schedule, work.run("reader"), every)
 
 
 def export_reader(weights: Path, work: Workspace) -> None:
     """Exports the trained reader in float32 and int8; its heads stay in float."""
-    reader = trained_reader(weights, work)
-    export(reader, work.graph("reader", "fp32"))
-    shrink_embeddings(reader.body)
-    _quantised(reader, work.graph("reader", "int8"))
+    export_both(trained_reader(weights, work), work, "reader")
+
+
+def export_both(
+    network: Encoder | Reader, work: Workspace, name: str, layers: int | None = None
+) -> None:
+    """Exports `network` in float32, then in int8; changes its embedding table."""
+    export(network, work.graph(name, "fp32", layers))
+    shrink_embeddings(network.body)
+    _quantised(network, work.graph(name, "int8", layers))
 
 
 def trained_reader(weights: Path, work: Workspace) -> Reader:
@@ -138,9 +141,9 @@ def trained_reader(weights: Path, work: Workspace) -> Reader:
         DataError: there is no checkpoint.
 
     """
-    state = checkpoint.load(work.reader_run)
+    state = checkpoint.load(work.run("reader"))
     if state is None:
-        raise DataError(f"no {work.reader_run}: run `winnow models train-reader` first")
+        raise DataError(f"no {work.run('reader')}: run `winnow models train-reader` first")
     reader = Reader(load_body(weights))
     reader.load_state_dict(state["network"])
     return reader.eval()
@@ -148,13 +151,10 @@ def trained_reader(weights: Path, work: Workspace) -> Reader:
 
 def make_bundle(weights: Path, work: Workspace, target: Path, about: Description) -> None:
     """Puts the int8 graphs together, with a first guess of the score."""
-    assemble(
-        target,
-        work.graph("encoder", "int8"),
-        work.graph("reader", "int8"),
-        weights / "tokenizer.json",
-        about,
+    sources = Sources(
+        work.graph("encoder", "int8"), work.graph("reader", "int8"), weights / "tokenizer.json"
     )
+    assemble(target, sources, about)
 
 
 def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], None]) -> Score:
@@ -265,13 +265,15 @@ def mixed(
     }
 
 
-def _train(task: Task, schedule: Schedule, path: Path, every: int) -> None:
+def train(task: Task, schedule: Schedule, path: Path, every: int) -> None:
+    """Trains `task` to its end, from the checkpoint at `path` if there is one."""
     trainer = Trainer(task, schedule, path)
     with TrainingProgress(every) as progress:
         trainer.run(every, progress.show)
 
 
-def _words(weights: Path) -> Tokenizer:
+def words(weights: Path) -> Tokenizer:
+    """The tokenizer of the pretrained weights, without truncation and padding."""
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -20,15 +20,9 @@ class Workspace:
         """The checksum of the encoder that made them."""
         return self.mined / "encoder.sha256"
 
-    @property
-    def encoder_run(self) -> Path:
-        """The encoder's training run."""
-        return self.root / "encoder.pt"
-
-    @property
-    def reader_run(self) -> Path:
-        """The reader's training run."""
-        return self.root / "reader.pt"
+    def run(self, network: str, layers: int | None = None) -> Path:
+        """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
+        return self.root / f"{_name(network, layers)}.pt"
 
     @property
     def vectors(self) -> Path:
@@ -40,11 +34,15 @@ class Workspace:
         """What the reader made of held-out questions."""
         return self.root / "candidates.npz"
 
-    def graph(self, network: str, precision: str) -> Path:
-        """An exported network: `encoder` or `reader`, `fp32` or `int8`."""
-        return self.root / f"{network}-{precision}.onnx"
+    def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
+        """An exported network: `encoder` or `reader`, `fp32` or `int8`, whole or a student."""
+        return self.root / f"{_name(network, layers)}-{precision}.onnx"
 
     def made(self) -> "Workspace":
         """The same, its directory being there."""
         self.root.mkdir(parents=True, exist_ok=True)
         return self
+
+
+def _name(network: str, layers: int | None) -> str:
+    return network if layers is None else f"{network}-{layers}"

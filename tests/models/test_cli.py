@@ -71,7 +71,7 @@ def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tiny_weights
 
 
-def test_one_command_makes_a_bundle_and_goes_on_where_it_was(
+def test_one_command_makes_a_bundle_and_goes_on_where_it_was_another_makes_a_ladder(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
     work, bundle = tmp_path / "work", tmp_path / "bundle"
@@ -89,6 +89,16 @@ def test_one_command_makes_a_bundle_and_goes_on_where_it_was(
     assert again.exit_code == 0, again.output
     assert (work / "mined" / "questions.jsonl").stat().st_mtime_ns == mined
     assert read_manifest(bundle).fingerprint == fingerprint
+
+    out = tmp_path / "ladder"
+    climbed = ["ladder", "--weights", weights, "--work", work, "--data", data, "--bundle", bundle]
+    made = invoke(*climbed, "--out", out, "--reader", 1, "--encoder", 1, "--scale", 4)
+    assert made.exit_code == 0, made.output
+    manifests = [load_bundle(directory).manifest for directory in sorted(out.iterdir())]
+    assert len(manifests) == 5
+    whole = read_manifest(bundle)
+    assert {each.encoding_fingerprint for each in manifests} == {whole.encoding_fingerprint}
+    assert len({each.fingerprint for each in manifests}) == len(manifests)
 
 
 def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(

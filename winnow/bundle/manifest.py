@@ -16,6 +16,9 @@ FORMAT = 1
 FILE = "bundle.json"
 
 
+_QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"}
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -28,7 +31,11 @@ class FileEntry(_Part):
 
 
 class EncoderEntry(_Part):
-    """The sentence encoders. `question` and `passage` may name the same file."""
+    """The sentence encoders. `question` and `passage` may name the same file.
+
+    The question encoder may be a smaller or more precise one of the same vector space; what
+    concerns it alone does not change how an index is encoded.
+    """
 
     question: str
     passage: str
@@ -37,6 +44,13 @@ class EncoderEntry(_Part):
     max_passage_tokens: int = Field(gt=3)
     passage_token_types: tuple[int, int]
     precision: str
+    question_precision: str | None = None
+    """Where it differs."""
+
+    @property
+    def asked_in(self) -> str:
+        """The precision of the question encoder."""
+        return self.question_precision or self.precision
 
 
 class ReaderEntry(_Part):
@@ -89,7 +103,7 @@ class Manifest(_Part):
         return _digest(
             self.files[self.encoder.passage].sha256,
             self.files[self.tokenizer].sha256,
-            self.encoder.model_dump_json(),
+            self.encoder.model_dump_json(exclude=_QUESTION_ONLY),
         )
 
     @property

@@ -45,7 +45,7 @@ def open_question_encoder(
 ) -> Encoder:
     """The encoder of questions; raises ArtefactError if it is not what the manifest says."""
     entry = bundle.manifest.encoder
-    session = open_session(bundle.question_encoder, ["embedding"], entry.precision, levers)
+    session = open_session(bundle.question_encoder, ["embedding"], entry.asked_in, levers)
     return _checked(Encoder(session, special, entry.dimension))
 
 

@@ -50,7 +50,7 @@ def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
     found = []
     for bundle, runtime in product(bundles, runtimes):
         manifest = read_manifest(bundle)
-        name = f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.precision}"
+        name = f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
         if len(runtimes) > 1:
             name += f" {runtime}"
         flags = ("--runtime", runtime)

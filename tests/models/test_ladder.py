@@ -1,0 +1,127 @@
+"""Smaller networks: what they start from, what they are told, what bundles they make."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch.nn.functional import cosine_similarity
+
+from models.architecture import Encoder, Reader, kept_layers, load_body, shorten
+from models.ladder import Rung, rungs
+from models.objective import imitation, states_apart
+from models.question_task import QuestionPlan, QuestionTask
+from models.training import Schedule, Trainer
+
+QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
+TEXTS = [f"who won word{n % 40} in word{n * 7 % 40}" for n in range(64)]
+
+
+@pytest.mark.parametrize(
+    ("of", "layers", "kept"),
+    [
+        (6, 6, [0, 1, 2, 3, 4, 5]),
+        (6, 4, [0, 2, 3, 5]),
+        (6, 3, [0, 2, 5]),
+        (6, 2, [0, 5]),
+        (6, 1, [0]),
+        (12, 2, [0, 11]),
+    ],
+)
+def test_the_first_and_the_last_layer_are_kept(of: int, layers: int, kept: list[int]) -> None:
+    assert kept_layers(of, layers) == kept
+
+
+@pytest.mark.parametrize("layers", [0, 7])
+def test_layers_that_are_not_there_cannot_be_kept(layers: int) -> None:
+    with pytest.raises(ValueError, match="cannot be taken out of 6"):
+        kept_layers(6, layers)
+
+
+def test_a_shortened_body_has_the_layers_it_kept(tiny_weights: Path) -> None:
+    whole = load_body(tiny_weights)
+    student = copy.deepcopy(whole)
+    shorten(student, 1)
+    assert student.config.num_hidden_layers == len(student.encoder.layer) == 1
+    names = student.state_dict().keys()
+    assert names < whole.state_dict().keys()
+    assert all(torch.equal(student.state_dict()[name], whole.state_dict()[name]) for name in names)
+
+
+def answers(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    shape = (QUESTIONS * PASSAGES, TOKENS)
+    return (
+        torch.randn(shape, generator=generator),
+        torch.randn(shape, generator=generator),
+        torch.randn(shape[0], generator=generator),
+    )
+
+
+def test_who_answers_as_the_teacher_does_loses_nothing() -> None:
+    inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
+    assert imitation(answers(0), answers(0), inside).item() == pytest.approx(0, abs=1e-6)
+    assert imitation(answers(1), answers(0), inside).item() > 0.1
+
+
+def test_the_teacher_is_not_asked_about_the_question_itself() -> None:
+    inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
+    inside[:, :, 0] = False
+    said, told = answers(1), answers(0)
+    before = imitation(said, told, inside)
+    said[0][:, 0] += 5
+    assert imitation(said, told, inside).item() == pytest.approx(before.item())
+
+
+def test_states_are_compared_where_there_is_text() -> None:
+    generator = torch.Generator().manual_seed(0)
+    told = torch.randn(2, TOKENS, 8, generator=generator)
+    said, mask = told.clone(), torch.ones(2, TOKENS, dtype=torch.long)
+    mask[1, 3:] = 0
+    said[1, 3:] += 100
+    assert states_apart(said, told, mask).item() == 0
+    assert states_apart(torch.zeros_like(told), told, mask).item() == pytest.approx(1, rel=0.1)
+
+
+def test_a_student_of_questions_learns_its_teachers_vectors(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    teacher = Encoder(load_body(tiny_weights))
+    student = copy.deepcopy(teacher)
+    shorten(student.body, 1)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for weights in student.parameters():
+            weights.add_(torch.randn_like(weights) * 0.3)
+    words = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
+    plan = QuestionPlan(layers=1, passes=8, texts=16)
+    task = QuestionTask(student, teacher, words, TEXTS, plan, seed=1)
+    before = task.learn(0).losses["distance"].item()
+    Trainer(task, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(100, lambda _: None)
+    assert task.learn(0).losses["distance"].item() < before / 2
+
+
+def test_texts_of_a_step_are_of_one_length_and_long_ones_are_cut(tiny_weights: Path) -> None:
+    network = Encoder(load_body(tiny_weights))
+    words = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
+    texts = [*TEXTS, *(f"{'word1 ' * 100}word{n}" for n in range(8))]
+    task = QuestionTask(network, network, words, texts, QuestionPlan(1, 1, texts=4), seed=1)
+    assert task.steps == len(texts) / 4
+    assert {len(task.learn(step).losses) for step in range(task.steps)} == {2}
+
+
+def test_a_student_of_the_reader_starts_with_its_heads(tiny_weights: Path) -> None:
+    teacher = Reader(load_body(tiny_weights)).eval()
+    student = copy.deepcopy(teacher)
+    shorten(student.body, 1)
+    states = torch.randn(2, TOKENS, 16)
+    for said, told in zip(student.read(states), teacher.read(states), strict=True):
+        assert cosine_similarity(said.flatten(), told.flatten(), dim=0).item() == pytest.approx(1)
+
+
+def test_every_combination_beside_the_calibrated_one_is_made() -> None:
+    assert rungs(4, [3, 2]) == [Rung(4, 3), Rung(4, 2), Rung(4, precision="fp32")]
+    names = [rung.name for reader in (None, 4, 3) for rung in rungs(reader, [3, 2])]
+    assert len(set(names)) == len(names)
+    assert Rung(None, 2, "fp32").name == "reader-6-encoder-2-fp32"
