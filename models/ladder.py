@@ -26,6 +26,7 @@ from models.steps import export_both, train, trained_encoder, trained_reader, wo
 from models.training import Schedule
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
+from winnow.inference.runtime import FLOAT, INT8
 
 READERS = (4, 3, 2, 1)
 """Layers of the reader's students."""
@@ -41,13 +42,18 @@ class Rung:
 
     reader: int | None = None
     encoder: int | None = None
-    precision: str = "int8"
-    """Of the reader and of the question encoder."""
+    read_in: str = INT8
+    """Precision of the reader."""
+    ask_in: str = INT8
+    """Precision of the question encoder."""
 
     @property
     def name(self) -> str:
-        """Layers of the reader and of the question encoder, and the precision of both."""
-        return f"reader-{self.reader or WHOLE}-encoder-{self.encoder or WHOLE}-{self.precision}"
+        """Layers and precision of both."""
+        return (
+            f"reader-{self.reader or WHOLE}-{self.read_in}-"
+            f"encoder-{self.encoder or WHOLE}-{self.ask_in}"
+        )
 
 
 def rungs(reader: int | None, encoders: Sequence[int]) -> list[Rung]:
@@ -55,7 +61,12 @@ def rungs(reader: int | None, encoders: Sequence[int]) -> list[Rung]:
     one has the score fitted.
     """
     small = [Rung(reader, layers) for layers in encoders]
-    return [*small, Rung(reader, precision="fp32")]
+    exact = [
+        Rung(reader, read_in=FLOAT),
+        Rung(reader, ask_in=FLOAT),
+        Rung(reader, None, FLOAT, FLOAT),
+    ]
+    return [*small, *exact]
 
 
 def train_small_reader(
@@ -118,14 +129,14 @@ def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
 def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
     """Puts a bundle together; passages are encoded as by the whole encoder in int8."""
     encoder = work.graph("encoder", "int8")
-    questions = work.graph("encoder", rung.precision, rung.encoder)
+    questions = work.graph("encoder", rung.ask_in, rung.encoder)
     about = Description(
         f"reader {rung.reader or WHOLE}, encoder {rung.encoder or WHOLE}",
         "1.0.0",
-        rung.precision,
+        rung.read_in,
         dimension=384,
         max_answer_tokens=10,
-        question_precision=rung.precision,
+        question_precision=rung.ask_in,
         provenance={
             "weights": "sentence-transformers/all-MiniLM-L6-v2",
             "command": "winnow models ladder",
@@ -133,7 +144,7 @@ def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
     )
     sources = Sources(
         encoder,
-        work.graph("reader", rung.precision, rung.reader),
+        work.graph("reader", rung.read_in, rung.reader),
         weights / "tokenizer.json",
         None if questions == encoder else questions,
     )

@@ -121,7 +121,13 @@ def test_a_student_of_the_reader_starts_with_its_heads(tiny_weights: Path) -> No
 
 
 def test_every_combination_beside_the_calibrated_one_is_made() -> None:
-    assert rungs(4, [3, 2]) == [Rung(4, 3), Rung(4, 2), Rung(4, precision="fp32")]
+    assert rungs(4, [3, 2]) == [
+        Rung(4, 3),
+        Rung(4, 2),
+        Rung(4, read_in="fp32"),
+        Rung(4, ask_in="fp32"),
+        Rung(4, read_in="fp32", ask_in="fp32"),
+    ]
     names = [rung.name for reader in (None, 4, 3) for rung in rungs(reader, [3, 2])]
     assert len(set(names)) == len(names)
-    assert Rung(None, 2, "fp32").name == "reader-6-encoder-2-fp32"
+    assert Rung(None, 2, "fp32").name == "reader-6-fp32-encoder-2-int8"

@@ -1,5 +1,6 @@
 """Operating points, their figures, and the choice among them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def outcome(
 
 
 def at(point: str, exact: float, p50: float) -> Figures:
-    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, 5.0, 10, 0)
+    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, 5.0, 10, 0, 48.0)
 
 
 planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=12).map(
@@ -59,7 +60,7 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
     many = [outcome("p", n, right=True) for n in range(90)]
     few = [outcome("p", n, right=False, file="b") for n in range(9)]
     failed = Outcome("p", "b", 9, 0.0, False, 0.0, 0, failed=True)
-    (found,) = figures([*many, *few, failed])
+    (found,) = figures([*many, *few, failed], {"p": 48.0})
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
     assert found.p50 == 10
@@ -79,18 +80,21 @@ def test_a_grid_has_every_combination_once() -> None:
     assert len({point.name for point in points}) == len(points) == 8
 
 
-def test_the_story_of_the_levers_ends_with_the_smallest_bundle_and_stopping() -> None:
-    points = levers.steps(Path("float"), Path("int8"), [Path("small")], threads=4)
+def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    shutil.copytree(default_bundle(), small)
+    points = levers.steps([default_bundle(), small], threads=4)
     first, last = points[0].deployment, points[-1].deployment
     assert "--pad-to" in first.front
     assert first.node[-2:] == ("--reader-threads", "1")
-    assert last.bundle == Path("small")
+    assert last.bundle == small
     assert "--pad-to" not in last.node
     assert [bool(point.max_loss) for point in points] == [False] * (len(points) - 1) + [True]
+    assert len({point.name for point in points}) == len(points)
 
 
 def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
-    found = figures([outcome("p", 0), outcome("q", 0, ms=20.0, right=False)])
+    found = figures([outcome("p", 0), outcome("q", 0, ms=20.0, right=False)], {"p": 48.0, "q": 9})
     write(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
     assert (tmp_path / "points.csv").read_text().splitlines()[1].startswith("p,100.00")

@@ -22,7 +22,7 @@ from winnow.inference.runtime import Runtime
 from winnow.pareto import levers, report
 from winnow.pareto.figures import Figures, figures, recommend
 from winnow.pareto.plot import plot
-from winnow.pareto.point import Point, grid
+from winnow.pareto.point import Point, grid, megabytes
 from winnow.pareto.run import Questions, run
 from winnow.questions import AskedQuestion, read_questions
 from winnow.settings.common import cores
@@ -99,17 +99,18 @@ def run_(
 def levers_(
     index: _Index,
     questions: _Files,
-    float_bundle: Annotated[Path, typer.Option(help="The models in float32.")],
-    bundle: Annotated[Path, typer.Option(help="The same models in int8.")] = _DEFAULT,
-    smaller: Annotated[
-        list[Path] | None, typer.Option(help="Smaller bundles, the largest first.")
-    ] = None,
+    bundle: Annotated[
+        list[Path],
+        typer.Option(
+            help="The bundles of the story, in order: untuned in float32, in int8, smaller ones."
+        ),
+    ],
     out: _Out = Path("levers"),
     limit: _Limit = 60,
     as_json: _Json = False,
 ) -> None:
     """From an untuned service to ours, one lever at a time: what each bought."""
-    points = levers.steps(float_bundle, bundle, smaller or [], cores())
+    points = levers.steps(bundle, cores())
     found = {each.point: each for each in _measure(points, index, questions, limit, out)}
     story = [found[point.name] for point in points]
     if as_json:
@@ -145,7 +146,8 @@ def _measure(
             run(points, sets, index, out / "outcomes.jsonl", lambda n: bar.advance(task, n))
         )
     wanted = {point.name for point in points}
-    found = figures(outcome for outcome in outcomes if outcome.point in wanted)
+    sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
+    found = figures((each for each in outcomes if each.point in wanted), sizes)
     report.write(found, out)
     plot(found, out / "pareto.png")
     return found

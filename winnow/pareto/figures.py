@@ -24,6 +24,8 @@ class Figures:
     """Mean passages read."""
     questions: int
     failed: int
+    megabytes: float
+    """Size of the bundle."""
     on_front: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -31,12 +33,15 @@ class Figures:
         return asdict(self)
 
 
-def figures(outcomes: Iterable[Outcome]) -> list[Figures]:
-    """The figures of every point, most accurate first, those on the front marked."""
+def figures(outcomes: Iterable[Outcome], sizes: Mapping[str, float]) -> list[Figures]:
+    """The figures of every point, most accurate first, those on the front marked.
+
+    `sizes` are those of the points' bundles, in megabytes.
+    """
     by_point: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
-    found = [_figures(point, own) for point, own in by_point.items()]
+    found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
     best = front(found)
     marked = [Figures(**{**_fields(each), "on_front": each.point in best}) for each in found]
     return sorted(marked, key=lambda each: (-each.exact_match, each.p50))
@@ -70,7 +75,7 @@ def _dominates(one: Figures, other: Figures) -> bool:
     return no_worse and better
 
 
-def _figures(point: str, outcomes: Sequence[Outcome]) -> Figures:
+def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
     by_file: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_file.setdefault(outcome.questions, []).append(outcome)
@@ -92,6 +97,7 @@ def _figures(point: str, outcomes: Sequence[Outcome]) -> Figures:
         read=float(np.mean([o.read for o in outcomes])),
         questions=len(outcomes),
         failed=sum(o.failed for o in outcomes),
+        megabytes=size,
     )
 
 

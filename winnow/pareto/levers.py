@@ -4,36 +4,36 @@ Each step keeps what the ones before it changed. The untuned start is what a pla
 float models, one thread, every input padded. Pure but for reading manifests.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.pareto.point import Deployment, Point
+from winnow.pareto.point import Deployment, Point, describe
 
 PADDED = 380
 """Tokens that DPR's reader was padded to in Vespa's untuned start."""
+PROMISED = 0.3
+"""Exact match, in percent, that stopping early may lose."""
 
 
-def steps(
-    float_bundle: Path, int8_bundle: Path, smaller: list[Path], threads: int, passages: int = 10
-) -> list[Point]:
+def steps(bundles: Sequence[Path], threads: int, passages: int = 10) -> list[Point]:
     """The story from the untuned start to our own levers, as points to measure.
 
-    `float_bundle` and `int8_bundle` hold the same models; `smaller` are bundles whose passages are
-    encoded alike, the largest first.
+    `bundles` come in the order of the story: the untuned models first, then the same in int8, then
+    smaller ones. All of them encode passages alike.
     """
     padded = ("--pad-to", str(PADDED))
     onnx = ("--runtime", "onnxruntime")
     one = (*onnx, "--reader-threads", "1")
     several = (*onnx, "--reader-threads", str(threads))
+    untuned, *others = bundles
+    name = describe(untuned)
     deployments = [
-        Deployment("untuned: float, padded", float_bundle, onnx + padded, padded + one),
-        Deployment("+ threads per question", float_bundle, onnx + padded, padded + several),
-        Deployment("+ no padding", float_bundle, onnx, several),
-        Deployment("+ int8", int8_bundle, onnx, several),
-    ]
-    deployments += [
-        Deployment(f"+ smaller: {bundle.name}", bundle, onnx, several) for bundle in smaller
+        Deployment(f"untuned: {name}, padded", untuned, onnx + padded, padded + one),
+        Deployment("+ threads per question", untuned, onnx + padded, padded + several),
+        Deployment("+ no padding", untuned, onnx, several),
+        *(Deployment(f"+ {describe(each)}", each, onnx, several) for each in others),
     ]
     last = deployments[-1]
     points = [Point(each, passages) for each in deployments]
     stopping = Deployment("+ stops when safe", last.bundle, last.front, last.node)
-    return [*points, Point(stopping, passages, max_loss=0.3)]
+    return [*points, Point(stopping, passages, max_loss=PROMISED)]

@@ -49,10 +49,20 @@ def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
     """Every bundle with every runtime, named by both; the runtime only where there are several."""
     found = []
     for bundle, runtime in product(bundles, runtimes):
-        manifest = read_manifest(bundle)
-        name = f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
+        name = describe(bundle)
         if len(runtimes) > 1:
             name += f" {runtime}"
         flags = ("--runtime", runtime)
         found.append(Deployment(name, bundle, flags, flags))
     return found
+
+
+def describe(bundle: Path) -> str:
+    """Name, and the precisions of reader and question encoder."""
+    manifest = read_manifest(bundle)
+    return f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
+
+
+def megabytes(bundle: Path) -> float:
+    """Size of all its files, in units of 10⁶ bytes."""
+    return sum(entry.bytes for entry in read_manifest(bundle).files.values()) / 1e6

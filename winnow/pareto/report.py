@@ -18,7 +18,7 @@ def write(found: Sequence[Figures], directory: Path) -> None:
     with (directory / "points.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
-        head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read"]
+        head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read", "bundle MB"]
         writer.writerow([*head, "questions", "failed", "on the front"])
         for each in found:
             values = [
@@ -26,20 +26,26 @@ def write(found: Sequence[Figures], directory: Path) -> None:
                 for name in files
                 for value in each.by_file.get(name, (float("nan"),) * 2)
             ]
-            times = [f"{each.p50:.2f}", f"{each.p95:.2f}", f"{each.read:.2f}"]
+            times = [
+                f"{each.p50:.2f}",
+                f"{each.p95:.2f}",
+                f"{each.read:.2f}",
+                f"{each.megabytes:.1f}",
+            ]
             counts = [each.questions, each.failed, each.on_front]
             writer.writerow([each.point, f"{each.exact_match:.2f}", *values, *times, *counts])
 
 
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
     """The figures, for a terminal; speeds are compared with one of them if given."""
-    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read")
+    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read", "MB")
     if compare is not None:
         made.add_column("times as fast")
     for each in found:
         files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
         row = ["●" if each.on_front else "", each.point, f"{each.exact_match:.1f}", files]
         row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
+        row.append(f"{each.megabytes:.0f}")
         if compare is not None:
             row.append(f"{compare.p50 / each.p50:.1f}")
         made.add_row(*row)
