@@ -18,6 +18,8 @@ PURE = [
     "winnow/deadline.py",
     "winnow/errors.py",
     "winnow/evaluation/scores.py",
+    "winnow/policy",
+    "stateless/policy",
     "stateless/choose.py",
     "stateless/merge.py",
     "stateless/scatter.py",
@@ -30,6 +32,18 @@ PURE = [
     "content_node/build",
     "content_node/searcher.py",
 ]
+
+POLICIES = ["winnow/policy", "stateless/policy"]
+CALCULATING = {
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "math",
+    "random",
+    "statistics",
+}
+"""Modules of the standard library that neither wait, nor look at a clock, nor do I/O."""
 
 
 def files(place: str) -> list[Path]:
@@ -67,6 +81,16 @@ def test_policies_know_neither_grpc_nor_protobuf(place: str) -> None:
             assert not name.startswith(("google.protobuf", "winnow.v1", "winnow.rpc")), (
                 f"{file} imports {name}"
             )
+
+
+@pytest.mark.parametrize("place", POLICIES)
+def test_policies_only_calculate(place: str) -> None:
+    """Clocks and chance are given to them, so that tests can say what time it is."""
+    ours = ("winnow.policy", "stateless.policy", "winnow.deadline", "winnow.errors")
+    for file in files(place):
+        for name in imports(file):
+            known = name.partition(".")[0] in CALCULATING or name.startswith(ours)
+            assert known, f"{file} imports {name}"
 
 
 def test_services_never_import_the_training_libraries() -> None:

@@ -1,37 +1,31 @@
 """Deadlines on a manual clock."""
 
 import pytest
+from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_time_left_falls_as_the_clock_runs() -> None:
-    clock = Clock()
+    clock = ManualClock()
     deadline = Deadline.after(2.0, clock)
-    clock.now += 1.5
+    clock.advance(1.5)
     assert deadline.left() == pytest.approx(0.5)
     assert not deadline.expired()
-    clock.now += 0.5
+    clock.advance(0.5)
     assert deadline.expired()
 
 
 def test_a_reserve_makes_it_earlier() -> None:
-    clock = Clock()
+    clock = ManualClock()
     assert Deadline.after(2.0, clock).earlier(0.5).left() == pytest.approx(1.5)
 
 
 def test_work_that_is_too_late_is_named() -> None:
-    clock = Clock()
+    clock = ManualClock()
     deadline = Deadline.after(1.0, clock)
     deadline.check("reading")
-    clock.now += 1.0
+    clock.advance(1.0)
     with pytest.raises(DeadlineExceededError, match="before reading"):
         deadline.check("reading")

@@ -1,0 +1,92 @@
+"""When a request that is late is sent to another replica, too, and how often that may be done.
+
+Knows how long one kind of request took lately and how many were sent; does not know replicas or
+calls. Hedging at the 95th percentile is Dean and Barroso's, "The Tail at Scale" (2013), which adds
+about 5 % of load. Where everything is slow every request would be late, so hedges are also paid
+for from a bucket that only requests fill, as gRPC fills its retry throttle (gRFC A6).
+"""
+
+from dataclasses import dataclass
+
+from winnow.policy.recent import SlidingQuantile
+
+
+@dataclass(frozen=True, slots=True)
+class HedgeSettings:
+    """When to hedge, and the most load that it may add."""
+
+    quantile: float = 0.95
+    """Share of recent answers, 0 to 1, that took less than a request must take to be hedged."""
+    window: int = 200
+    """Recent answers that count."""
+    least_samples: int = 20
+    """Answers before which nothing is hedged."""
+    shortest_delay: float = 0.001
+    """Seconds before which no request counts as late."""
+    overdue_factor: float = 3.0
+    """Delays after which a late request is overdue: a replica hangs, or nearly."""
+    budget: float = 0.05
+    """Hedges per request, at most; 0 for none."""
+    burst: int = 20
+    """Hedges that may be saved up."""
+    reserve: int = 10
+    """Hedges of these that only overdue requests may use, so that a hung replica finds them."""
+
+
+class HedgeBudget:
+    """A bucket that every request fills by a fraction of a hedge.
+
+    It starts empty: the hedges sent never exceed `budget` times the requests seen.
+    """
+
+    def __init__(self, settings: HedgeSettings) -> None:
+        self._price = 1 / settings.budget if settings.budget > 0 else float("inf")
+        self._most, self._kept = settings.burst * self._price, settings.reserve * self._price
+        self._saved = 0.0
+        """In requests: a hedge is worth `_price` of them."""
+
+    def earn(self) -> None:
+        """Counts a request; hedges are none."""
+        self._saved = min(self._saved + 1, self._most)
+
+    def spend(self, overdue: bool = False) -> bool:
+        """Whether a hedge may be sent now; the caller sends it if so.
+
+        A late request that is refused may ask again, once, when it is overdue.
+        """
+        allowed = self._saved >= self._price + (0.0 if overdue else self._kept)
+        if allowed:
+            self._saved -= self._price
+        return allowed
+
+
+class HedgeDelay:
+    """How long one kind of request may take before it is late: of one shard, retrieve or read."""
+
+    def __init__(self, settings: HedgeSettings) -> None:
+        self._settings = settings
+        self._recent = SlidingQuantile(settings.window)
+
+    def observe(self, seconds: float) -> None:
+        """Counts an answer, by the time since that very request was sent, hedge or not.
+
+        Requests that were cancelled do not count: they would push the delay up with every hedge.
+        """
+        self._recent.add(seconds)
+
+    def seconds(self) -> float | None:
+        """Seconds after which a request is late; None while too little is known."""
+        if len(self._recent) < self._settings.least_samples:
+            return None
+        return max(self._recent.of(self._settings.quantile), self._settings.shortest_delay)
+
+    def overdue(self) -> float | None:
+        """Seconds after which it is overdue."""
+        late = self.seconds()
+        return None if late is None else late * self._settings.overdue_factor
+
+    def typical(self) -> float | None:
+        """Seconds that half of the recent answers took; None while too little is known."""
+        if len(self._recent) < self._settings.least_samples:
+            return None
+        return self._recent.of(0.5)

@@ -1,0 +1,47 @@
+"""How a request to a replica ended, as far as the replica is to blame for it.
+
+Knows errors and seconds; knows neither replicas nor calls.
+"""
+
+from enum import Enum
+
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    WinnowError,
+)
+
+
+class Outcome(Enum):
+    """How a request to a replica ended."""
+
+    ANSWERED = "answered"
+    """With a result."""
+    OUTLIER = "outlier"
+    """With a result, but so much slower than elsewhere that it is ejected at once."""
+    REFUSED = "refused"
+    """With a refusal, of an overloaded replica for instance: a sign of life."""
+    FAILED = "failed"
+    """Unreachable, broken, or silent for longer than any request should take."""
+    BEATEN = "beaten"
+    """Cancelled because the same request, sent elsewhere later, was answered first."""
+    ABANDONED = "abandoned"
+    """Given up for a reason that says nothing about the replica."""
+
+
+def outcome_of(error: WinnowError | None, waited: float, patience: float) -> Outcome:
+    """The outcome of a request that got no result and was not beaten.
+
+    Args:
+        error: what it ended with; None where it was cancelled.
+        waited: seconds since it was sent.
+        patience: seconds that a replica may be silent. A request given up sooner says nothing
+            about it: the caller had no time, and must not get a replica ejected for that.
+
+    """
+    if isinstance(error, OverloadedError | InvalidRequestError):
+        return Outcome.REFUSED
+    if error is None or isinstance(error, DeadlineExceededError):
+        return Outcome.FAILED if waited >= patience else Outcome.ABANDONED
+    return Outcome.FAILED

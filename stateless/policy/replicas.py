@@ -1,0 +1,135 @@
+"""Which replica of a shard a request goes to.
+
+Knows replicas by address, the requests that each has in hand, how each did lately, a clock and
+chance; does not know how requests are sent. Of two replicas drawn at random the one with the
+smaller cost gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load
+Balancing", 2001); cost is recent latency times requests in hand, as Finagle's peak EWMA has it.
+Outliers are left out, but never all: after Envoy's outlier detection.
+"""
+
+import random
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from stateless.policy.outcomes import Outcome
+from stateless.policy.outliers import OutlierSettings, Record, Standing
+from winnow.deadline import Clock
+from winnow.policy.recent import DecayedMean
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    """How replicas are compared, and when one is left out."""
+
+    half_life: float = 5.0
+    """Seconds after which a latency counts half, and a replica not asked seems twice as fast."""
+    outliers: OutlierSettings = field(default_factory=OutlierSettings)
+
+
+class Replica:
+    """One node that serves the shard."""
+
+    def __init__(self, address: str, settings: ReplicaSettings, clock: Clock) -> None:
+        self.address = address
+        self.outstanding = 0
+        """Requests it has in hand."""
+        self.record = Record(settings.outliers, clock)
+        self.latency = DecayedMean(settings.half_life, clock)
+        """Seconds of its answers since it came back."""
+
+    def expected(self) -> float | None:
+        """Its latency, made out smaller the longer it was not asked, so that it is asked again."""
+        mean = self.latency.value
+        return None if mean is None else mean * self.latency.freshness()
+
+    def cost(self, typical: float) -> tuple[float, int]:
+        """What a request costs there; one without a latency yet counts as `typical`."""
+        expected = self.expected()
+        seconds = typical if expected is None else expected
+        return seconds * (self.outstanding + 1), self.outstanding
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A request in hand of a replica. Whoever took it must release it, once."""
+
+    replica: Replica
+    probe: bool
+    """Whether the replica was ejected or half-open when it was taken."""
+
+
+class Replicas:
+    """The replicas of one shard."""
+
+    def __init__(
+        self,
+        addresses: Iterable[str],
+        settings: ReplicaSettings,
+        clock: Clock,
+        chance: random.Random,
+    ) -> None:
+        self._settings, self._clock, self._chance = settings, clock, chance
+        self.known: dict[str, Replica] = {}
+        self.update(addresses)
+
+    def update(self, addresses: Iterable[str]) -> None:
+        """From now on these are the replicas; what is known of those that stay is kept."""
+        self.known = {
+            address: self.known.get(address) or Replica(address, self._settings, self._clock)
+            for address in addresses
+        }
+
+    def take(self, excluding: Collection[str] = (), last_resort: bool = True) -> Attempt | None:
+        """Gives a request to a replica; None if there is none besides `excluding`.
+
+        `last_resort` takes one that is out where no other is left.
+        """
+        left = [r for address, r in self.known.items() if address not in excluding]
+        candidates = [r for r in left if r.record.serves()] or (left if last_resort else [])
+        if not candidates:
+            return None
+        drawn = self._chance.sample(candidates, min(2, len(candidates)))
+        typical = self._typical()
+        chosen = min(drawn, key=lambda replica: replica.cost(typical))
+        chosen.outstanding += 1
+        return Attempt(chosen, chosen.record.begin())
+
+    def release(self, attempt: Attempt, outcome: Outcome, seconds: float | None = None) -> None:
+        """Says how the request ended.
+
+        `seconds` it took, if that can be compared with other requests: where those differ in
+        their work, as multiples of what such a request typically takes.
+        """
+        replica = attempt.replica
+        replica.outstanding -= 1
+        active = replica.record.standing is Standing.ACTIVE
+        if outcome is Outcome.ANSWERED and seconds is not None and (active or attempt.probe):
+            replica.latency.add(seconds)
+            if self._is_slow(replica, attempt.probe):
+                outcome = Outcome.OUTLIER
+        deserved = replica.record.end(attempt.probe, outcome)
+        if deserved and (not active or self._may_eject()):
+            replica.record.eject()
+            replica.latency = DecayedMean(self._settings.half_life, self._clock)
+
+    def _is_slow(self, replica: Replica, probe: bool) -> bool:
+        settings = self._settings.outliers
+        others = (other.latency for other in self.known.values() if other is not replica)
+        judges = [
+            latency.value
+            for latency in others
+            if latency.value is not None and latency.samples >= settings.least_samples
+        ]
+        enough = probe or replica.latency.samples >= settings.least_samples
+        slowness = replica.latency.value or 0.0
+        return enough and bool(judges) and slowness > settings.latency_factor * median(judges)
+
+    def _may_eject(self) -> bool:
+        out = sum(r.record.standing is not Standing.ACTIVE for r in self.known.values())
+        share = int(len(self.known) * self._settings.outliers.largest_share)
+        return out < min(max(share, 1), len(self.known) - 1)
+
+    def _typical(self) -> float:
+        expected = (replica.expected() for replica in self.known.values())
+        return fmean([seconds for seconds in expected if seconds is not None] or [1.0])

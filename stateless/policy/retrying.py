@@ -1,0 +1,40 @@
+"""Whether a request that failed is sent again, to another replica.
+
+Knows the error, how often the request was sent and the time left; does not know replicas or calls.
+Only what another replica can mend is tried again, and once: with more, failures multiply the load
+just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
+"""
+
+from dataclasses import dataclass
+
+from winnow.errors import OverloadedError, UnavailableError, WinnowError
+
+_RETRYABLE = (UnavailableError, OverloadedError)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """How often, and with how much time left."""
+
+    most: int = 1
+    """Retries of one request, at most; 0 for none."""
+    least_left: float = 0.005
+    """Seconds below which another try is not worth it."""
+
+
+def should_retry(
+    settings: RetrySettings, error: WinnowError, retried: int, left: float, typical: float = 0.0
+) -> bool:
+    """Whether to send a request that ended in `error` to another replica, if there is one.
+
+    Args:
+        settings: how often, and with how much time left.
+        error: why it failed. An unavailable or overloaded replica is no reason for another one
+            to be; whatever else went wrong would go wrong again, or the time is up.
+        retried: how often it was sent again already; hedges do not count.
+        left: seconds before the deadline.
+        typical: seconds that such a request takes, where that is known.
+
+    """
+    enough = left >= max(settings.least_left, typical)
+    return isinstance(error, _RETRYABLE) and retried < settings.most and enough

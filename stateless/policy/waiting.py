@@ -1,0 +1,75 @@
+"""How long to wait for shards that have not answered yet.
+
+Knows how many shards were asked and how many replied, and a deadline; knows neither shards nor
+calls. Once enough have answered, only a part of the time then left is waited, and the less of it
+the fewer are missing. The rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
+https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
+"""
+
+from dataclasses import dataclass
+
+from winnow.deadline import Deadline
+from winnow.policy.shares import at_least
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSettings:
+    """When to stop waiting. The defaults are Vespa's: wait for every shard."""
+
+    minimum_coverage: float = 1.0
+    """Share of the shards, 0 to 1, that is waited for until the deadline; at 1 every one is."""
+    min_factor: float = 0.0
+    """Share of the time left once that is reached, 0 to 1, that is waited for the last shard."""
+    max_factor: float = 1.0
+    """The same, `min_factor` to 1, where as many shards are missing as may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long the next reply is waited for."""
+
+    seconds: float
+    """0 or more; what is not there when they are over is given up."""
+    adaptive: bool
+    """Whether giving up then is this policy's doing; if not, the deadline has passed."""
+
+
+class AdaptiveTimeout:
+    """The waits of one scatter: asked anew after every reply."""
+
+    def __init__(self, settings: WaitingSettings, asked: int, deadline: Deadline) -> None:
+        """`asked`: every shard of the index, also those that cannot be reached."""
+        self._settings, self._asked, self._deadline = settings, asked, deadline
+        self._minimum = at_least(settings.minimum_coverage, asked)
+        self._until = deadline
+        self._left: float | None = None
+        """Seconds that were left when the minimum was reached."""
+
+    def next(self, answered: int, failed: int = 0) -> Wait:
+        """How long to wait now that `answered` shards gave a result and `failed` an error.
+
+        A failure covers nothing, so it never counts towards the minimum; it is not waited for
+        either. Waits never get longer from one reply to the next.
+        """
+        pending = self._asked - answered - failed
+        if pending <= 0:
+            return Wait(0.0, adaptive=False)
+        if answered >= self._minimum:
+            self._shorten(pending)
+        return Wait(max(self._until.left(), 0.0), self._until is not self._deadline)
+
+    def _shorten(self, pending: int) -> None:
+        if self._left is None:
+            self._left = max(self._deadline.left(), 0.0)
+        wait = self._left * self._factor(pending)
+        if wait < self._until.left():
+            self._until = Deadline.after(wait, self._deadline.clock)
+
+    def _factor(self, pending: int) -> float:
+        """From `min_factor` with one shard pending to `max_factor` with all that may be."""
+        settings = self._settings
+        miss = (1 - settings.minimum_coverage) * self._asked - 1
+        if pending == 1 or miss <= 0:
+            return settings.min_factor
+        slope = min((pending - 1) / miss, 1.0)
+        return settings.min_factor + (settings.max_factor - settings.min_factor) * slope

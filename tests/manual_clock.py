@@ -1,0 +1,15 @@
+"""Time that passes only when a test says so."""
+
+
+class ManualClock:
+    """A monotonic clock in seconds that stands still."""
+
+    def __init__(self, now: float = 100.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass."""
+        self.now += seconds

@@ -1,0 +1,117 @@
+"""When a late request is hedged, and how much load that may add."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeSettings
+
+
+def delay(samples: list[float], settings: HedgeSettings) -> HedgeDelay:
+    own = HedgeDelay(settings)
+    for seconds in samples:
+        own.observe(seconds)
+    return own
+
+
+def budget(requests: int, settings: HedgeSettings) -> HedgeBudget:
+    own = HedgeBudget(settings)
+    for _ in range(requests):
+        own.earn()
+    return own
+
+
+def test_nothing_is_late_before_enough_is_known() -> None:
+    settings = HedgeSettings(least_samples=20)
+    assert delay([0.01] * 19, settings).seconds() is None
+    assert delay([0.01] * 19, settings).typical() is None
+    assert delay([0.01] * 20, settings).seconds() == 0.01
+    assert delay([0.01] * 20, settings).typical() == 0.01
+
+
+def test_a_request_is_late_after_the_recent_p95() -> None:
+    samples = [n / 1000 for n in range(1, 101)]
+    assert delay(samples, HedgeSettings()).seconds() == 0.095
+    assert delay(samples, HedgeSettings(quantile=0.5)).seconds() == 0.050
+    assert delay(samples, HedgeSettings()).typical() == 0.050
+
+
+def test_the_delay_follows_what_is_recent() -> None:
+    settings = HedgeSettings(window=50)
+    assert delay([0.010] * 500 + [0.080] * 50, settings).seconds() == 0.080
+    assert delay([0.080] * 500 + [0.010] * 50, settings).seconds() == 0.010
+
+
+def test_no_request_is_late_at_once() -> None:
+    assert delay([0.0] * 50, HedgeSettings(shortest_delay=0.002)).seconds() == 0.002
+
+
+@given(st.lists(st.floats(0.001, 10), min_size=20, max_size=80))
+def test_at_most_a_twentieth_of_the_recent_answers_took_longer(samples: list[float]) -> None:
+    late = delay(samples, HedgeSettings()).seconds()
+    assert late in samples
+    assert sum(seconds > late for seconds in samples) <= math.floor(0.05 * len(samples) + 1e-9)
+
+
+def test_a_request_is_overdue_after_several_delays() -> None:
+    assert delay([0.01] * 20, HedgeSettings(overdue_factor=4.0)).overdue() == 0.04
+    assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).overdue() is None
+
+
+def test_the_first_hedge_must_be_earned() -> None:
+    settings = HedgeSettings(budget=0.05, reserve=0)
+    assert not budget(19, settings).spend()
+    assert budget(20, settings).spend()
+
+
+def test_late_requests_leave_the_reserve_to_overdue_ones() -> None:
+    own = budget(100_000, HedgeSettings(burst=5, reserve=3))
+    assert [own.spend() for _ in range(4)] == [True, True, False, False]
+    assert [own.spend(overdue=True) for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
+    own = budget(0, HedgeSettings(budget=0.05))
+    sent = 0
+    for _ in range(1000):
+        own.earn()
+        sent += own.spend() or own.spend(overdue=True)
+    assert sent == 50
+
+
+def test_what_was_not_spent_is_kept_for_a_burst_and_no_more() -> None:
+    own = budget(100_000, HedgeSettings(burst=7, reserve=0))
+    assert [own.spend() for _ in range(9)] == [True] * 7 + [False] * 2
+
+
+def test_without_a_budget_nothing_is_hedged() -> None:
+    assert not budget(100_000, HedgeSettings(budget=0.0)).spend()
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), max_size=300),
+    st.sampled_from([0.0, 0.01, 0.05, 0.07, 0.1, 0.3, 1.0]),
+    st.integers(1, 20),
+    st.integers(0, 20),
+)
+def test_hedges_never_exceed_their_share_of_the_requests(
+    history: list[tuple[bool, bool]], share: float, burst: int, reserve: int
+) -> None:
+    own = HedgeBudget(HedgeSettings(budget=share, burst=burst, reserve=reserve))
+    sent = 0
+    for requests, (is_late, is_overdue) in enumerate(history, start=1):
+        own.earn()
+        sent += is_late and own.spend(is_overdue)
+        assert sent <= share * requests + 1e-9
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.5])
+def test_all_of_the_budget_can_be_used(share: float) -> None:
+    own = budget(0, HedgeSettings(budget=share, reserve=3))
+    sent = 0
+    for _ in range(1000):
+        own.earn()
+        sent += own.spend()
+    assert sent == pytest.approx(1000 * share - 3, abs=1)

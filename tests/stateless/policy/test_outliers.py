@@ -1,0 +1,181 @@
+"""One replica's record: active, ejected, half-open, and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+
+from stateless.policy.outcomes import Outcome
+from stateless.policy.outliers import OutlierSettings, Record, Standing
+
+SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
+A_MOMENT = 0.25
+
+
+def serve(record: Record, *outcomes: Outcome) -> None:
+    """Requests one after another; ejects whenever it is deserved."""
+    for outcome in outcomes:
+        if record.end(record.begin(), outcome):
+            record.eject()
+
+
+def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> Record:
+    record = Record(settings, clock)
+    serve(record, *[Outcome.FAILED] * settings.strikes)
+    assert record.standing is Standing.EJECTED
+    return record
+
+
+def half_open(clock: ManualClock) -> Record:
+    record = ejected(clock)
+    clock.advance(SETTINGS.base_ejection)
+    assert record.standing is Standing.HALF_OPEN
+    return record
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "standing"),
+    [
+        ([Outcome.FAILED] * 2, Standing.ACTIVE),
+        ([Outcome.FAILED] * 3, Standing.EJECTED),
+        ([Outcome.BEATEN] * 3, Standing.EJECTED),
+        ([Outcome.FAILED, Outcome.BEATEN, Outcome.FAILED], Standing.EJECTED),
+        ([Outcome.FAILED, Outcome.FAILED, Outcome.ANSWERED, Outcome.FAILED], Standing.ACTIVE),
+        ([Outcome.FAILED, Outcome.FAILED, Outcome.REFUSED, Outcome.FAILED], Standing.ACTIVE),
+        ([Outcome.FAILED, Outcome.FAILED, Outcome.ABANDONED, Outcome.FAILED], Standing.EJECTED),
+        ([Outcome.ABANDONED] * 9, Standing.ACTIVE),
+        ([Outcome.REFUSED] * 9, Standing.ACTIVE),
+        ([Outcome.OUTLIER], Standing.EJECTED),
+    ],
+)
+def test_strikes_in_a_row_eject(outcomes: list[Outcome], standing: Standing) -> None:
+    record = Record(SETTINGS, ManualClock())
+    serve(record, *outcomes)
+    assert record.standing is standing
+
+
+def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
+    clock = ManualClock()
+    record = ejected(clock)
+    clock.advance(SETTINGS.base_ejection - A_MOMENT)
+    assert not record.serves()
+    clock.advance(A_MOMENT)
+    assert record.serves()
+
+
+def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
+    record = half_open(ManualClock())
+    assert record.begin(), "it is a probe"
+    assert not record.serves()
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ANSWERED, Outcome.REFUSED])
+def test_a_probe_that_shows_life_brings_it_back(outcome: Outcome) -> None:
+    record = half_open(ManualClock())
+    serve(record, outcome)
+    assert record.standing is Standing.ACTIVE
+    serve(record, *[Outcome.FAILED] * (SETTINGS.strikes - 1))
+    assert record.standing is Standing.ACTIVE, "it starts again with no strikes"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.BEATEN, Outcome.OUTLIER])
+def test_one_failed_probe_ejects_again(outcome: Outcome) -> None:
+    record = half_open(ManualClock())
+    serve(record, outcome)
+    assert record.standing is Standing.EJECTED
+
+
+def test_an_abandoned_probe_lets_the_next_one_through() -> None:
+    record = half_open(ManualClock())
+    serve(record, Outcome.ABANDONED)
+    assert record.standing is Standing.HALF_OPEN
+    assert record.serves()
+
+
+def lasts(record: Record, clock: ManualClock) -> float:
+    """Seconds until an ejected replica is half-open, to the quarter."""
+    began = clock()
+    while record.standing is Standing.EJECTED:
+        clock.advance(A_MOMENT)
+    return clock() - began
+
+
+def test_every_ejection_in_a_row_lasts_longer_up_to_the_longest() -> None:
+    clock = ManualClock()
+    record = ejected(clock)
+    seconds = []
+    for _ in range(4):
+        seconds.append(lasts(record, clock))
+        serve(record, Outcome.FAILED)
+    assert seconds == [2.0, 4.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize(("served", "seconds"), [(59.0, 4.0), (60.0, 2.0)])
+def test_earlier_ejections_are_forgiven_after_long_service(served: float, seconds: float) -> None:
+    clock = ManualClock()
+    record = half_open(clock)
+    serve(record, Outcome.ANSWERED)
+    clock.advance(served)
+    serve(record, *[Outcome.FAILED] * SETTINGS.strikes)
+    assert lasts(record, clock) == seconds
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Outcome) -> None:
+    clock = ManualClock()
+    record = Record(SETTINGS, clock)
+    first, second = record.begin(), record.begin()
+    serve(record, *[Outcome.FAILED] * SETTINGS.strikes)
+    assert not record.end(first, outcome)
+    assert not record.serves()
+    clock.advance(SETTINGS.base_ejection)
+    assert not record.end(second, outcome)
+    assert record.standing is Standing.HALF_OPEN
+    assert record.serves()
+
+
+def test_a_last_resort_that_answers_comes_back_at_once() -> None:
+    record = ejected(ManualClock())
+    serve(record, Outcome.ANSWERED)
+    assert record.standing is Standing.ACTIVE
+
+
+def test_a_last_resort_that_fails_makes_the_ejection_no_longer() -> None:
+    clock = ManualClock()
+    record = ejected(clock)
+    serve(record, *[Outcome.FAILED] * 10)
+    assert lasts(record, clock) == SETTINGS.base_ejection
+
+
+steps = st.lists(st.tuples(st.floats(0, 4), st.sampled_from(Outcome), st.booleans()), max_size=60)
+
+
+@given(steps)
+def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
+    history: list[tuple[float, Outcome, bool]],
+) -> None:
+    clock = ManualClock()
+    record = Record(SETTINGS, clock)
+    in_hand: list[bool] = []
+    for pause, outcome, start in history:
+        clock.advance(pause)
+        if start and record.serves():
+            in_hand.append(record.begin())
+        elif in_hand and record.end(in_hand.pop(0), outcome):
+            record.eject()
+        assert sum(in_hand) <= 1
+
+
+@given(steps)
+def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
+    history: list[tuple[float, Outcome, bool]],
+) -> None:
+    clock = ManualClock()
+    record = Record(SETTINGS, clock)
+    for pause, outcome, _ in history:
+        clock.advance(pause)
+        serve(record, outcome)
+    clock.advance(SETTINGS.longest_ejection)
+    assert record.serves()
+    serve(record, Outcome.ANSWERED)
+    assert record.standing is Standing.ACTIVE

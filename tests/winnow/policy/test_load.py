@@ -1,0 +1,263 @@
+"""Admission by work: in time or refused, dimmed before refused, fair between clients."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+
+from winnow.errors import OverloadedError
+from winnow.policy.load import Load, LoadSettings, Ticket
+from winnow.policy.pace import Pace
+
+READ = 0.01
+"""Seconds that the machine of these tests takes for a read."""
+SETTINGS = LoadSettings()
+PLAIN = LoadSettings(least_share=1.0, kept=0.0)
+"""All reads or none, and nothing kept."""
+
+
+@dataclass
+class Machine:
+    """Does one read after another, request by request, and lets in what `load` lets in."""
+
+    settings: LoadSettings = SETTINGS
+    clock: ManualClock = field(default_factory=ManualClock)
+    waiting: deque[tuple[Ticket, float]] = field(default_factory=deque)
+    finished: list[tuple[Ticket, float]] = field(default_factory=list)
+    """Each with the seconds that were left when it was finished."""
+    refused: Counter[str] = field(default_factory=Counter)
+    free_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(2.0, self.clock)
+        self.load = Load(self.settings, self.clock, lambda: self.pace.seconds)
+
+    def ask(self, reads: int, left: float, client: str = "") -> Ticket | None:
+        try:
+            ticket = self.load.admit(reads, left, client)
+        except OverloadedError:
+            self.refused[client] += 1
+            return None
+        self.waiting.append((ticket, self.clock() + left))
+        if len(self.waiting) == 1:
+            self.pace.begin()
+            self.free_at = self.clock() + ticket.reads * READ
+        return ticket
+
+    def run(self, seconds: float) -> None:
+        """Works for a while."""
+        until = self.clock() + seconds
+        while self.waiting and self.free_at <= until:
+            self.clock.now = self.free_at
+            ticket, deadline = self.waiting.popleft()
+            self.pace.done(ticket.reads)
+            self.load.release(ticket)
+            self.finished.append((ticket, deadline - self.clock()))
+            if self.waiting:
+                self.free_at += self.waiting[0][0].reads * READ
+        self.clock.now = until
+
+    def warm(self) -> "Machine":
+        """Lets it learn its pace."""
+        self.ask(10, 10.0)
+        self.run(10 * READ)
+        self.finished.clear()
+        assert self.pace.seconds == pytest.approx(READ)
+        assert not self.load.reads
+        return self
+
+
+def fill(machine: Machine, left: float, client: str = "", reads: int = 10) -> list[int]:
+    """Asks until it is refused; the reads that were granted."""
+    granted = []
+    while (ticket := machine.ask(reads, left, client)) is not None:
+        granted.append(ticket.reads)
+    return granted
+
+
+def test_an_idle_machine_lets_in_what_is_asked() -> None:
+    machine = Machine()
+    assert machine.load.admit(10, 1.0) == Ticket("", 10, 10)
+    assert machine.load.reads == 10
+
+
+def test_reads_are_let_in_as_long_as_they_can_be_done_in_time() -> None:
+    machine = Machine(PLAIN).warm()
+    assert sum(fill(machine, left=1.0)) == 80, "0.8 of a second is usable, at 10 ms per read"
+
+
+def test_work_is_counted_in_reads_and_not_in_requests() -> None:
+    by_ten, by_one = Machine(PLAIN).warm(), Machine(PLAIN).warm()
+    assert len(fill(by_ten, 1.0, reads=10)) == 8
+    assert len(fill(by_one, 1.0, reads=1)) == 80
+
+
+def test_the_longer_the_deadline_the_more_may_wait() -> None:
+    machine = Machine(PLAIN).warm()
+    assert sum(fill(machine, left=0.5)) == 40
+    assert sum(fill(machine, left=1.5)) == 80, "120 less the 40 that are in hand"
+
+
+def test_the_queue_is_bounded_however_long_the_deadline() -> None:
+    machine = Machine(replace(PLAIN, most_reads=50)).warm()
+    assert sum(fill(machine, left=1e9)) == 50
+
+
+def test_the_queue_is_bounded_while_the_pace_is_unknown() -> None:
+    assert sum(fill(Machine(replace(PLAIN, most_reads=50)), left=0.001)) == 50
+
+
+def test_a_refusal_says_when_there_will_be_room() -> None:
+    machine = Machine(PLAIN).warm()
+    fill(machine, left=1.0, reads=1)
+    with pytest.raises(OverloadedError, match=r"80 are waiting .* 80 can be in time") as refusal:
+        machine.load.admit(15, 1.0)
+    assert refusal.value.retry_after == pytest.approx(15 * READ)
+    machine.run(refusal.value.retry_after - 2 * READ)
+    assert machine.ask(15, 1.0) is None
+    machine.run(4 * READ)
+    assert machine.ask(15, 1.0) is not None
+
+
+@pytest.mark.parametrize(("reads", "wait"), [(1, 0.05), (75, 0.6)])
+def test_waits_that_are_told_stay_within_bounds(reads: int, wait: float) -> None:
+    machine = Machine(replace(PLAIN, longest_wait=0.6)).warm()
+    fill(machine, left=1.0)
+    with pytest.raises(OverloadedError) as refusal:
+        machine.load.admit(reads, 1.0)
+    assert refusal.value.retry_after == pytest.approx(wait)
+
+
+def test_what_has_no_time_left_is_refused() -> None:
+    with pytest.raises(OverloadedError):
+        Machine().load.admit(10, 0.0)
+
+
+def test_an_old_estimate_never_shuts_the_door_of_an_idle_machine() -> None:
+    machine = Machine()
+    machine.clock.advance(3600.0)
+    machine.pace.done(10)
+    ticket = machine.ask(10, 1.0)
+    assert ticket is not None
+    assert ticket.reads == 3, "the least that is allowed, as a trial"
+    for _ in range(600):
+        machine.run(0.1)
+        machine.ask(10, 1.0)
+    assert machine.pace.seconds == pytest.approx(READ, rel=0.1)
+
+
+def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() -> None:
+    granted = fill(Machine(replace(SETTINGS, kept=0.0)).warm(), left=2.0)
+    assert granted[0] == 10
+    assert granted[-1] == 3
+    assert all(later <= earlier for earlier, later in pairwise(granted))
+    assert set(granted) >= set(range(4, 11)), "step by step"
+    assert sum(reads for reads in granted if reads == 10) >= 80, "up to half of 160 it is calm"
+
+
+def test_without_brown_out_all_reads_are_granted_or_none() -> None:
+    assert set(fill(Machine(PLAIN).warm(), left=1.0)) == {10}
+
+
+def overload(settings: LoadSettings, clients: dict[str, float], seconds: float = 30.0) -> Machine:
+    """`clients`: seconds between one's questions, of ten reads and a deadline of one second."""
+    machine = Machine(settings).warm()
+    began = machine.clock()
+    due = {client: began + pause / 2 for client, pause in clients.items()}
+    while (client := min(due, key=lambda name: due[name])) and due[client] < began + seconds:
+        machine.run(due[client] - machine.clock())
+        machine.ask(10, 1.0, client)
+        due[client] += clients[client]
+    return machine
+
+
+@pytest.mark.parametrize("settings", [PLAIN, SETTINGS])
+def test_at_four_times_the_load_the_machine_does_what_it_can(settings: LoadSettings) -> None:
+    machine = overload(settings, {"a": 0.025})
+    assert machine.refused["a"], "it is too much"
+    in_time = sum(ticket.reads for ticket, left in machine.finished if left >= 0)
+    assert in_time * READ >= 0.95 * 30.0
+
+
+def test_in_a_brown_out_more_questions_are_answered() -> None:
+    bright, dimmed = (len(overload(s, {"a": 0.025}).finished) for s in (PLAIN, SETTINGS))
+    assert dimmed > 1.5 * bright
+
+
+def reads_by_client(machine: Machine) -> Counter[str]:
+    reads: Counter[str] = Counter()
+    for ticket, _ in machine.finished:
+        reads[ticket.client] += ticket.reads
+    return reads
+
+
+def test_a_client_alone_may_use_nearly_everything() -> None:
+    machine = Machine().warm()
+    assert sum(fill(machine, left=1.0)) >= 0.75 * 80
+
+
+def test_a_newcomer_finds_room_however_much_one_client_asks() -> None:
+    machine = Machine().warm()
+    fill(machine, left=1.0, client="greedy")
+    assert machine.ask(10, 1.0, "greedy") is None
+    assert machine.ask(10, 1.0, "newcomer") is not None
+
+
+def test_a_greedy_client_does_not_take_the_share_of_a_modest_one() -> None:
+    """The modest one asks for its half of a hundred reads a second, the greedy one for 20 times."""
+    fair = overload(replace(SETTINGS, least_share=1.0), {"greedy": 0.01, "modest": 0.2})
+    reads = reads_by_client(fair)
+    assert reads["modest"] >= 0.45 * reads.total()
+    blind = replace(PLAIN, hungry_for=0.0)
+    unfair = reads_by_client(overload(blind, {"greedy": 0.01, "modest": 0.2}))
+    assert unfair["modest"] < 0.1 * unfair.total(), "so it is the policy that does it"
+
+
+def test_what_a_modest_client_does_not_want_goes_to_the_greedy_one() -> None:
+    machine = overload(replace(SETTINGS, least_share=1.0), {"greedy": 0.01, "modest": 1.0})
+    reads = reads_by_client(machine)
+    assert not machine.refused["modest"]
+    assert reads["greedy"] * READ >= 0.85 * 30.0
+
+
+def test_clients_that_ask_for_the_same_get_the_same() -> None:
+    reads = reads_by_client(overload(SETTINGS, dict.fromkeys("abcd", 0.05)))
+    assert min(reads.values()) >= 0.9 * max(reads.values())
+
+
+requests = st.lists(
+    st.tuples(st.floats(0, 0.3), st.integers(1, 30), st.floats(0.5, 3), st.sampled_from("abc")),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(requests, st.sampled_from([PLAIN, SETTINGS]))
+def test_whoever_is_let_in_is_done_in_time(
+    asked: list[tuple[float, int, float, str]], settings: LoadSettings
+) -> None:
+    machine = Machine(settings).warm()
+    for pause, reads, left, client in asked:
+        machine.run(pause)
+        machine.ask(reads, left, client)
+    machine.run(1e3)
+    assert all(left >= 0 for _, left in machine.finished)
+    assert len(machine.finished) + machine.refused.total() == len(asked)
+    assert (machine.load.reads, machine.waiting) == (0, deque())
+
+
+@given(requests, st.integers(1, 60), st.floats(0.1, 1))
+def test_reads_in_hand_are_counted_and_bounded_and_nobody_gets_less_than_the_floor(
+    asked: list[tuple[float, int, float, str]], most: int, least_share: float
+) -> None:
+    machine = Machine(LoadSettings(most_reads=most, least_share=least_share))
+    for pause, reads, left, client in asked:
+        machine.run(pause)
+        ticket = machine.ask(reads, left, client)
+        assert machine.load.reads == sum(held.reads for held, _ in machine.waiting) <= most
+        if ticket is not None:
+            assert min(least_share * reads - 1e-6, most) <= ticket.reads <= ticket.asked == reads

@@ -1,0 +1,121 @@
+"""Which requests are let in, and how many passages are read for each.
+
+Knows the reads in hand, whose they are, and how fast it is told that reads are done; does not know
+what a read is or who does it. Work is counted in passages to read, since questions differ in them.
+By Little's law (1961) what is in hand takes its number times the seconds per read, so whether a
+request can meet its deadline is known when it arrives. Under pressure fewer passages are read for
+it (brown-out: Klein et al., 2014) before it is refused, and nobody takes what others need.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from winnow.deadline import Clock
+from winnow.errors import OverloadedError
+from winnow.policy.fairness import FairShares
+from winnow.policy.shares import at_least
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How much is let in. Shares are from 0 to 1."""
+
+    most_reads: int = 2_000
+    """Reads in hand, at most: the bound of the queue."""
+    usable: float = 0.8
+    """Share of the time left that reads may take, by estimate."""
+    calm: float = 0.5
+    """Share of what can be let in, less what is kept, up to which all reads are granted."""
+    least_share: float = 0.3
+    """Share of the reads asked for below which a request is refused instead; 1: no brown-out."""
+    kept: float = 0.2
+    """Share of what can be let in that is kept for clients who come."""
+    hungry_for: float = 2.0
+    """Seconds for which a client that was refused counts as wanting more."""
+    shortest_wait: float = 0.05
+    """Seconds, at least, that a refused client is told to wait."""
+    longest_wait: float = 5.0
+    """Seconds that it is told to wait, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A request that was let in. Whoever holds it must release it, once."""
+
+    client: str
+    asked: int
+    reads: int
+    """Passages that may be read: fewer than asked in a brown-out."""
+
+
+class Load:
+    """The reads in hand of one process."""
+
+    def __init__(
+        self, settings: LoadSettings, clock: Clock, pace: Callable[[], float | None]
+    ) -> None:
+        """`pace`: seconds per read while there are reads in hand; None if not known yet.
+
+        It must be the speed of what reads. How fast answers come is none: they may wait for
+        something that hangs, while what reads is idle.
+        """
+        self._settings, self._pace = settings, pace
+        self._shares = FairShares(settings.kept, settings.hungry_for, clock)
+
+    @property
+    def reads(self) -> int:
+        """Reads in hand."""
+        return self._shares.total
+
+    def admit(self, asked: int, left: float, client: str = "") -> Ticket:
+        """Lets a request in for `asked` reads, or fewer; `left`: seconds before its deadline.
+
+        With nothing in hand it is let in whatever the estimate says, which may be an old one.
+
+        Raises:
+            OverloadedError: not even the least share of its reads can be done in time; says when
+                to try again.
+
+        """
+        fewest = min(at_least(self._settings.least_share, asked), self._settings.most_reads)
+        limit = self._limit(left)
+        room = self._shares.room(client, limit)
+        granted = min(self._dimmed(asked, fewest, limit), math.floor(room))
+        if not self.reads and left > 0:
+            granted = max(granted, fewest)
+        if granted < max(fewest, 1):
+            self._shares.refuse(client)
+            raise self._refusal(fewest, room, limit)
+        self._shares.take(client, granted)
+        return Ticket(client, asked, granted)
+
+    def release(self, ticket: Ticket) -> None:
+        """Ends a request."""
+        self._shares.give_back(ticket.client, ticket.reads)
+
+    def _limit(self, left: float) -> float:
+        """Reads that may be in hand so that all of them are done in time."""
+        most, usable = float(self._settings.most_reads), left * self._settings.usable
+        if usable <= 0:
+            return 0.0
+        pace = self._pace()
+        return min(most, usable / pace) if pace else most
+
+    def _dimmed(self, asked: int, fewest: int, limit: float) -> int:
+        """All reads while it is calm, then fewer and fewer down to the fewest."""
+        calm, shared = self._settings.calm, limit * (1 - self._settings.kept)
+        filled = self.reads / shared if shared else 1.0
+        pressure = min(max((filled - calm) / (1 - calm), 0.0), 1.0) if calm < 1 else 0.0
+        return math.ceil(asked - (asked - fewest) * pressure)
+
+    def _refusal(self, fewest: int, room: float, limit: float) -> OverloadedError:
+        settings = self._settings
+        wait = (fewest - room) * (self._pace() or 0.0)
+        wait = min(max(wait, settings.shortest_wait), settings.longest_wait)
+        return OverloadedError(
+            f"no room for {fewest} more passages: {self.reads} are waiting to be read, "
+            f"{math.floor(limit)} can be in time, and no client gets more than its share; "
+            f"try again in {wait:.2f} s",
+            wait,
+        )

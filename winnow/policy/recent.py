@@ -1,0 +1,66 @@
+"""What a series of numbers looked like lately: its mean over time, its quantile over a window.
+
+Knows numbers and a clock that it is given; does not know what they measure.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+
+from winnow.deadline import Clock
+from winnow.policy.shares import at_least
+
+
+class DecayedMean:
+    """A mean in which the weight of a sample halves with every half-life that passes."""
+
+    def __init__(self, half_life: float, clock: Clock) -> None:
+        """`half_life` in seconds."""
+        self._half_life, self._clock = half_life, clock
+        self._total = self._weight = 0.0
+        self._last = clock()
+        self.samples = 0
+
+    def add(self, value: float, weight: float = 1.0) -> None:
+        """Counts a sample; one of weight n counts like n samples."""
+        kept = self.freshness()
+        self._total = self._total * kept + value * weight
+        self._weight = self._weight * kept + weight
+        self._last = self._clock()
+        self.samples += 1
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None before the first sample."""
+        return self._total / self._weight if self.samples else None
+
+    def freshness(self) -> float:
+        """1 at the last sample, and half as much after every half-life without one."""
+        return float(0.5 ** ((self._clock() - self._last) / self._half_life))
+
+
+class SlidingQuantile:
+    """A quantile of the last few samples: exact, by nearest rank."""
+
+    def __init__(self, window: int) -> None:
+        """`window`: samples kept; a sample costs a search and a shift in a list that long."""
+        self._window = window
+        self._arrived: deque[float] = deque()
+        self._sorted: list[float] = []
+
+    def add(self, value: float) -> None:
+        """Counts a sample, and forgets the oldest once the window is full."""
+        if len(self._arrived) == self._window:
+            del self._sorted[bisect_left(self._sorted, self._arrived.popleft())]
+        self._arrived.append(value)
+        insort(self._sorted, value)
+
+    def __len__(self) -> int:
+        """Samples in the window."""
+        return len(self._sorted)
+
+    def of(self, share: float) -> float:
+        """The smallest sample that at least `share` of the samples do not exceed.
+
+        Needs a sample, and a share between 0 and 1.
+        """
+        return self._sorted[max(at_least(share, len(self._sorted)), 1) - 1]
