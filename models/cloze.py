@@ -8,7 +8,7 @@ pre-training for question answering"). Worse questions than people ask, and as m
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from models.answers import contains_answer, find_answer
 from models.data import Passage
@@ -21,7 +21,7 @@ APART = 8
 _WORDS = range(8, 31)
 """Words of a sentence that becomes a question."""
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
-_NAME = r"[A-Z][\w'’-]+(?:\s(?:(?:of|the|de|von|van|and)\s)?[A-Z][\w'’-]+)*"
+_NAME = r"[A-Z][\w'\u2019-]+(?:\s(?:(?:of|the|de|von|van|and)\s)?[A-Z][\w'\u2019-]+)*"
 _SPAN = re.compile(
     rf"(?P<year>\b1[0-9]{{3}}\b|\b20[0-9]{{2}}\b)|(?P<number>\b\d[\d,.]*\b)|(?P<name>{_NAME})"
 )
@@ -51,7 +51,7 @@ def cloze(passage: Passage, generator: random.Random) -> tuple[str, str] | None:
 
 
 def mine_cloze(
-    sources: Sequence[Passage], search: Search, seed: int
+    sources: Iterable[Passage], search: Search, seed: int
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Training questions out of `sources`, with passages that `search` finds: the best one with the
     answer is the positive, better and worse ones without it are negatives.

@@ -7,6 +7,7 @@ it sooner, and the passages' vectors stay what they are. Needs questions only, n
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -85,15 +86,16 @@ class QuestionTask:
 
 
 def _alike(lengths: Sequence[int], passes: float, batch: int, seed: int) -> list[list[int]]:
-    """Batches of texts of one length, so that none is padded; what is left over is left out."""
+    """Batches of texts of one length, so that none is padded; a text without others is left out."""
     generator = random.Random(seed)
     found = []
     for round_ in range(int(passes) + 1):
         share = min(max(passes - round_, 0.0), 1.0)
         seen = generator.sample(range(len(lengths)), round(share * len(lengths)))
         seen.sort(key=lambda number: lengths[number])  # stable: mixed within a length
-        groups = [seen[i : i + batch] for i in range(0, len(seen), batch)]
-        found += [group for group in groups if len({lengths[n] for n in group}) == 1]
+        for _, group in groupby(seen, key=lambda number: lengths[number]):
+            alike = list(group)
+            found += [alike[i : i + batch] for i in range(0, len(alike), batch)]
     generator.shuffle(found)
     return [group for group in found if len(group) > 1]
 

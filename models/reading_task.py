@@ -23,6 +23,8 @@ class ReadingPlan:
     """Questions a step."""
     negatives: int = 2
     """Negatives of each question."""
+    pretrained: bool = False
+    """Whether the reader has learnt from cloze questions before."""
 
 
 class ReadingTask:

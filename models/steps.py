@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from rich.console import Console
+from rich.progress import track
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from models import checkpoint, stopping
 from models.architecture import Encoder, Reader, freeze_embeddings, load_body
 from models.assemble import Description, Score, Sources, amend, assemble
 from models.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
+from models.cloze import APART, mine_cloze
 from models.data import DataError
 from models.embedding import Embedder
 from models.embedding_table import shrink_embeddings
@@ -107,14 +110,60 @@ def train_encoder(
     train(task, schedule, work.run("encoder"), every)
 
 
+def pretrain_reader(
+    weights: Path,
+    work: Workspace,
+    data: DataDirectory,
+    plan: ReadingPlan,
+    schedule: Schedule,
+    every: int,
+) -> None:
+    """Trains a reader on questions made of Wikipedia's sentences, from its checkpoint if there is
+    one; makes the questions first.
+    """
+    if not work.cloze.is_dir():
+        wikipedia = data.wikipedia()
+        answering = LexicalIndex(p for place, p in enumerate(wikipedia) if place % APART)
+        sources = track(wikipedia[::APART], "make questions", console=Console(stderr=True))
+        found, asked = mine_cloze(sources, answering.search, schedule.seed)
+        if not asked:
+            raise DataError("no sentence of Wikipedia gave a question that another passage answers")
+        save(work.cloze, found, asked)
+    torch.manual_seed(schedule.seed)
+    passages, questions = load(work.cloze)
+    reader = Reader(load_body(weights))
+    freeze_embeddings(reader.body)
+    task = ReadingTask(reader, Encoded(words(weights), passages, questions), plan, schedule.seed)
+    train(task, schedule, work.run("reader-pretrained"), every)
+
+
+def is_pretrained(work: Workspace) -> bool:
+    """Whether there is a reader that has learnt all cloze questions."""
+    return checkpoint.finished(work.run("reader-pretrained")) is not None
+
+
 def train_reader(
     weights: Path, work: Workspace, plan: ReadingPlan, schedule: Schedule, every: int
 ) -> None:
-    """Trains the reader, from its checkpoint if there is one."""
+    """Trains the reader, from its checkpoint if there is one, else from the pretrained one if the
+    plan says so.
+
+    Raises:
+        DataError: the pretrained one is not there.
+
+    """
     torch.manual_seed(schedule.seed)
     passages, questions = load(work.mined)
     learnt, _ = split(questions, passages)
     reader = Reader(load_body(weights))
+    if plan.pretrained:
+        state = checkpoint.finished(work.run("reader-pretrained"))
+        if state is None:
+            raise DataError(
+                f"{work.run('reader-pretrained')} is missing or not finished: "
+                "run `winnow models pretrain-reader` first"
+            )
+        reader.load_state_dict(state["network"])
     freeze_embeddings(reader.body)
     task = ReadingTask(reader, Encoded(words(weights), passages, learnt), plan, schedule.seed)
     train(task, schedule, work.run("reader"), every)

@@ -21,7 +21,11 @@ pytestmark = pytest.mark.timeout(400)
 def fact(number: int) -> tuple[str, str, str]:
     """Title, text and answer."""
     answer = f"word{number * 7 % 40}"
-    return f"tour {number}", f"In the tour of {number} , {answer} won in the danube .", answer
+    return (
+        f"tour {number}",
+        f"In the tour of {number} , {answer} won in the danube in {1900 + number % 5} .",
+        answer,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +119,8 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert asked
     assert not held & {row["question"] for row in asked}
 
+    pretrained = invoke("pretrain-reader", *places, "--data", data, "--questions", 2)
+    assert pretrained.exit_code == 0, pretrained.output
     trained = invoke("train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01)
     assert trained.exit_code == 0, trained.output
     exported = invoke("export", *places, "--bundle", bundle)
@@ -129,6 +135,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert load_bundle(bundle).reader.is_file()
     assert set(manifest.accuracy["gold"]) == {"dev-squad", "dev-nq"}
     assert manifest.provenance["reader"]["steps"] > 0
+    assert manifest.provenance["reader"]["plan"]["pretrained"]
 
     gate = ["verify", "--bundle", bundle, *places, "--data", data, "--max-loss", 100, "--json"]
     passed = invoke(*gate)
