@@ -20,11 +20,12 @@ APART = 8
 
 _WORDS = range(8, 31)
 """Words of a sentence that becomes a question."""
-_SENTENCE = re.compile(r"[^.!?]+[.!?]")
+_SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)")
 _NAME = r"[A-Z][\w'\u2019-]+(?:\s(?:(?:of|the|de|von|van|and)\s)?[A-Z][\w'\u2019-]+)*"
 _SPAN = re.compile(
     rf"(?P<year>\b1[0-9]{{3}}\b|\b20[0-9]{{2}}\b)|(?P<number>\b\d[\d,.]*\b)|(?P<name>{_NAME})"
 )
+_NO_NAMES = {"A", "An", "And", "But", "He", "Her", "His", "In", "It", "She", "The", "They", "This"}
 _PLACE = re.compile(r"\b(?:in|at|near|from|to)\s*$")
 
 Search = Callable[[str, int], Sequence[Passage]]
@@ -40,7 +41,7 @@ def cloze(passage: Passage, generator: random.Random) -> tuple[str, str] | None:
     sentence = generator.choice(usable)
     # the first word is capitalised whatever it is
     spans = [found for found in _SPAN.finditer(sentence) if found.start() > 0]
-    spans = [found for found in spans if found.group() not in passage.title]
+    spans = [s for s in spans if s.group() not in passage.title and s.group() not in _NO_NAMES]
     if not spans:
         return None
     span = generator.choice(spans)
