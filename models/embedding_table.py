@@ -7,7 +7,7 @@ quantiser would give it, wastes most of the levels on a few large rows; one scal
 
 import torch
 from torch import Tensor, nn
-from transformers import BertModel
+from transformers import BertModel, DistilBertModel
 
 
 class RowQuantisedEmbedding(nn.Module):
@@ -28,7 +28,7 @@ class RowQuantisedEmbedding(nn.Module):
         return rows.float() * nn.functional.embedding(ids, self.scale)
 
 
-def shrink_embeddings(body: BertModel) -> None:
+def shrink_embeddings(body: BertModel | DistilBertModel) -> None:
     """Replaces the body's token embeddings by their int8 form, for export."""
     table = body.embeddings.word_embeddings.weight.detach()
     setattr(body.embeddings, "word_embeddings", RowQuantisedEmbedding(table))  # noqa: B010

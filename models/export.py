@@ -4,10 +4,11 @@ Knows PyTorch's exporter; knows nothing of precision, which `quantise` changes a
 """
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.architecture import Encoder, dummy_inputs
 
@@ -20,6 +21,13 @@ OPSET = 17
 def export(network: nn.Module, path: Path) -> None:
     """Writes `network` (an `Encoder` or a `Reader`) in float32 to `path`."""
     outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
+    trace(network, path, outputs, dummy_inputs())
+
+
+def trace(
+    network: nn.Module, path: Path, outputs: Sequence[str], inputs: tuple[Tensor, Tensor, Tensor]
+) -> None:
+    """Writes any network over `INPUTS` in float32; `inputs` are int64 [1, tokens] of valid ids."""
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
@@ -29,7 +37,7 @@ def export(network: nn.Module, path: Path) -> None:
         warnings.simplefilter("ignore")
         torch.onnx.export(
             network,
-            dummy_inputs(),
+            inputs,
             str(path),
             input_names=list(INPUTS),
             output_names=list(outputs),
