@@ -1,4 +1,4 @@
-"""`winnow models`: train, export, quantise, calibrate, verify and measure."""
+"""`winnow models`: train, export, quantise, calibrate, verify and measure; export others'."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from models.assemble import Description, amend
 from models.cloze import SOURCE
 from models.distilling_task import DistillingPlan
 from models.encoding_task import EncodingPlan
+from models.exporting import cli as exporting
 from models.ladder import (
     ENCODERS,
     READERS,
@@ -32,6 +33,8 @@ from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(exporting.export)
+app.command()(exporting.random)
 
 _READ = {
     "squad": 2.0,
@@ -95,7 +98,7 @@ def build(
         train_encoder(directory, work, scale=scale, seed=seed)
         _mine_if_needed(data, directory, work, extra)
         train_reader(directory, work, scale=scale, seed=seed)
-        export(bundle, directory, work)
+        assemble(bundle, directory, work)
         calibrate(bundle, work, seed)
         verify(bundle, data, directory, work, max_loss, record_gold=True)
 
@@ -252,7 +255,7 @@ def ladder(
 
 
 @app.command()
-def export(
+def assemble(
     bundle: _Bundle = _BUNDLE,
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
@@ -260,7 +263,7 @@ def export(
     version: Annotated[str, typer.Option(help="Version of the bundle.")] = "1.0.0",
     max_answer_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 10,
 ) -> None:
-    """Export the trained reader, quantise it, and put a bundle together."""
+    """Turn both trained networks into int8 graphs and put a bundle together."""
     place = Workspace(work).made()
     with minilm(weights) as directory:
         steps.export_encoder(directory, place)

@@ -123,8 +123,8 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert pretrained.exit_code == 0, pretrained.output
     trained = invoke("train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01)
     assert trained.exit_code == 0, trained.output
-    exported = invoke("export", *places, "--bundle", bundle)
-    assert exported.exit_code == 0, exported.output
+    assembled = invoke("assemble", *places, "--bundle", bundle)
+    assert assembled.exit_code == 0, assembled.output
     calibrated = invoke("calibrate", "--bundle", bundle, "--work", work)
     assert calibrated.exit_code == 0, calibrated.output
     assert "no answer below" in calibrated.output
