@@ -115,7 +115,7 @@ def export_small_reader(weights: Path, work: Workspace, layers: int) -> None:
     reader = Reader(load_body(weights))
     shorten(reader.body, layers)
     reader.load_state_dict(_learnt(work, "reader", layers))
-    export_both(reader.eval(), work, "reader", layers)
+    export_both(reader.eval(), weights, work, "reader", layers)
 
 
 def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
@@ -123,7 +123,7 @@ def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
     encoder = Encoder(load_body(weights))
     shorten(encoder.body, layers)
     encoder.load_state_dict(_learnt(work, "encoder", layers))
-    export_both(encoder.eval(), work, "encoder", layers)
+    export_both(encoder.eval(), weights, work, "encoder", layers)
 
 
 def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import onnx
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -16,19 +17,19 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
     """Writes `source` with int8 weights to `target`.
 
-    `keep_float` names nodes that stay in float32: layers whose activations have outliers lose
-    the most.
+    Nodes whose name has one of `keep_float` in it stay in float32.
     """
     logging.getLogger().setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as directory:
         prepared = Path(directory) / "prepared.onnx"
         quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
+        nodes = onnx.load(prepared).graph.node
         quantize_dynamic(
             str(prepared),
             str(target),
             per_channel=True,
             weight_type=QuantType.QInt8,
             op_types_to_quantize=["MatMul"],
-            nodes_to_exclude=list(keep_float),
+            nodes_to_exclude=[n.name for n in nodes if any(part in n.name for part in keep_float)],
             extra_options={"MatMulConstBOnly": True},
         )
