@@ -1,6 +1,7 @@
 """`winnow models`: train, export, quantise, calibrate, verify and measure; export others'."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -185,6 +186,10 @@ def train_reader(
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
     layers: _Layers = None,
+    members: Annotated[
+        int,
+        typer.Option(min=1, max=steps.MEMBERS, help="Runs, whose readers are averaged."),
+    ] = steps.MEMBERS,
     negatives: Annotated[int, typer.Option(min=1, help="Negatives of each question.")] = 1,
     questions: Annotated[int, typer.Option(min=1, help="Questions a step.")] = 16,
     rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 2e-4,
@@ -206,7 +211,10 @@ def train_reader(
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         if layers is None:
-            steps.train_reader(directory, place, plan, schedule, every)
+            for number, run in enumerate(place.reader_runs(members)):
+                steps.train_reader(
+                    directory, place, plan, replace(schedule, seed=seed + number), every, run
+                )
         else:
             both = (plan, DistillingPlan(layers))
             train_small_reader(directory, place, both, schedule, every)
@@ -371,12 +379,14 @@ def _record(bundle: Path, **parts: Any) -> None:
 def _provenance(work: Workspace) -> dict[str, Any]:
     from models import checkpoint  # noqa: PLC0415
 
-    runs = {name: checkpoint.load(work.run(name)) or {} for name in ("encoder", "reader")}
+    readers = [path for path in work.reader_runs(steps.MEMBERS) if path.is_file()]
     return {
         "weights": "sentence-transformers/all-MiniLM-L6-v2",
         "command": "winnow models build",
-        **{
-            name: {"steps": state.get("step", 0), "plan": state.get("plan", {})}
-            for name, state in runs.items()
-        },
+        "encoder": _run(checkpoint.load(work.run("encoder"))),
+        "readers": [_run(checkpoint.load(path)) for path in readers],
     }
+
+
+def _run(state: dict[str, Any] | None) -> dict[str, Any]:
+    return {"steps": state["step"], "plan": state["plan"]} if state else {}

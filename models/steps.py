@@ -55,6 +55,8 @@ TRAINED_SHARE = 0.7
 """Of the encoder's weights: the pretrained ones know more of the world than the training set has
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
 """
+MEMBERS = 2
+"""Runs of the reader, each with a seed of its own, whose weights are averaged: better than each."""
 _HEADS = ("/span/MatMul", "/relevance/Gemm")
 _PARITY_TEXTS = 40
 _PROBES = 100
@@ -146,10 +148,15 @@ def is_pretrained(work: Workspace) -> bool:
 
 
 def train_reader(
-    weights: Path, work: Workspace, plan: ReadingPlan, schedule: Schedule, every: int
+    weights: Path,
+    work: Workspace,
+    plan: ReadingPlan,
+    schedule: Schedule,
+    every: int,
+    run: Path | None = None,
 ) -> None:
-    """Trains the reader, from its checkpoint if there is one, else from the pretrained one if the
-    plan says so.
+    """Trains a reader, from its checkpoint `run` if there is one, else from the pretrained one if
+    the plan says so.
 
     Raises:
         DataError: the pretrained one is not there.
@@ -169,7 +176,7 @@ def train_reader(
         reader.load_state_dict(state["network"])
     freeze_embeddings(reader.body)
     task = ReadingTask(reader, Encoded(words(weights), passages, learnt), plan, schedule.seed)
-    train(task, schedule, work.run("reader"), every)
+    train(task, schedule, run or work.run("reader"), every)
 
 
 def export_reader(weights: Path, work: Workspace) -> None:
@@ -197,17 +204,22 @@ def export_both(
 
 
 def trained_reader(weights: Path, work: Workspace) -> Reader:
-    """The reader as its last checkpoint has it.
+    """The reader whose weights are the mean of its runs' (Wortsman et al. 2022, "Model soups").
 
     Raises:
-        DataError: there is no checkpoint.
+        DataError: there is no run, or one is not finished.
 
     """
-    state = checkpoint.load(work.run("reader"))
-    if state is None:
-        raise DataError(f"no {work.run('reader')}: run `winnow models train-reader` first")
+    runs = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
+    states = [checkpoint.finished(path) for path in runs]
+    unfinished = [str(path) for path, state in zip(runs, states, strict=True) if state is None]
+    if unfinished or not runs:
+        raise DataError(
+            f"{', '.join(unfinished) or work.run('reader')}: there is no finished reader: "
+            "run `winnow models train-reader` first"
+        )
     reader = Reader(load_body(weights))
-    reader.load_state_dict(state["network"])
+    reader.load_state_dict(mean([state["network"] for state in states if state is not None]))
     return reader.eval()
 
 
@@ -338,6 +350,16 @@ def _probes(weights: Path, work: Workspace) -> Iterator[Inputs]:
         if example is not None:
             ids, types = torch.tensor([example.ids]), torch.tensor([example.types])
             yield ids, torch.ones_like(ids), types
+
+
+def mean(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of the weights of networks with one shape."""
+    return {
+        name: torch.stack([network[name] for network in networks]).mean(0)
+        if first.is_floating_point()
+        else first
+        for name, first in networks[0].items()
+    }
 
 
 def train(task: Task, schedule: Schedule, path: Path, every: int) -> None:

@@ -29,6 +29,11 @@ class Workspace:
         """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
         return self.root / f"{_name(network, layers)}.pt"
 
+    def reader_runs(self, members: int) -> list[Path]:
+        """The training runs whose readers are averaged."""
+        others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
+        return [self.run("reader"), *others]
+
     @property
     def vectors(self) -> Path:
         """Vectors of passages, kept."""
