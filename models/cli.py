@@ -9,9 +9,7 @@ import typer
 
 from models import steps
 from models.assemble import Description, amend
-from models.cloze import SOURCE
-from models.distilling_task import DistillingPlan
-from models.encoding_task import EncodingPlan
+from models.data.directory import DataDirectory
 from models.exporting import cli as exporting
 from models.ladder import (
     ENCODERS,
@@ -25,11 +23,13 @@ from models.ladder import (
     train_small_encoder,
     train_small_reader,
 )
-from models.question_task import QuestionPlan
-from models.questions import DataDirectory
-from models.reading_task import ReadingPlan
-from models.training import Schedule
-from models.weights import minilm
+from models.mining.cloze import SOURCE
+from models.network.weights import minilm
+from models.training.distilling_task import DistillingPlan
+from models.training.encoding_task import EncodingPlan
+from models.training.loop import Schedule
+from models.training.question_task import QuestionPlan
+from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
 
@@ -377,7 +377,7 @@ def _record(bundle: Path, **parts: Any) -> None:
 
 
 def _provenance(work: Workspace) -> dict[str, Any]:
-    from models import checkpoint  # noqa: PLC0415
+    from models.training import checkpoint  # noqa: PLC0415
 
     readers = [path for path in work.reader_runs(steps.MEMBERS) if path.is_file()]
     return {

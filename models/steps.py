@@ -11,31 +11,32 @@ from rich.progress import track
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models import checkpoint, stopping
-from models.architecture import Encoder, Reader, freeze_embeddings, load_body
 from models.assemble import Description, Score, Sources, amend, assemble
-from models.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
-from models.cloze import APART, mine_cloze
-from models.data import DataError
-from models.embedding import Embedder
-from models.embedding_table import shrink_embeddings
-from models.encoding_task import EncodingPlan, EncodingTask
-from models.examples import Encoded
-from models.export import ENCODER_OUTPUTS, READER_OUTPUTS, export
-from models.gold import read_gold
-from models.holding_out import split
-from models.lexical import LexicalIndex
-from models.mining import load, mine, save, supervise, unseen
-from models.outliers import FLOAT_PART, Inputs, split_outliers
-from models.parity import largest_difference, mean_cosine
-from models.progress import TrainingProgress
-from models.quantise import quantise
-from models.questions import DEVELOPMENT, DataDirectory
-from models.reading import OfflineReader
-from models.reading_task import ReadingPlan, ReadingTask
-from models.stopping import Stopped
-from models.training import Schedule, Task, Trainer
-from models.verify import Verdict, judge
+from models.data.directory import DEVELOPMENT, DataDirectory
+from models.data.holding_out import split
+from models.data.rows import DataError
+from models.measuring import stopping
+from models.measuring.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
+from models.measuring.gold import read_gold
+from models.measuring.parity import largest_difference, mean_cosine
+from models.measuring.reading import OfflineReader
+from models.measuring.stopping import Stopped
+from models.measuring.verify import Verdict, judge
+from models.mining.cloze import APART, mine_cloze
+from models.mining.embedding import Embedder
+from models.mining.lexical import LexicalIndex
+from models.mining.mine import load, mine, save, supervise, unseen
+from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body
+from models.network.embedding_table import shrink_embeddings
+from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS, export
+from models.network.outliers import FLOAT_PART, Inputs, split_outliers
+from models.network.quantise import quantise
+from models.training import checkpoint
+from models.training.encoding_task import EncodingPlan, EncodingTask
+from models.training.examples import Encoded
+from models.training.loop import Schedule, Task, Trainer
+from models.training.progress import TrainingProgress
+from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
 from winnow.checksum import sha256

@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 import onnx
 import torch
 
-from models.embedding_table import shrink_embeddings
-from models.export import ENCODER_OUTPUTS, READER_OUTPUTS, trace
 from models.exporting.encoder import CheckpointEncoder
 from models.exporting.errors import UNFAITHFUL, ParityError
 from models.exporting.network import body
 from models.exporting.parity import Probes, drift, require_parity
 from models.exporting.reader import CheckpointReader
 from models.exporting.weights import require_weights
-from models.quantise import quantise
+from models.network.embedding_table import shrink_embeddings
+from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS, trace
+from models.network.quantise import quantise
 
 Network = CheckpointEncoder | CheckpointReader
 MOST_DRIFT = 0.5

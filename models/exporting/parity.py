@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from models.export import INPUTS
 from models.exporting.errors import UNFAITHFUL, ParityError
-from models.verify import TOLERANCE
+from models.measuring.verify import TOLERANCE
+from models.network.export import INPUTS
 from winnow.inference.onnx import OnnxSession
 
 _LENGTHS = (2, 3, 8, 33, 128, 320)

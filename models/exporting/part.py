@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from models.architecture import count_parameters
 from models.exporting.graph import Fidelity, Network, Precision, write_graph
 from models.exporting.layout import Checkpoint
 from models.exporting.parity import Probes
+from models.network.architecture import count_parameters
 from winnow.checksum import sha256
 
 

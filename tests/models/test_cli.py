@@ -9,8 +9,8 @@ import torch
 import zstandard
 from typer.testing import CliRunner, Result
 
-from models import checkpoint
 from models.cli import app
+from models.training import checkpoint
 from winnow.bundle import load_bundle, read_manifest
 
 SUBJECTS = 60
@@ -71,7 +71,7 @@ def invoke(*arguments: object) -> Result:
 @pytest.fixture
 def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
-    monkeypatch.setattr("models.weights.MINILM_SHA256", digest)
+    monkeypatch.setattr("models.network.weights.MINILM_SHA256", digest)
     return tiny_weights
 
 

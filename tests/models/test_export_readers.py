@@ -9,11 +9,11 @@ from checkpoints import LENGTHS, make, sequences, whole
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.export import INPUTS, READER_OUTPUTS
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
 from models.exporting.parity import Probes
 from models.exporting.reader import open_reader
+from models.network.export import INPUTS, READER_OUTPUTS
 from winnow.inference.onnx import OnnxSession
 
 Logits = list[NDArray[np.float32]]

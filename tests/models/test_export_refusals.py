@@ -15,7 +15,6 @@ from checkpoints import (
 )
 from torch import Tensor
 
-from models.export import ENCODER_OUTPUTS, trace
 from models.exporting.agreement import pooling_of, similarity_of
 from models.exporting.bundle import Choices, Sources, export_bundle
 from models.exporting.download import require_as_downloaded
@@ -29,6 +28,7 @@ from models.exporting.parity import Probes, require_parity
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
 from models.exporting.weights import require_weights
+from models.network.export import ENCODER_OUTPUTS, trace
 from winnow.checksum import sha256
 
 MEAN, COSINE = Pooling.MEAN, Similarity.COSINE

@@ -7,10 +7,10 @@ import onnx
 import torch
 from torch import nn
 
-from models.architecture import Reader, dummy_inputs, load_body
-from models.export import READER_OUTPUTS, export
-from models.outliers import FLOAT_PART, SplitLinear, split_outliers
-from models.quantise import quantise
+from models.network.architecture import Reader, dummy_inputs, load_body
+from models.network.export import READER_OUTPUTS, export
+from models.network.outliers import FLOAT_PART, SplitLinear, split_outliers
+from models.network.quantise import quantise
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 

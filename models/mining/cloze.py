@@ -10,9 +10,9 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from models.answers import contains_answer, find_answer
-from models.data import Passage
-from models.mining import NEGATIVES, TrainingQuestion
+from models.data.answers import contains_answer, find_answer
+from models.data.rows import Passage
+from models.mining.mine import NEGATIVES, TrainingQuestion
 
 SOURCE = "cloze"
 APART = 8

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.assemble import Score
-from models.data import DataError, Passage
-from models.embedding import Embedder
-from models.mining import TrainingQuestion, nearest
-from models.reading import OfflineReader
+from models.data.rows import DataError, Passage
+from models.measuring.reading import OfflineReader
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, nearest
 from winnow.evaluation.scores import exact_match
 
 PASSAGES = 20

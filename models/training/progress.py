@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from models.training import Standing
+from models.training.loop import Standing
 
 
 class TrainingProgress:

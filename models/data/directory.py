@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.data import Passage, Question, read_passages, read_questions
+from models.data.rows import Passage, Question, read_passages, read_questions
 
 DEVELOPMENT = ("dev-squad", "dev-nq")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from models.answers import contains_answer, find_answer, normalise
-from models.data import Passage, Question
-from models.embedding import Embedder
-from models.lexical import LexicalIndex
+from models.data.answers import contains_answer, find_answer, normalise
+from models.data.rows import Passage, Question
+from models.mining.embedding import Embedder
+from models.mining.lexical import LexicalIndex
 
 NEGATIVES = 8
 """Negatives kept for a question; training draws from them."""

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from tokenizers import Encoding, Tokenizer
 
-from models.data import Passage
+from models.data.rows import Passage
 from winnow.checksum import sha256
 
 Vectors = NDArray[np.float32]

@@ -5,12 +5,12 @@ from typing import Any
 
 from torch import Tensor
 
-from models.architecture import Logits, Reader
-from models.batching import Batch, make_batch
-from models.examples import Encoded
-from models.objective import loss
-from models.order import batches
-from models.training import Learnt, autocast
+from models.network.architecture import Logits, Reader
+from models.training.batching import Batch, make_batch
+from models.training.examples import Encoded
+from models.training.loop import Learnt, autocast
+from models.training.objective import loss
+from models.training.order import batches
 
 
 @dataclass(frozen=True, slots=True)

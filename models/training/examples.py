@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from models.data import Passage
-from models.mining import TrainingQuestion
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
 
 MAX_QUESTION = 48
 MAX_TITLE = 16

@@ -9,7 +9,7 @@ different passages can be compared when answers are merged. Pure functions of te
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div
 
-from models.architecture import Logits
+from models.network.architecture import Logits
 
 _MASKED = -1e4
 

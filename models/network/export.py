@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from models.architecture import Encoder, dummy_inputs
+from models.network.architecture import Encoder, dummy_inputs
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 ENCODER_OUTPUTS = ("embedding",)

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from models.architecture import Reader, hidden_states
-from models.objective import imitation, states_apart
-from models.reading_task import ReadingTask, losses
-from models.training import Learnt, autocast
+from models.network.architecture import Reader, hidden_states
+from models.training.loop import Learnt, autocast
+from models.training.objective import imitation, states_apart
+from models.training.reading_task import ReadingTask, losses
 
 
 @dataclass(frozen=True, slots=True)

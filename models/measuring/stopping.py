@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.assemble import Score
-from models.calibrate import Candidates
+from models.measuring.calibrate import Candidates
 from winnow.domain.stopping import StoppingRule, wave_ends
 
 FIRST_LOOK = 2

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.data import Question
-from models.reading import OfflineReader
+from models.data.rows import Question
+from models.measuring.reading import OfflineReader
 from winnow.evaluation.scores import exact_match, f1
 
 

@@ -14,7 +14,7 @@ from rich.progress import track
 from content_node.reader.prepare import MAX_TITLE_TOKENS
 from content_node.reader.reader import OUTPUTS, Reader
 from content_node.shard.store import StoredPassage
-from models.data import Passage
+from models.data.rows import Passage
 from winnow.bundle import Manifest
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading

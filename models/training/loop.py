@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from models import checkpoint
-from models.fake_quantisation import enable, prepare
+from models.network.fake_quantisation import enable, prepare
+from models.training import checkpoint
 from winnow.errors import WinnowError
 
 

@@ -17,13 +17,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from models.answers import normalise
-from models.architecture import Encoder
-from models.data import Passage
-from models.examples import MAX_QUESTION, MAX_TITLE
-from models.mining import TrainingQuestion
-from models.order import neighbours
-from models.training import Learnt, autocast
+from models.data.answers import normalise
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
+from models.network.architecture import Encoder
+from models.training.examples import MAX_QUESTION, MAX_TITLE
+from models.training.loop import Learnt, autocast
+from models.training.order import neighbours
 
 _MASKED = -1e4
 

@@ -8,8 +8,8 @@ holds out the same ones.
 from collections.abc import Sequence
 from zlib import crc32
 
-from models.data import Passage
-from models.mining import TrainingQuestion
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
 
 ONE_IN = 16
 

@@ -14,10 +14,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models.architecture import Encoder
-from models.examples import MAX_QUESTION
-from models.objective import divergence
-from models.training import Learnt, autocast
+from models.network.architecture import Encoder
+from models.training.examples import MAX_QUESTION
+from models.training.loop import Learnt, autocast
+from models.training.objective import divergence
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tantivy
 
-from models.data import Passage
+from models.data.rows import Passage
 
 
 class LexicalIndex:

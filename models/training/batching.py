@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.examples import Encoded, Example
+from models.training.examples import Encoded, Example
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Pure string functions. Normalisation is SQuAD's (Rajpurkar et al. 2016, section 
 import re
 from collections.abc import Iterable
 
-from models.data import Passage
+from models.data.rows import Passage
 from winnow.evaluation.scores import normalise
 
 __all__ = ["contains_answer", "find_answer", "normalise"]
