@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -255,7 +256,10 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
             "no_answer_below": round(score.no_answer_below, 5),
         },
         stopping=[
-            {"max_loss": each.max_loss, "reach": round(each.reach, 5)}
+            {
+                "max_loss": each.max_loss,
+                **{name: round(value, 5) for name, value in asdict(each.rule).items()},
+            }
             for each in _stopping(found, score, say)
         ],
     )

@@ -5,6 +5,7 @@ Both end in a `Searched`: readings by shard, and the failures of shards.
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stateless.choose import by_shard, nearest_overall
@@ -12,6 +13,7 @@ from stateless.cluster import Cluster
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
+from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule, wave_ends
@@ -117,7 +119,7 @@ async def _global(
             deadline,
         )
         _add(searched, read, timings)
-        if rule and end < most and rule.safe(_best(searched), ranked[end][1].distance):
+        if rule and end < most and _safe(rule, searched, ranked, end):
             break
         start = end
     timings.read = time.perf_counter() - started - timings.retrieve
@@ -136,6 +138,12 @@ def _add(searched: Searched, read: Gathered[Read], timings: Timings) -> None:
         searched.readings[shard] = searched.readings.get(shard, ()) + result.readings
     for shard, failure in read.failures.items():
         searched.failures[shard] = failure
+
+
+def _safe(
+    rule: StoppingRule, searched: Searched, ranked: Sequence[tuple[int, Hit]], end: int
+) -> bool:
+    return rule.safe(_best(searched), ranked[0][1].distance, ranked[end][1].distance)
 
 
 def _best(searched: Searched) -> float:

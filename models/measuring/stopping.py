@@ -1,14 +1,16 @@
-"""How far an unread passage may reach, fitted on training questions.
+"""When a later passage still wins, fitted on training questions.
 
-The rule (`winnow.domain.stopping`) has one parameter. The smaller it is, the sooner reading stops,
-and the more often a later passage would have given the right answer. It is chosen as small as the
-promised loss of exact match allows, on questions that no model has seen. Pure.
+The rule (`winnow.domain.stopping`) weighs the best score so far, the distance of the next passage
+and how much further that is than the first. The weights are those of a logistic regression: does
+any later passage win? The bar is as low as the promised loss of exact match allows, on questions
+that no model has seen. Pure.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from models.assemble import Score
@@ -17,7 +19,11 @@ from winnow.domain.stopping import StoppingRule, wave_ends
 
 FIRST_LOOK = 2
 LOSSES = (0.1, 0.3, 1.0)
-_STEPS = 200
+_STEPS = 300
+_RIDGE = 1e-3
+_LEAST = 1e-3
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,76 +31,93 @@ class Stopped:
     """A rule's effect on training questions."""
 
     max_loss: float
-    reach: float
+    rule: StoppingRule
     lost: float
     """Exact match, in percent."""
     read: float
     """Mean of passages read."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Scores, distances and whether answers are right, [questions, passages], nearest first."""
+
+    scores: Floats
+    distances: Floats
+    right: NDArray[np.bool_]
+
+
 def calibrate(
     found: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[Stopped]:
     """For each promised loss the rule that reads least."""
-    scores, distances = _ordered(found, score)
-    right = _ordered_right(found)
+    read = _nearest_first(found, score, passages)
+    looks = [end for end in wave_ends(passages, FIRST_LOOK) if end < passages]
+    nearness, gap = _weights(read, looks)
+    marks = {look: _marks(read, look) @ np.array([1.0, nearness, gap]) for look in looks}
+    bars = np.quantile(np.concatenate(list(marks.values())), np.linspace(0, 1, _STEPS))
     tried = [
-        _effect(scores, distances, right, StoppingRule(reach, score.distance), passages)
-        for reach in _reaches(scores, distances, score.distance)
+        _effect(read, marks, StoppingRule(nearness, gap, float(bar)))
+        for bar in (*bars, np.nextafter(bars[-1], np.inf))
     ]
     chosen = []
     for loss in losses:
-        allowed = [each for each in tried if each.lost <= loss]
-        best = min(allowed, key=lambda each: each.read)
-        chosen.append(Stopped(loss, best.reach, best.lost, best.read))
+        best = min((each for each in tried if each.lost <= loss), key=lambda each: each.read)
+        chosen.append(Stopped(loss, best.rule, best.lost, best.read))
     return chosen
 
 
-def _effect(
-    scores: NDArray[np.float64],
-    distances: NDArray[np.float64],
-    right: NDArray[np.bool_],
-    rule: StoppingRule,
-    passages: int,
-) -> Stopped:
-    rows = np.arange(len(scores))
-    read = np.array(
-        [_passages_read(rule, *row, passages) for row in zip(scores, distances, strict=True)]
-    )
-    kept = np.where(np.arange(scores.shape[1]) < read[:, None], scores, -np.inf).argmax(1)
-    whole = scores[:, :passages].argmax(1)
-    lost = 100 * float(right[rows, whole].mean() - right[rows, kept].mean())
-    return Stopped(0.0, rule.reach, lost, float(read.mean()))
+def _nearest_first(found: Candidates, score: Score, passages: int) -> _Read:
+    order = found.features[..., 2].argsort(1, kind="stable")[:, :passages]
+    scores = found.features @ np.array([score.relevance, score.span, score.distance])
+    distances = found.features[..., 2]
+    return _Read(*(np.take_along_axis(each, order, 1) for each in (scores, distances, found.right)))
 
 
-def _passages_read(
-    rule: StoppingRule, scores: NDArray[np.float64], distances: NDArray[np.float64], passages: int
-) -> int:
-    for end in wave_ends(passages, FIRST_LOOK):
-        if end == passages or rule.safe(float(scores[:end].max()), float(distances[end])):
-            return end
-    return passages
+def _marks(read: _Read, look: int) -> Floats:
+    """Best score, distance of the next passage, and how much further it is: [questions, 3]."""
+    unread = read.distances[:, look]
+    best = read.scores[:, :look].max(1)
+    return np.stack([best, unread, unread - read.distances[:, 0]], axis=1)
 
 
-def _ordered(found: Candidates, score: Score) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores and distances, the nearest passage of each question first."""
-    order = _order(found)
-    weights = np.array([score.relevance, score.span, score.distance])
-    scores = np.take_along_axis(found.features @ weights, order, 1)
-    return scores, np.take_along_axis(found.features[..., 2], order, 1)
+def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:
+    """Of distance and gap where the score has one, by logistic regression over all looks."""
+    marks = np.concatenate([_marks(read, look) for look in looks])
+    wins = np.concatenate([_later_wins(read, look) for look in looks])
+    spread = torch.tensor(np.maximum(marks.std(0), _LEAST))
+    given = torch.tensor(marks - marks.mean(0)) / spread
+    target = torch.tensor(wins.astype(np.float64))
+    roots = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([roots, bias], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        weights = roots**2  # none of the three ever speaks for reading on
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(
+            bias - given @ weights, target
+        )
+        loss = losses + _RIDGE * (weights**2).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    score, nearness, gap = (roots.detach() ** 2 / spread).tolist()
+    return nearness / max(score, _LEAST), gap / max(score, _LEAST)
 
 
-def _ordered_right(found: Candidates) -> NDArray[np.bool_]:
-    return np.take_along_axis(found.right, _order(found), 1)
+def _later_wins(read: _Read, look: int) -> NDArray[np.bool_]:
+    later: NDArray[np.bool_] = read.scores[:, look:].max(1) > read.scores[:, :look].max(1)
+    return later
 
 
-def _order(found: Candidates) -> NDArray[np.int64]:
-    return found.features[..., 2].argsort(1, kind="stable")
-
-
-def _reaches(
-    scores: NDArray[np.float64], distances: NDArray[np.float64], weight: float
-) -> list[float]:
-    """Reaches to try, up to one that no passage of the sample exceeds."""
-    parts = scores - weight * distances
-    return [float(q) for q in np.quantile(parts, np.linspace(0.3, 1, _STEPS))]
+def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule) -> Stopped:
+    questions, passages = read.scores.shape
+    rows, ends = np.arange(questions), np.full(questions, passages)
+    for look in sorted(marks, reverse=True):
+        ends[marks[look] >= rule.bar] = look
+    kept = np.where(np.arange(passages) < ends[:, None], read.scores, -np.inf).argmax(1)
+    whole = read.scores.argmax(1)
+    lost = 100 * float(read.right[rows, whole].mean() - read.right[rows, kept].mean())
+    return Stopped(0.0, rule, lost, float(ends.mean()))

@@ -44,4 +44,4 @@ def test_passages_are_read_nearest_first_whatever_their_order() -> None:
     for straight, other in zip(
         calibrate(candidates, SCORE, 10), calibrate(mixed, SCORE, 10), strict=True
     ):
-        assert (other.reach, other.read) == pytest.approx((straight.reach, straight.read))
+        assert (other.rule.bar, other.read) == pytest.approx((straight.rule.bar, straight.read))

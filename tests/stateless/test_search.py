@@ -113,13 +113,13 @@ async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
 async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
     near = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)])
     far = FakeSearcher([reading("c", 9.0, distance=0.8), reading("d", 1.0, distance=0.9)])
-    for reach, rows in ((4.0, []), (12.0, [0, 1])):
+    for bar, rows in ((4.0, []), (12.0, [0, 1])):
         far.read_rows = []
         found = await search(
             cluster(near, far),
             question(ReadScope.GLOBAL, 4),
             ENCODED,
-            StoppingRule(reach, distance_weight=-1.0),
+            StoppingRule(1.0, 1.0, bar),
             Deadline.after(5),
             LIMITS,
             Timings(),
@@ -138,7 +138,7 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
         cluster(near, far),
         question(ReadScope.GLOBAL, 3),
         ENCODED,
-        StoppingRule(100.0, distance_weight=-1.0),
+        StoppingRule(1.0, 1.0, bar=100.0),
         Deadline.after(5),
         LIMITS,
         Timings(),

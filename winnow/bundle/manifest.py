@@ -78,7 +78,9 @@ class StoppingEntry(_Part):
 
     max_loss: float = Field(gt=0)
     """Exact match, in percent, that it lost at most on training questions."""
-    reach: float
+    nearness: float = Field(ge=0)
+    gap: float = Field(ge=0)
+    bar: float
 
 
 class Manifest(_Part):
@@ -123,7 +125,7 @@ class Manifest(_Part):
         if not allowed:
             return None
         entry = max(allowed, key=lambda entry: entry.max_loss)
-        return StoppingRule(entry.reach, self.score.distance)
+        return StoppingRule(entry.nearness, entry.gap, entry.bar)
 
 
 def read_manifest(directory: Path) -> Manifest:

@@ -1,8 +1,9 @@
 """When enough was read: no passage that is left is likely to win. Pure.
 
-Passages are read in the order of their distance. What a passage can still reach is bounded by its
-distance, which is known, and by the most that the reader is likely to see in it, which is fitted on
-training questions (`models.measuring.stopping`).
+Passages are read in the order of their distance. A later passage seldom wins where the best answer
+so far is sure, where the next passage is far from the question, and where it is much further than
+the first was. How much each of these counts is fitted on training questions
+(`models.measuring.stopping`).
 """
 
 from dataclasses import dataclass
@@ -10,18 +11,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """Stops once the best score so far is out of the reach of the nearest unread passage."""
+    """Stops once score, distance and gap together reach the bar."""
 
-    reach: float
-    """The reader's part of the score that an unread passage is unlikely to exceed."""
-    distance_weight: float
-    """The weight of the squared distance in the score, at most 0."""
+    nearness: float
+    """Weight of the nearest unread passage's squared distance, at least 0; a score weighs 1."""
+    gap: float
+    """Weight of how much further that is than the first passage, at least 0."""
+    bar: float
+    """The higher, the more is read and the less is lost."""
 
-    def safe(self, best: float, distance: float) -> bool:
-        """Whether the answer scored `best` may stand, the nearest unread passage being `distance`
-        away. Later ones are further away, so they need not be looked at.
+    def safe(self, best: float, first: float, unread: float) -> bool:
+        """Whether the answer scored `best` may stand, the first passage being `first` away and the
+        nearest unread one `unread`. Later ones are further away, so they need not be looked at.
         """
-        return best >= self.reach + self.distance_weight * distance
+        return best + self.nearness * unread + self.gap * (unread - first) >= self.bar
 
 
 def wave_ends(passages: int, first: int) -> list[int]:
