@@ -1,0 +1,68 @@
+"""What stopping early costs and saves, for rules of a bundle, without asking again.
+
+    winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
+    python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10] [--first-look 2]
+
+Reads what `winnow evaluate --replies` wrote (every passage's answer, score and distance) and stops
+where the front node would.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from winnow.bundle import default_bundle, read_manifest
+from winnow.domain.stopping import StoppingRule, wave_ends
+from winnow.evaluation.scores import exact_match
+
+
+def stopped(ranked: list[dict[str, Any]], rule: StoppingRule, first_look: int) -> int:
+    """How many of the passages, nearest first, are read."""
+    for end in wave_ends(len(ranked), first_look):
+        if end == len(ranked):
+            break
+        best = max(answer["score"] for answer in ranked[:end])
+        if rule.safe(best, ranked[0]["distance"], ranked[end]["distance"]):
+            return end
+    return len(ranked)
+
+
+def right(ranked: list[dict[str, Any]], accepted: list[str]) -> bool:
+    """Whether the best answer is one of the accepted ones."""
+    best = max(ranked, key=lambda answer: answer["score"], default={"text": ""})
+    return exact_match(best["text"], accepted)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--replies", type=Path, required=True)
+    parser.add_argument("--bundle", type=Path, default=default_bundle())
+    parser.add_argument("--passages", type=int, default=10)
+    parser.add_argument("--first-look", type=int, default=2)
+    options = parser.parse_args()
+    rows = [json.loads(line) for line in options.replies.open(encoding="utf-8")]
+    manifest = read_manifest(options.bundle)
+    for entry in manifest.stopping:
+        rule = manifest.stopping_rule(entry.max_loss)
+        lost = read = whole = 0
+        for row in rows:
+            ranked = sorted(row["answers"], key=lambda a: (a["distance"], a["passage"]))
+            ranked = ranked[: options.passages]
+            end = stopped(ranked, rule, options.first_look) if rule else len(ranked)
+            lost += right(ranked, row["accepted"]) - right(ranked[:end], row["accepted"])
+            read, whole = read + end, whole + len(ranked)
+        print(
+            json.dumps(
+                {
+                    "promised": entry.max_loss,
+                    "lost": round(100 * lost / len(rows), 2),
+                    "passages_read": round(read / len(rows), 2),
+                    "times_fewer": round(whole / read, 2),
+                }
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()
