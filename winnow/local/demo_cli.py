@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from winnow.bundle import default_bundle
+from winnow.bundle import default_bundle, read_manifest
 from winnow.client import AnswerClient
 from winnow.local.cli import end_on_signals, serve_until_stopped, try_line
 from winnow.local.cluster import LocalCluster, LocalPlan
@@ -27,7 +27,12 @@ def demo(
     questions: Annotated[Path, typer.Option(help="Questions with expected answers.")] = Path(
         "deploy/demo/questions.jsonl"
     ),
-    index: Annotated[Path, typer.Option(help="Where the index is kept.")] = Path("var/demo-index"),
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the index is kept.", show_default="under var/, by the bundle's encoder"
+        ),
+    ] = None,
     shards: Annotated[int, typer.Option(min=1, help="Content nodes.")] = 3,
     listen: Annotated[
         str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
@@ -43,9 +48,12 @@ def demo(
     console = Console(highlight=False)
     end_on_signals()
     asked = read_questions(questions)
+    bundle = default_bundle()
+    # another version's encoder would need another index
+    index = index or Path(f"var/demo-index-{read_manifest(bundle).encoding_fingerprint}")
     if not index.exists():
         _build(passages, index, shards)
-    plan = LocalPlan(index, default_bundle(), _address(listen))
+    plan = LocalPlan(index, bundle, _address(listen))
     with LocalCluster(plan) as cluster:
         cluster.start()
         with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
