@@ -4,6 +4,9 @@ Registries are injected, so that tests and several nodes in one process do not c
 hold anything that a user wrote.
 """
 
+import contextlib
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _FAST = (0.0002, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
@@ -83,6 +86,63 @@ class FrontMetrics:
             ("shard",),
             registry=registry,
         )
+
+
+class ReplicaMetrics:
+    """What a front node does with the replicas of shards. A replica is named by its address."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.hedges = Counter(
+            "winnow_front_hedges",
+            "Requests sent to a second replica because they were late: sent, won, or refused "
+            "because the budget was spent",
+            ("shard", "result"),
+            registry=registry,
+        )
+        self.retries = Counter(
+            "winnow_front_retries",
+            "Requests sent again because they had failed: sent or won",
+            ("shard", "result"),
+            registry=registry,
+        )
+        self.ejections = Counter(
+            "winnow_front_ejections",
+            "Times that a replica was left out because it did not answer as the others did",
+            ("shard", "replica"),
+            registry=registry,
+        )
+        self.outstanding = Gauge(
+            "winnow_front_replica_outstanding",
+            "Requests that a replica has in hand",
+            ("shard", "replica"),
+            registry=registry,
+        )
+
+    def calls(self, shard: int) -> "ShardCallMetrics":
+        """Those that belong to the calls of one shard."""
+        return ShardCallMetrics(self, str(shard))
+
+    def forget(self, shard: str, replicas: Iterable[str]) -> None:
+        """Drops the series of replicas that are gone."""
+        for replica in replicas:
+            for metric in (self.ejections, self.outstanding):
+                with contextlib.suppress(KeyError):
+                    metric.remove(shard, replica)
+
+
+class ShardCallMetrics:
+    """Hedges and retries of one shard."""
+
+    def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
+        self._metrics, self._shard = metrics, shard
+
+    def hedged(self, result: str) -> None:
+        """Counts a hedge: sent, won or refused."""
+        self._metrics.hedges.labels(self._shard, result).inc()
+
+    def retried(self, result: str) -> None:
+        """Counts a retry: sent or won."""
+        self._metrics.retries.labels(self._shard, result).inc()
 
 
 class NodeMetrics:
