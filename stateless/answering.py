@@ -32,8 +32,6 @@ class Answerer:
     ) -> None:
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
-        for shard, info in cluster.infos.items():
-            metrics.index.labels(str(shard)).set(info.passages)
 
     async def answer(self, question: Question, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.

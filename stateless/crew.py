@@ -50,7 +50,7 @@ class Crew:
         chance: random.Random,
         metrics: ReplicaMetrics,
     ) -> None:
-        """`reach` gives the searcher at an address."""
+        """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._shard, self._reach, self._metrics = str(shard), reach, metrics
         self._replicas = Replicas((), settings, clock, chance)
         self._in_hand: set[Try[Any]] = set()
@@ -74,9 +74,11 @@ class Crew:
 
     def send(self, attempt: Attempt, send: Send[Result]) -> Try[Result]:
         """Sends a request to the replica that was taken."""
-        address = attempt.replica.address
-        task = asyncio.create_task(send(self._reach(address)))
-        sent = Try(attempt, task)
+
+        async def reach_and_send() -> Result:
+            return await send(self._reach(attempt.replica.address))
+
+        sent = Try(attempt, asyncio.create_task(reach_and_send()))
         self._in_hand.add(sent)
         self._count(attempt)
         return sent

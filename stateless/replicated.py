@@ -47,7 +47,7 @@ class ReplicatedSearcher:
         chance: random.Random,
         metrics: ReplicaMetrics,
     ) -> None:
-        """`reach` gives the searcher at an address."""
+        """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._policies, self._metrics = policies, metrics.calls(shard)
         self._crew = Crew(shard, reach, policies.replicas, clock, chance, metrics)
         # each shard has its own budget, so that one that is slow does not eat up the others'

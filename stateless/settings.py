@@ -2,8 +2,15 @@
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from stateless.policy.hedging import HedgeSettings
+from stateless.policy.outliers import OutlierSettings
+from stateless.policy.replicas import ReplicaSettings
+from stateless.policy.retrying import RetrySettings
+from stateless.registry import RegistrySettings
+from stateless.replicated import ReplicaPolicies
+from stateless.resolving import resolver
 from winnow.domain.question import ReadScope
 from winnow.settings.common import ServiceSettings, cores
 
@@ -17,7 +24,9 @@ class FrontSettings(ServiceSettings):
     table: ClassVar[str] = "front"
 
     shards: list[str] = Field(
-        min_length=1, description="HOST:PORT of a content node; once per shard, in any order."
+        min_length=1,
+        description="HOST:PORT of a content node, or dns:///HOST:PORT of any number of them; once "
+        "per node or group, in any order. Which shard a node serves is found out.",
     )
     listen: str = Field("127.0.0.1:8080", description="HOST:PORT to serve gRPC on.")
     passages_to_read: int = Field(
@@ -52,3 +61,54 @@ class FrontSettings(ServiceSettings):
     retrieve_share: float = Field(
         0.4, gt=0, lt=1, description="Share of the time left that retrieval may wait for a shard."
     )
+    resolve_every: float = Field(
+        5.0, gt=0, description="Seconds after which dns:/// targets are looked up again."
+    )
+    poll_every: float = Field(
+        0.5, gt=0, description="Seconds after which every node is asked again what it serves."
+    )
+    poll_timeout: float = Field(
+        1.0, gt=0, description="Seconds for a reply; a node that misses two is left out."
+    )
+    form_patience: float = Field(
+        30.0, ge=0, description="Seconds to wait for a whole index before serving a part of it."
+    )
+    retries: int = Field(
+        1, ge=0, le=3, description="Times that a failed call is sent to another replica."
+    )
+    hedge_budget: float = Field(
+        0.05, ge=0, le=1, description="Late calls sent to a second replica, per call; 0 for none."
+    )
+    hedge_quantile: float = Field(
+        0.95, gt=0, lt=1, description="Share of recent calls that took less than a late one."
+    )
+    eject_after: int = Field(
+        5, ge=1, description="Failures in a row after which a replica is left out for a while."
+    )
+    eject_latency_factor: float = Field(
+        5.0, gt=1, description="Left out, too, when so many times slower than the others."
+    )
+
+    @field_validator("shards")
+    @classmethod
+    def _check_targets(cls, targets: list[str]) -> list[str]:
+        for target in targets:
+            resolver(target)
+        return targets
+
+    @property
+    def replica_policies(self) -> ReplicaPolicies:
+        """How replicas are chosen, and when another one is asked."""
+        outliers = OutlierSettings(
+            strikes=self.eject_after, latency_factor=self.eject_latency_factor
+        )
+        return ReplicaPolicies(
+            ReplicaSettings(outliers=outliers),
+            HedgeSettings(quantile=self.hedge_quantile, budget=self.hedge_budget),
+            RetrySettings(most=self.retries),
+        )
+
+    @property
+    def registry(self) -> RegistrySettings:
+        """How often to look who is there."""
+        return RegistrySettings(self.resolve_every, self.poll_every, self.poll_timeout)

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import random
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,17 @@ from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE as SHARD_SERVICE
 from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
-from stateless import cluster
 from stateless.admission import Defaults, Gate
 from stateless.answering import Answerer
+from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.formation import Formation
+from stateless.membership import Encoding
+from stateless.registry import Node as Known
+from stateless.registry import Registry, RegistrySettings
 from stateless.remote import RemoteSearcher
+from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
+from stateless.resolving import Static
 from stateless.search import Limits
 from stateless.servicer import SERVICE, AnswerServicer
 from winnow.bundle import Bundle
@@ -29,7 +37,13 @@ from winnow.local.cluster import shard_directories
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
-from winnow.telemetry.metrics import FrontMetrics, NodeMetrics, RpcMetrics
+from winnow.telemetry.metrics import (
+    ClusterMetrics,
+    FrontMetrics,
+    NodeMetrics,
+    ReplicaMetrics,
+    RpcMetrics,
+)
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc, shard_pb2_grpc
 
@@ -51,10 +65,16 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(index: Path, bundle: Bundle, exact: bool = True) -> AsyncIterator[Running]:
+async def running(
+    index: Path, bundle: Bundle, exact: bool = True, replicas: int = 1
+) -> AsyncIterator[Running]:
     """Serves an index; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
-        nodes = [await _node(path, bundle, exact, stack) for path in shard_directories(index)]
+        nodes = [
+            await _node(path, bundle, exact, stack)
+            for path in shard_directories(index)
+            for _ in range(replicas)
+        ]
         registry = CollectorRegistry()
         address = await _front(nodes, bundle, registry, stack)
         client = await stack.enter_async_context(AnswerClient(address))
@@ -92,22 +112,43 @@ async def _front(
         metrics,
     )
     stack.callback(encoder.close)
-    searchers = []
-    for node in nodes:
-        channel = open_channel(node.address)
-        stack.push_async_callback(channel.close)
-        searchers.append(RemoteSearcher(channel, node.address))
-    formed = await asyncio.wait_for(cluster.form(searchers, bundle.manifest.fingerprint), 30)
-    score = bundle.manifest.score.no_answer_below
-    answerer = Answerer(
-        encoder, formed, score, bundle.manifest.stopping_rule, Limits(0.02, 0.4, 2), metrics
-    )
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, bundle.manifest.reader.max_answer_tokens)
+    manifest = bundle.manifest
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
     servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
-    servicer.serve(answerer)
+    replicas = ReplicaMetrics(registry)
+
+    def serve(cluster: Cluster) -> None:
+        rule, below = manifest.stopping_rule, manifest.score.no_answer_below
+        limits = Limits(0.02, 0.4, 2)
+        servicer.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+
+    formation = Formation(
+        Encoding(manifest.fingerprint, manifest.encoder.dimension),
+        lambda shard: ReplicatedSearcher(
+            shard, known.searcher, ReplicaPolicies(), time.monotonic, random.Random(), replicas
+        ),
+        serve,
+        ClusterMetrics(registry),
+    )
+    known = Registry(
+        [Static(node.address) for node in nodes],
+        _known,
+        lambda: formation.update(known.present(), known.nodes.values()),
+        RegistrySettings(poll_every=0.05),
+        random.Random(),
+    )
+    looking = asyncio.create_task(known.run())
+    stack.push_async_callback(asyncio.wait, [looking])
+    stack.callback(looking.cancel)
+    await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
+
+
+def _known(address: str) -> Known:
+    channel = open_channel(address)
+    return Known(address, RemoteSearcher(channel, address), channel.close)

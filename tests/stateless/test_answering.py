@@ -63,7 +63,6 @@ async def test_the_best_answer_of_all_shards_comes_first(
     assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
     assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
-    assert registry.get_sample_value("winnow_front_index_passages", {"shard": "1"}) == 20
 
 
 async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(

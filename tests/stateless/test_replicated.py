@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import until
+from tenacious import happens
 
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.outliers import OutlierSettings, Standing
@@ -191,7 +191,7 @@ async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
     await shard.ask()
     asked = await shard.ask_first("a")
     # once when it is late, once when it is overdue
-    await asyncio.to_thread(until, lambda: shard.count("hedges_total", result="refused") == 2, 5)
+    await happens(lambda: shard.count("hedges_total", result="refused") == 2)
     assert not asked.done()
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"

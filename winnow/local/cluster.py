@@ -1,4 +1,4 @@
-"""A front node and one content node per shard, as processes of this machine."""
+"""A front node and the content nodes of every shard, as processes of this machine."""
 
 import asyncio
 import json
@@ -29,6 +29,8 @@ class LocalPlan:
     listen: str
     metrics_listen: str = ""
     reader_threads: int | None = None
+    replicas: int = 1
+    """Content nodes per shard."""
     front: tuple[str, ...] = ()
     """Further flags of the front node."""
     node: tuple[str, ...] = ()
@@ -47,12 +49,14 @@ class LocalCluster:
         self._logs: dict[str, IO[bytes]] = {}
         self.address = plan.listen.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         self.nodes: list[str] = []
+        """Addresses of the content nodes: the replicas of shard 0, then those of shard 1."""
 
     def start(self) -> None:
         """Starts every process; does not wait until they serve."""
         plan = self._plan
-        self.nodes = [f"127.0.0.1:{port}" for port in free_ports(len(self._shards))]
-        for number, (shard, address) in enumerate(zip(self._shards, self.nodes, strict=True)):
+        served = [shard for shard in self._shards for _ in range(plan.replicas)]
+        self.nodes = [f"127.0.0.1:{port}" for port in free_ports(len(served))]
+        for number, (shard, address) in enumerate(zip(served, self.nodes, strict=True)):
             threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
             self._start(
                 f"node {number}",

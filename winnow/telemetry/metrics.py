@@ -80,12 +80,39 @@ class FrontMetrics:
         self.in_flight = Gauge(
             "winnow_front_questions_in_flight", "Questions being answered", registry=registry
         )
-        self.index = Gauge(
+
+
+class ClusterMetrics:
+    """What a front node knows of the content nodes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._index = Gauge(
             "winnow_front_index_passages",
             "Passages known on each shard",
             ("shard",),
             registry=registry,
         )
+        self._replicas = Gauge(
+            "winnow_front_replicas",
+            "Replicas of each shard that may be asked",
+            ("shard",),
+            registry=registry,
+        )
+        self.refused = Gauge(
+            "winnow_front_refused_nodes",
+            "Nodes that are there but do not belong to the index that is served",
+            registry=registry,
+        )
+
+    def shard(self, shard: int, passages: int, replicas: int) -> None:
+        """What is known of one shard."""
+        self._index.labels(str(shard)).set(passages)
+        self._replicas.labels(str(shard)).set(replicas)
+
+    def clear(self) -> None:
+        """Drops the shards of another index."""
+        self._index.clear()
+        self._replicas.clear()
 
 
 class ReplicaMetrics:
