@@ -60,6 +60,8 @@ async def _run(settings: FrontSettings) -> None:
         settings.read_scope,
         manifest.reader.max_answer_tokens,
         settings.max_loss,
+        partial_results=settings.partial_results,
+        patience=settings.patience,
     )
     gate = Gate(settings.max_in_flight)
     servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)

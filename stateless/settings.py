@@ -1,8 +1,8 @@
 """Settings of a front node."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.outliers import OutlierSettings
@@ -11,7 +11,7 @@ from stateless.policy.retrying import RetrySettings
 from stateless.registry import RegistrySettings
 from stateless.replicated import ReplicaPolicies
 from stateless.resolving import resolver
-from winnow.domain.question import ReadScope
+from winnow.domain.question import PartialResults, Patience, ReadScope
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -61,6 +61,24 @@ class FrontSettings(ServiceSettings):
     retrieve_share: float = Field(
         0.4, gt=0, lt=1, description="Share of the time left that retrieval may wait for a shard."
     )
+    min_coverage: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the shards that is waited for until the deadline, where a question "
+        "does not say; once it has answered, the others get only a part of the time left.",
+    )
+    min_wait_factor: float = Field(
+        0.0, ge=0, le=1, description="That part where one shard is missing."
+    )
+    max_wait_factor: float = Field(
+        1.0, ge=0, le=1, description="That part where as many are missing as may be."
+    )
+    partial_results: PartialResults = Field(
+        PartialResults.ALLOW,
+        description="allow or forbid answers that do not cover the whole index, where a question "
+        "does not say.",
+    )
     resolve_every: float = Field(
         5.0, gt=0, description="Seconds after which dns:/// targets are looked up again."
     )
@@ -95,6 +113,20 @@ class FrontSettings(ServiceSettings):
         for target in targets:
             resolver(target)
         return targets
+
+    @model_validator(mode="after")
+    def _check_factors(self) -> Self:
+        if self.min_wait_factor > self.max_wait_factor:
+            raise ValueError(
+                f"min_wait_factor {self.min_wait_factor:g} is more than max_wait_factor "
+                f"{self.max_wait_factor:g}"
+            )
+        return self
+
+    @property
+    def patience(self) -> Patience:
+        """How long shards are waited for."""
+        return Patience(self.min_coverage, self.min_wait_factor, self.max_wait_factor)
 
     @property
     def replica_policies(self) -> ReplicaPolicies:

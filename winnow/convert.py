@@ -8,7 +8,7 @@ import numpy as np
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, ReadScope, Retriever
+from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError, Violation
@@ -23,12 +23,18 @@ _SCOPES = {
 }
 _SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
 _RETRIEVERS_BACK: dict[int, Retriever] = {answer_pb2.RETRIEVER_DENSE: Retriever.DENSE}
+_PARTIAL_BACK: dict[int, PartialResults] = {
+    answer_pb2.PARTIAL_RESULTS_ALLOW: PartialResults.ALLOW,
+    answer_pb2.PARTIAL_RESULTS_FORBID: PartialResults.FORBID,
+}
 _STATUSES = {
     ShardStatus.SEARCHED: answer_pb2.ShardCoverage.STATUS_SEARCHED,
     ShardStatus.TIMEOUT: answer_pb2.ShardCoverage.STATUS_TIMEOUT,
     ShardStatus.UNAVAILABLE: answer_pb2.ShardCoverage.STATUS_UNAVAILABLE,
     ShardStatus.OVERLOADED: answer_pb2.ShardCoverage.STATUS_OVERLOADED,
     ShardStatus.FAILED: answer_pb2.ShardCoverage.STATUS_FAILED,
+    ShardStatus.NOT_LOADED: answer_pb2.ShardCoverage.STATUS_NOT_LOADED,
+    ShardStatus.ADAPTIVE: answer_pb2.ShardCoverage.STATUS_ADAPTIVE,
 }
 
 
@@ -55,6 +61,16 @@ def retriever(message: int) -> Retriever | None:
 
     """
     return _choice("retriever", message, _RETRIEVERS_BACK)
+
+
+def partial_results(message: int) -> PartialResults | None:
+    """What a request says of partial results; none if it leaves the choice to the server.
+
+    Raises:
+        InvalidRequestError: the value is unknown.
+
+    """
+    return _choice("partial_results", message, _PARTIAL_BACK)
 
 
 def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:

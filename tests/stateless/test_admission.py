@@ -3,7 +3,7 @@
 import pytest
 
 from stateless.admission import Defaults, Gate, admit
-from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.errors import InvalidRequestError, OverloadedError
 from winnow.v1 import answer_pb2
 
@@ -24,9 +24,22 @@ def test_options_win_over_defaults() -> None:
         max_loss=0.5,
         read_scope=answer_pb2.READ_SCOPE_PER_SHARD,
         retriever=answer_pb2.RETRIEVER_DENSE,
+        partial_results=answer_pb2.PARTIAL_RESULTS_FORBID,
+        min_coverage=0.55,
+        max_wait_factor=0.4,
     )
     got = admit(request, DEFAULTS)
-    assert got == Question("Who?", 20, 1, ReadScope.PER_SHARD, Retriever.DENSE, 5, 0.5)
+    assert got == Question(
+        "Who?",
+        20,
+        1,
+        ReadScope.PER_SHARD,
+        Retriever.DENSE,
+        5,
+        0.5,
+        PartialResults.FORBID,
+        Patience(0.55, 0.0, 0.4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +54,14 @@ def test_options_win_over_defaults() -> None:
         ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
         ({"question": "x", "max_loss": -0.1}, ["max_loss"]),
         ({"question": "x", "max_loss": float("nan")}, ["max_loss"]),
+        ({"question": "x", "partial_results": 9}, ["partial_results"]),
+        ({"question": "x", "min_coverage": 1.1}, ["min_coverage"]),
+        ({"question": "x", "min_wait_factor": -0.1}, ["min_wait_factor"]),
+        ({"question": "x", "max_wait_factor": float("nan")}, ["max_wait_factor"]),
+        (
+            {"question": "x", "min_wait_factor": 0.5, "max_wait_factor": 0.4},
+            ["min_wait_factor"],
+        ),
         ({"question": "x", "read_scope": 9}, ["read_scope"]),
         ({"question": "x", "retriever": 9}, ["retriever"]),
         ({"answers": 0, "retriever": 9}, ["question", "answers", "retriever"]),

@@ -20,6 +20,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
+    OverloadedError,
     UnavailableError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
@@ -142,4 +143,6 @@ def test_all_late_is_a_deadline_and_anything_else_unavailable() -> None:
         cover(INFOS, {0: late, 1: late, 2: late})
     with pytest.raises(UnavailableError):
         cover(INFOS, {0: late, 1: full, 2: late})
+    with pytest.raises(OverloadedError):
+        cover(INFOS, {0: full, 1: full, 2: full})
     assert cover(INFOS, {0: late}).failed == 10

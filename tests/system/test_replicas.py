@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from tenacious import happens
 from whole_cluster import Running, running
 
 from winnow.bundle import Bundle
+from winnow.errors import UnavailableError
 from winnow.v1 import answer_pb2
 
 TIMEOUT = 30.0
@@ -47,3 +49,8 @@ async def test_a_shard_without_replicas_is_known_to_be_missing(
         assert coverage.shards[1].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE
         assert cluster.nodes[1].address in coverage.shards[1].reason
         assert not coverage.complete
+        whole = answer_pb2.AnswerRequest()
+        whole.CopyFrom(ASKED)
+        whole.partial_results = answer_pb2.PARTIAL_RESULTS_FORBID
+        with pytest.raises(UnavailableError, match="shard 1: no replica of shard 1 is there"):
+            await cluster.client.ask(whole, TIMEOUT)

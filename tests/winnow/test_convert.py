@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from winnow import convert
 from winnow.domain.answered import ShardTimings
+from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError
 from winnow.searcher import Read, Retrieved
-from winnow.v1 import shard_pb2
+from winnow.v1 import answer_pb2, shard_pb2
 
 words = st.text(st.characters(codec="utf-8"), max_size=20)
 single = st.floats(width=32, allow_nan=False)
@@ -75,6 +76,11 @@ def test_a_shard_that_is_busier_is_the_same_shard() -> None:
 @pytest.mark.parametrize("scope", list(ReadScope))
 def test_read_scopes_survive_the_journey(scope: ReadScope) -> None:
     assert convert.read_scope(convert.read_scope_message(scope)) is scope
+
+
+def test_every_status_of_a_shard_can_be_said() -> None:
+    sent = {convert._STATUSES[status] for status in ShardStatus}
+    assert sent == set(answer_pb2.ShardCoverage.Status.values()) - {0}
 
 
 def test_an_unknown_choice_is_a_field_violation() -> None:
