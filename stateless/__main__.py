@@ -8,12 +8,14 @@ import time
 import structlog
 from prometheus_client import CollectorRegistry
 
-from stateless.admission import Defaults, Gate
+from stateless.admission import Defaults
 from stateless.answering import Answerer
 from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.formation import Formation
+from stateless.gate import Gate
 from stateless.membership import Encoding
+from stateless.policy.capacity import seconds_per_read
 from stateless.registry import Node, Registry
 from stateless.remote import RemoteSearcher
 from stateless.replicated import ReplicatedSearcher
@@ -23,6 +25,7 @@ from stateless.servicer import SERVICE, AnswerServicer
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
@@ -33,6 +36,7 @@ from winnow.telemetry.metrics import (
     BundleMetrics,
     ClusterMetrics,
     FrontMetrics,
+    GateMetrics,
     ReplicaMetrics,
     RpcMetrics,
 )
@@ -63,7 +67,15 @@ async def _run(settings: FrontSettings) -> None:
         partial_results=settings.partial_results,
         patience=settings.patience,
     )
-    gate = Gate(settings.max_in_flight)
+    gates = GateMetrics(registry)
+
+    def pace() -> float | None:
+        shards = formation.view.replicas.values()
+        seconds = seconds_per_read([[nodes.seconds_per_read(a) for a in own] for own in shards])
+        gates.pace.set(seconds or 0.0)
+        return seconds
+
+    gate = Gate(Load(settings.admission, time.monotonic, pace), settings.max_in_flight, gates)
     servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)

@@ -1,13 +1,12 @@
-"""Which questions are let in, and with what options. Pure, but for the count of open ones."""
+"""Which questions are valid, and with what options they are asked. Pure."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from winnow import convert
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
-from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
 MAX_CHARACTERS = 1_000
@@ -77,29 +76,6 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
         partial or defaults.partial_results,
         patience,
     )
-
-
-class Gate:
-    """Lets a bounded number of questions in at once."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self.inside = most, 0
-
-    @contextmanager
-    def enter(self) -> Iterator[None]:
-        """Counts a question while it is answered.
-
-        Raises:
-            OverloadedError: as many as may be are being answered.
-
-        """
-        if self.inside >= self._most:
-            raise OverloadedError(f"{self._most} questions are being answered already; try again")
-        self.inside += 1
-        try:
-            yield
-        finally:
-            self.inside -= 1
 
 
 def _text(question: str) -> Iterator[Violation]:

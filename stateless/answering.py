@@ -32,6 +32,11 @@ class Answerer:
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
+    @property
+    def shards(self) -> int:
+        """Shards of the index, also those that are dead."""
+        return len(self._cluster.searchers)
+
     async def answer(self, question: Question, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
 

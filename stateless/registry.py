@@ -93,6 +93,11 @@ class Registry:
             if node.info is not None and node.present(self._settings.misses)
         }
 
+    def seconds_per_read(self, address: str) -> float:
+        """How fast a node says it reads; 0 if that is not known."""
+        node = self.nodes.get(address)
+        return node.info.seconds_per_read if node is not None and node.info is not None else 0.0
+
     def searcher(self, address: str) -> Searcher:
         """How a node is asked; raises UnavailableError if it is gone."""
         if address not in self.nodes:

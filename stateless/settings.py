@@ -12,6 +12,7 @@ from stateless.registry import RegistrySettings
 from stateless.replicated import ReplicaPolicies
 from stateless.resolving import resolver
 from winnow.domain.question import PartialResults, Patience, ReadScope
+from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -54,6 +55,16 @@ class FrontSettings(ServiceSettings):
     )
     max_in_flight: int = Field(
         64, ge=1, description="Questions at once; more are refused with RESOURCE_EXHAUSTED."
+    )
+    max_reads: int = Field(
+        2_000, ge=1, description="Passages to read at once, for all questions together."
+    )
+    brown_out_floor: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="Share of the passages asked for that are read at least under pressure, before "
+        "a question is refused; 1 reads all or refuses.",
     )
     merge_reserve: float = Field(
         0.02, ge=0, description="Seconds before a deadline at which shards are given up."
@@ -139,6 +150,11 @@ class FrontSettings(ServiceSettings):
             HedgeSettings(quantile=self.hedge_quantile, budget=self.hedge_budget),
             RetrySettings(most=self.retries),
         )
+
+    @property
+    def admission(self) -> LoadSettings:
+        """How much is let in."""
+        return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
 
     @property
     def registry(self) -> RegistrySettings:

@@ -26,6 +26,7 @@ PURE = [
     "stateless/cluster.py",
     "stateless/crew.py",
     "stateless/formation.py",
+    "stateless/gate.py",
     "stateless/membership.py",
     "stateless/registry.py",
     "stateless/resolving.py",

@@ -16,11 +16,12 @@ from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE as SHARD_SERVICE
 from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
-from stateless.admission import Defaults, Gate
+from stateless.admission import Defaults
 from stateless.answering import Answerer
 from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.formation import Formation
+from stateless.gate import Gate
 from stateless.membership import Encoding
 from stateless.registry import Node as Known
 from stateless.registry import Registry, RegistrySettings
@@ -34,12 +35,14 @@ from winnow.client import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
 from winnow.local.cluster import shard_directories
+from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import (
     ClusterMetrics,
     FrontMetrics,
+    GateMetrics,
     NodeMetrics,
     ReplicaMetrics,
     RpcMetrics,
@@ -113,8 +116,10 @@ async def _front(
     )
     stack.callback(encoder.close)
     manifest = bundle.manifest
+    load = Load(LoadSettings(), time.monotonic, lambda: None)
+    gate = Gate(load, 64, GateMetrics(registry))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
-    servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
+    servicer = AnswerServicer(defaults, gate, 2.0, metrics)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:

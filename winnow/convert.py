@@ -198,8 +198,10 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
     )
 
 
-def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
-    """The reply to a user."""
+def answered_to_message(
+    answered: Answered, request_id: str, passages_asked: int, passages_granted: int
+) -> answer_pb2.AnswerResponse:
+    """The reply to a user, with the passages that should and that might be read for it."""
     return answer_pb2.AnswerResponse(
         has_answer=answered.has_answer,
         answers=map(_answer_to_message, answered.answers),
@@ -209,6 +211,8 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         read_scope=_SCOPES[answered.read_scope],
         request_id=request_id,
         question_truncated=answered.question_truncated,
+        passages_asked=passages_asked,
+        passages_granted=passages_granted,
     )
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from stateless.admission import Defaults, Gate, admit
+from stateless.admission import Defaults, admit
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
-from winnow.errors import InvalidRequestError, OverloadedError
+from winnow.errors import InvalidRequestError
 from winnow.v1 import answer_pb2
 
 DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
@@ -76,13 +76,3 @@ def test_every_broken_rule_is_named(fields: dict[str, object], violated: list[st
 @pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
 def test_unusual_questions_are_let_in(question: str) -> None:
     assert admit(answer_pb2.AnswerRequest(question=question), DEFAULTS).text == question
-
-
-def test_the_gate_lets_only_so_many_in_and_others_after_them() -> None:
-    gate = Gate(1)
-    with gate.enter(), pytest.raises(OverloadedError) as caught, gate.enter():
-        pass
-    assert caught.value.retry_after > 0
-    with gate.enter():
-        assert gate.inside == 1
-    assert gate.inside == 0

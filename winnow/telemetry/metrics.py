@@ -82,6 +82,33 @@ class FrontMetrics:
         )
 
 
+class GateMetrics:
+    """What a front node lets in."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._admissions = Counter(
+            "winnow_front_admissions",
+            "Questions by what became of them: granted, dimmed (fewer passages are read than they "
+            "asked for) or refused",
+            ("result",),
+            registry=registry,
+        )
+        self.reads = Gauge(
+            "winnow_front_reads_in_hand",
+            "Passages that questions being answered may read",
+            registry=registry,
+        )
+        self.pace = Gauge(
+            "winnow_front_seconds_per_read",
+            "Seconds per passage that all content nodes together take, by what they say",
+            registry=registry,
+        )
+
+    def admitted(self, result: str) -> None:
+        """Counts a question."""
+        self._admissions.labels(result).inc()
+
+
 class ClusterMetrics:
     """What a front node knows of the content nodes."""
 
