@@ -15,6 +15,7 @@ from winnow.domain.question import EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.inference.stop import Stop
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.metrics import NodeMetrics
 
@@ -72,9 +73,11 @@ class LocalSearcher:
         read = await self.read(question, retrieved.hits, max_answer_tokens, deadline)
         return Read(read.readings, retrieved.timings + read.timings)
 
-    def _read_one(self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit) -> Reading:
+    def _read_one(
+        self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit, stop: Stop
+    ) -> Reading:
         stored = self._shard.store.load([hit.row])[0]
-        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens)
+        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens, stop)
 
     def _check(self, question: EncodedQuestion) -> None:
         if question.bundle_fingerprint != self._info.bundle_fingerprint:

@@ -42,6 +42,10 @@ class UnavailableError(WinnowError):
     """What is needed to answer cannot be reached, or is not ready."""
 
 
+class StoppedError(WinnowError):
+    """Work was ended because nobody waits for it any more. No caller sees it: there is none."""
+
+
 class IdentityError(WinnowError):
     """Two artefacts that do not belong together: another bundle, index or dimension."""
 

@@ -104,6 +104,11 @@ class NodeMetrics:
             "Passages given up because nobody waited any more",
             registry=registry,
         )
+        self.runs_ended = Counter(
+            "winnow_node_runs_ended",
+            "Passages given up in the middle of being read",
+            registry=registry,
+        )
         self.threads_busy = Gauge(
             "winnow_node_reader_threads_busy", "Reader threads at work", registry=registry
         )
