@@ -94,6 +94,11 @@ class LocalSearcher:
 
     def _check_rows(self, hits: Sequence[Hit]) -> None:
         for place, hit in enumerate(hits):
+            if hit.generation not in ("", self._info.generation):
+                raise IdentityError(
+                    f"hits[{place}] is a row of generation {hit.generation}, shard "
+                    f"{self._info.shard} serves {self._info.generation}: ask it again what is near"
+                )
             if not 0 <= hit.row < self._info.passages:
                 raise InvalidRequestError(
                     Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
@@ -122,6 +127,8 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
         manifest.dimension,
         served.name,
         served.fingerprint,
+        manifest.generation,
+        manifest.index_passages,
     )
 
 

@@ -47,7 +47,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().read(
             _question(request.question),
-            convert.hits_of_messages(request.hits),
+            convert.hits_of_messages(request.hits, request.generation),
             request.max_answer_tokens,
             self._deadline(context),
         )

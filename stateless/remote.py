@@ -57,6 +57,7 @@ class RemoteSearcher:
             question=convert.question_to_message(question),
             hits=convert.hits_to_messages(hits),
             max_answer_tokens=max_answer_tokens,
+            generation=convert.generation_of(hits),
         )
         reply = await self._call(
             self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
@@ -81,4 +82,5 @@ class RemoteSearcher:
         try:
             return await call
         except grpc.aio.AioRpcError as error:
-            raise error_of(error.code(), f"{self.address}: {error.details()}") from error
+            message = f"{self.address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error

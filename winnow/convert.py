@@ -1,6 +1,6 @@
 """Domain values to messages and back: the one file that knows both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -91,9 +91,14 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
     return [shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance) for h in hits]
 
 
-def hits_of_messages(messages: Iterable[shard_pb2.Hit]) -> tuple[Hit, ...]:
-    """Hits as they arrived."""
-    return tuple(Hit(m.row, m.passage_id, m.distance) for m in messages)
+def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
+    """Hits as they arrived; all are of one generation, which travels beside them."""
+    return tuple(Hit(m.row, m.passage_id, m.distance, generation) for m in messages)
+
+
+def generation_of(hits: Sequence[Hit]) -> str:
+    """The generation that travels beside hits of one shard."""
+    return hits[0].generation if hits else ""
 
 
 def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
@@ -102,13 +107,14 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         hits=hits_to_messages(retrieved.hits),
         queue_ms=retrieved.timings.queue * 1e3,
         retrieve_ms=retrieved.timings.retrieve * 1e3,
+        generation=generation_of(retrieved.hits),
     )
 
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
-    return Retrieved(hits_of_messages(message.hits), timings)
+    return Retrieved(hits_of_messages(message.hits, message.generation), timings)
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:
@@ -152,6 +158,10 @@ def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
         dimension=info.dimension,
         bundle_name=info.bundle_name,
         bundle_fingerprint=info.bundle_fingerprint,
+        generation=info.generation,
+        index_passages=info.index_passages,
+        seconds_per_read=info.seconds_per_read,
+        reads_in_hand=info.reads_in_hand,
     )
 
 
@@ -165,6 +175,10 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
         message.dimension,
         message.bundle_name,
         message.bundle_fingerprint,
+        message.generation,
+        message.index_passages,
+        message.seconds_per_read,
+        message.reads_in_hand,
     )
 
 

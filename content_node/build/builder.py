@@ -189,6 +189,7 @@ def _publish(
         manifest.dimension,
         manifest.bundle_name,
         manifest.encoding_fingerprint,
+        manifest.passages,
     )
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):

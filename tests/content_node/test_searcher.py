@@ -89,6 +89,22 @@ async def test_a_row_that_is_not_there_is_a_field_violation(
         )
 
 
+async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    found = await searcher.retrieve(question, 1, Deadline.after(10))
+    info = await searcher.info(Deadline.after(1))
+    assert [hit.generation for hit in found.hits] == [info.generation]
+    with pytest.raises(IdentityError, match="generation other"):
+        await searcher.read(
+            question, [replace(found.hits[0], generation="other")], 10, Deadline.after(10)
+        )
+    read = await searcher.read(
+        question, [replace(found.hits[0], generation="")], 10, Deadline.after(10)
+    )
+    assert len(read.readings) == 1
+
+
 async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:
     with pytest.raises(DeadlineExceededError):
         await searcher.search(question, 3, 10, Deadline.after(-1))
