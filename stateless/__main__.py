@@ -72,7 +72,13 @@ async def _run(settings: FrontSettings) -> None:
         )
 
     try:
-        await serve(server, settings.listen, prepare, settings.drain_grace)
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+        )
     finally:
         encoder.close()
         for channel in channels.values():

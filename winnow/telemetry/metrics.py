@@ -96,6 +96,9 @@ class NodeMetrics:
             buckets=_FAST,
             registry=registry,
         )
+        self.ready = Gauge(
+            "winnow_node_ready", "1 while the shard is loaded and served, else 0", registry=registry
+        )
         self.passages_read = Counter(
             "winnow_node_passages_read", "Passages read", registry=registry
         )
