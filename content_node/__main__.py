@@ -1,10 +1,12 @@
 """Puts a content node together and runs it."""
 
 import asyncio
+import time
 
 import structlog
 from prometheus_client import CollectorRegistry
 
+from content_node.admitted import AdmittedSearcher
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -14,6 +16,7 @@ from content_node.shard import open_shard
 from content_node.warmup import warm_up
 from winnow.bundle import Bundle, load_bundle
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
+from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
@@ -24,6 +27,9 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
 
 _log = structlog.get_logger("content_node")
+_HALF_LIFE = 2.0
+"""Seconds after which a measured speed of reading counts half: long beside a call, short beside
+what other work on the machine changes."""
 
 
 def run(settings: NodeSettings) -> None:
@@ -74,12 +80,13 @@ async def _run(settings: NodeSettings) -> None:
 
 def _load(
     settings: NodeSettings, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
-) -> LocalSearcher:
+) -> AdmittedSearcher:
     shard = open_shard(settings.shard, settings.ef, settings.exact)
     reader = open_reader(
         bundle, Tokenizer(bundle.tokenizer).special, settings.levers, settings.max_tokens
     )
-    searcher = LocalSearcher(shard, reader, bundle, pool, metrics)
+    pace = Pace(_HALF_LIFE, time.monotonic)
+    searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
     warm_up(reader)
     _log.info(
         "shard loaded",
@@ -88,4 +95,4 @@ def _load(
         passages=shard.manifest.passages,
         bundle=bundle.manifest.name,
     )
-    return searcher
+    return AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)

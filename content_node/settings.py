@@ -24,6 +24,9 @@ class NodeSettings(ServiceSettings):
     reader_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
     )
+    max_reads: int = Field(
+        1_000, ge=1, description="Passages that may wait to be read; further calls are refused."
+    )
     max_tokens: int = Field(
         0, ge=0, le=512, description="Longest input of the reader; 0 for the bundle's."
     )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from winnow.deadline import Deadline
@@ -33,9 +34,13 @@ class _Job(Generic[Item, Result]):
     """The items of one request, shared by the threads that work on it."""
 
     def __init__(
-        self, work: Callable[[Item, Stop], Result], items: Sequence[Item], deadline: Deadline
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        each: Callable[[], object],
     ) -> None:
-        self._work, self._items, self._deadline = work, items, deadline
+        self._work, self._items, self._deadline, self._each = work, items, deadline, each
         self.stop = Stop()
         self._lock = threading.Lock()
         self._next = 0
@@ -51,6 +56,7 @@ class _Job(Generic[Item, Result]):
         """
         while (place := self._take()) is not None:
             self.results[place] = self._work(self._items[place], self.stop)
+            self._each()
 
     def _take(self) -> int | None:
         with self._lock:
@@ -74,11 +80,16 @@ class ReaderPool:
         metrics.threads.set(threads)
 
     async def map(
-        self, work: Callable[[Item, Stop], Result], items: Sequence[Item], deadline: Deadline
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        each: Callable[[], None] = lambda: None,
     ) -> Done[Result]:
         """Applies `work` to every item, until the deadline or until it is cancelled.
 
-        Then it returns at once, and the items in hand are told to stop.
+        Then it returns at once, and the items in hand are told to stop. `each` is called on the
+        event loop after every item that is done.
 
         Raises:
             DeadlineExceededError: time ran out before every item was done.
@@ -86,8 +97,8 @@ class ReaderPool:
         """
         if not items:
             return Done([], 0.0)
-        job = _Job(work, items, deadline)
         loop = asyncio.get_running_loop()
+        job = _Job(work, items, deadline, partial(loop.call_soon_threadsafe, each))
         submitted = time.perf_counter()
         threads = [
             loop.run_in_executor(self._executor, self._run, job)

@@ -45,6 +45,16 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
     assert len(seen) == 2
 
 
+async def test_each_item_that_is_done_is_told_on_the_event_loop(pool: ReaderPool) -> None:
+    told: list[str] = []
+
+    def each() -> None:
+        told.append(threading.current_thread().name)
+
+    await pool.map(lambda n, _: n, list(range(9)), Deadline.after(10), each)
+    assert told == [threading.current_thread().name] * 9
+
+
 async def test_nothing_to_do_is_done(pool: ReaderPool) -> None:
     assert (await pool.map(lambda n, _: n, [], Deadline.after(10))).results == []
 

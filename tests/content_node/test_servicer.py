@@ -10,7 +10,7 @@ from content_node.servicer import SERVICE, ShardServicer
 from stateless.remote import RemoteSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import NotLoadedError, UnavailableError
+from winnow.errors import NotLoadedError, OverloadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -50,6 +50,15 @@ async def test_without_a_shard_it_says_why_to_everybody(
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.retrieve(QUESTION, 3, Deadline.after(10))
+
+
+async def test_a_refusal_says_when_to_come_back(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    servicer.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
+    with pytest.raises(OverloadedError, match="no room") as caught:
+        await node.retrieve(QUESTION, 3, Deadline.after(10))
+    assert caught.value.retry_after == 0.25
 
 
 async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
