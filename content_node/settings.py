@@ -1,10 +1,12 @@
 """Settings of a content node."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
+from winnow.inference.runtime import Levers
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -36,3 +38,8 @@ class NodeSettings(ServiceSettings):
     exact: bool = Field(
         False, description="Compare with every passage instead of walking the graph."
     )
+
+    @property
+    def levers(self) -> Levers:
+        """How the reader is run: by every thread at once."""
+        return replace(super().levers, runs=self.threads)

@@ -1,5 +1,6 @@
 """A content node over real gRPC, in every state that it can be in, as a front node sees it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -50,6 +51,19 @@ async def test_without_a_shard_it_says_why_to_everybody(
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.retrieve(QUESTION, 3, Deadline.after(10))
+
+
+async def test_a_caller_that_gives_up_ends_the_work(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    searcher = FakeSearcher([reading("a")], hangs=True)
+    servicer.serve(searcher)
+    call = asyncio.create_task(node.retrieve(QUESTION, 3, Deadline.after(60)))
+    await asyncio.wait_for(searcher.hanging.wait(), 60)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await asyncio.wait_for(searcher.released.wait(), 60)
 
 
 async def test_a_refusal_says_when_to_come_back(

@@ -17,6 +17,7 @@ from winnow.inference.padded import PaddedSession
 from winnow.inference.runtime import Levers, Runtime, choose, cpu_features, open_session
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
 from winnow.inference.stop import Stop
+from winnow.settings.common import cores
 
 AMX = frozenset({"avx512f", "amx_bf16"})
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
@@ -109,6 +110,12 @@ def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
     spread = open_session(bundle.reader, OUTPUTS, "int8", Levers(intra_op_threads=2)).run(inputs)
     for one, other in zip(exact, spread, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+def test_openvino_lets_as_many_runs_go_on_at_once_as_it_is_told(bundle: Bundle) -> None:
+    session = OpenVinoSession(bundle.reader, OUTPUTS, bfloat16=False, runs=2)
+    # it never has more streams than there are cores
+    assert session._model.get_property("NUM_STREAMS") == min(2, cores())
 
 
 LONG = model_inputs([1000] * 512, [0] * 512)
