@@ -122,7 +122,13 @@ async def _run(settings: FrontSettings) -> None:
         await formation.ready(settings.form_patience)
 
     try:
-        await serve(server, settings.listen, prepare, settings.drain_grace)
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+        )
     finally:
         looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):

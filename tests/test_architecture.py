@@ -35,6 +35,7 @@ PURE = [
     "stateless/search.py",
     "stateless/answering.py",
     "content_node/admission.py",
+    "content_node/admitted.py",
     "content_node/reader",
     "content_node/shard",
     "content_node/build",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from content_node.admitted import AdmittedSearcher
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -36,6 +37,7 @@ from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
 from winnow.local.cluster import shard_directories
 from winnow.policy.load import Load, LoadSettings
+from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
@@ -90,9 +92,10 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
     pool = ReaderPool(2, 2, metrics)
     stack.callback(pool.close)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, metrics)
+    pace = Pace(2.0, time.monotonic)
+    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, pace, metrics)
     servicer = ShardServicer(2.0)
-    servicer.serve(searcher)
+    servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
     server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")

@@ -69,6 +69,10 @@ class NotLoadedError(UnavailableError):
         super().__init__(message, [Fault(NOT_LOADED)])
 
 
+class StoppedError(WinnowError):
+    """Work was ended because nobody waits for it any more. No caller sees it: there is none."""
+
+
 class IdentityError(WinnowError):
     """Two artefacts that do not belong together: another bundle, index or dimension."""
 

@@ -12,12 +12,15 @@ from typing import IO, Self
 
 from winnow.client import AnswerClient
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.local.faults import not_loaded
 from winnow.local.ports import free_ports
 from winnow.local.processes import Processes
 
 _READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _LAST_LINES = 6
+_ENDING = ("--drain-linger", "0")
+"""All end together: there is nobody to notice that one leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,29 @@ class LocalCluster:
             threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
             self._start(
                 f"node {number}",
-                ["node", "--shard", str(shard), "--listen", address, *threads, *plan.node],
+                [
+                    "node",
+                    "--shard",
+                    str(shard),
+                    "--listen",
+                    address,
+                    *threads,
+                    *_ENDING,
+                    *plan.node,
+                ],
             )
         shards = [flag for address in self.nodes for flag in ("--shards", address)]
         metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
-        self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
+        self._start(
+            "front", ["front", "--listen", plan.listen, *shards, *metrics, *_ENDING, *plan.front]
+        )
 
     async def wait_ready(self, look: Callable[[], None] = lambda: None) -> None:
         """Waits until the front node serves; `look` is called now and then.
 
         Raises:
-            UnavailableError: a process ended, or it takes too long; says the last log lines.
+            UnavailableError: a process ended, a shard cannot be loaded, or it takes too long; says
+                the last log lines.
 
         """
         started = time.monotonic()
@@ -78,6 +93,7 @@ class LocalCluster:
             while not await client.serving():
                 look()
                 self.check()
+                await self._check_shards()
                 if time.monotonic() - started > _READY_SECONDS:
                     raise UnavailableError(f"not ready after {_READY_SECONDS:g} s{self._said()}")
                 await asyncio.sleep(_LOOK_SECONDS)
@@ -88,6 +104,12 @@ class LocalCluster:
         """Raises UnavailableError if a process has ended."""
         for name, code in self.processes.ended().items():
             raise UnavailableError(f"{name} ended with exit code {code}{self._said(name)}")
+
+    async def _check_shards(self) -> None:
+        """Raises UnavailableError if a node runs without its shard."""
+        for number, fault in enumerate(await asyncio.gather(*map(not_loaded, self.nodes))):
+            if fault:
+                raise UnavailableError(f"node {number} could not load its shard: {fault}")
 
     def __enter__(self) -> Self:
         return self

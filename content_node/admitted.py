@@ -1,0 +1,84 @@
+"""A shard that lets in only what it can do in time, as a `Searcher` around another one.
+
+Work is counted in passages to read, those that wait and those in hand. Nothing waits here: what
+cannot meet its deadline is refused at once, so that the caller has time left to ask elsewhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from winnow.deadline import Clock, Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.errors import OverloadedError
+from winnow.policy.load import Load, LoadSettings
+from winnow.policy.pace import Pace
+from winnow.searcher import Read, Retrieved, Searcher
+from winnow.telemetry.metrics import NodeMetrics
+
+_RETRIEVAL = 1
+"""Reads that retrieving counts for: it takes less, but needs a thread too."""
+
+
+class AdmittedSearcher:
+    """Refuses what cannot be in time, and says how busy the shard is."""
+
+    def __init__(
+        self, inner: Searcher, most_reads: int, pace: Pace, clock: Clock, metrics: NodeMetrics
+    ) -> None:
+        """`pace` is that of `inner`, which reports to it; `most_reads` bounds the queue."""
+        # a node does all or nothing: fronts choose how much is read, and know who asks
+        settings = LoadSettings(most_reads=most_reads, least_share=1.0, kept=0.0)
+        self._load = Load(settings, clock, lambda: pace.seconds)
+        self._inner, self._pace, self._metrics = inner, pace, metrics
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Which shard this is, and how busy."""
+        info = await self._inner.info(deadline)
+        pace = self._pace.seconds or 0.0
+        return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
+
+    async def retrieve(
+        self, question: EncodedQuestion, passages: int, deadline: Deadline
+    ) -> Retrieved:
+        """The `passages` nearest passages; raises OverloadedError if not in time."""
+        with self._admitted(_RETRIEVAL, deadline):
+            return await self._inner.retrieve(question, passages, deadline)
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named; raises OverloadedError if not in time."""
+        with self._admitted(len(hits), deadline):
+            return await self._inner.read(question, hits, max_answer_tokens, deadline)
+
+    async def search(
+        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        """Retrieves and reads at once; raises OverloadedError if not in time."""
+        with self._admitted(_RETRIEVAL + passages, deadline):
+            return await self._inner.search(question, passages, max_answer_tokens, deadline)
+
+    @contextmanager
+    def _admitted(self, reads: int, deadline: Deadline) -> Iterator[None]:
+        if not self._load.reads:
+            self._pace.begin()
+        try:
+            ticket = self._load.admit(reads, deadline.left())
+        except OverloadedError:
+            self._metrics.admission.labels("refused").inc()
+            raise
+        self._metrics.admission.labels("granted").inc()
+        self._metrics.reads_in_hand.set(self._load.reads)
+        try:
+            yield
+        finally:
+            self._load.release(ticket)
+            self._metrics.reads_in_hand.set(self._load.reads)
+            self._metrics.seconds_per_read.set(self._pace.seconds or 0.0)
