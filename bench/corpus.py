@@ -9,7 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
-from models.questions import DEVELOPMENT, DataDirectory
+from models.data.directory import DEVELOPMENT, DataDirectory
 
 STRIDE, WIKIPEDIA = 11, 60_000
 

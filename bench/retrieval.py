@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from models import checkpoint
-from models.architecture import Encoder, load_body
-from models.data import Passage
-from models.embedding import Embedder
-from models.embedding_table import shrink_embeddings
-from models.export import export
-from models.holding_out import split
-from models.mining import TrainingQuestion, load
-from models.quantise import quantise
+from models.data.holding_out import split
+from models.data.rows import Passage
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, load
+from models.network.architecture import Encoder, load_body
+from models.network.embedding_table import shrink_embeddings
+from models.network.export import export
+from models.network.quantise import quantise
 from models.steps import mixed
+from models.training import checkpoint
 from models.workspace import Workspace
 
 STEPS = (1, 2, 5, 10, 20)

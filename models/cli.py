@@ -1,6 +1,7 @@
-"""`winnow models`: train, export, quantise, calibrate, verify and measure."""
+"""`winnow models`: train, export, quantise, calibrate, verify and measure; export others'."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +9,8 @@ import typer
 
 from models import steps
 from models.assemble import Description, amend
-from models.distilling_task import DistillingPlan
-from models.encoding_task import EncodingPlan
+from models.data.directory import DataDirectory
+from models.exporting import cli as exporting
 from models.ladder import (
     ENCODERS,
     READERS,
@@ -22,15 +23,19 @@ from models.ladder import (
     train_small_encoder,
     train_small_reader,
 )
-from models.question_task import QuestionPlan
-from models.questions import DataDirectory
-from models.reading_task import ReadingPlan
-from models.training import Schedule
-from models.weights import minilm
+from models.mining.cloze import SOURCE
+from models.network.weights import minilm
+from models.training.distilling_task import DistillingPlan
+from models.training.encoding_task import EncodingPlan
+from models.training.loop import Schedule
+from models.training.question_task import QuestionPlan
+from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(exporting.export)
+app.command()(exporting.random)
 
 _READ = {
     "squad": 2.0,
@@ -94,7 +99,7 @@ def build(
         train_encoder(directory, work, scale=scale, seed=seed)
         _mine_if_needed(data, directory, work, extra)
         train_reader(directory, work, scale=scale, seed=seed)
-        export(bundle, directory, work)
+        assemble(bundle, directory, work)
         calibrate(bundle, work, seed)
         verify(bundle, data, directory, work, max_loss, record_gold=True)
 
@@ -155,10 +160,36 @@ def train_encoder(
 
 
 @app.command()
+def pretrain_reader(
+    data: _Data = _DATA,
+    weights: _Weights = _WEIGHTS,
+    work: _Work = _WORK,
+    questions: Annotated[int, typer.Option(min=1, help="Questions a step.")] = 16,
+    rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 2e-4,
+    scale: _Scale = 1.0,
+    seed: _Seed = 1,
+    every: _Every = 50,
+) -> None:
+    """Train a reader on questions made of Wikipedia's sentences: what `train-reader` starts from.
+
+    Interrupted, the same command goes on from the last checkpoint.
+    """
+    plan = ReadingPlan({SOURCE: scale}, questions, negatives=1)
+    schedule = Schedule(rate, quantised=0.0, seed=seed)
+    place = Workspace(work).made()
+    with minilm(weights) as directory:
+        steps.pretrain_reader(directory, place, DataDirectory(data), plan, schedule, every)
+
+
+@app.command()
 def train_reader(
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
     layers: _Layers = None,
+    members: Annotated[
+        int,
+        typer.Option(min=1, max=steps.MEMBERS, help="Runs, whose readers are averaged."),
+    ] = steps.MEMBERS,
     negatives: Annotated[int, typer.Option(min=1, help="Negatives of each question.")] = 1,
     questions: Annotated[int, typer.Option(min=1, help="Questions a step.")] = 16,
     rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 2e-4,
@@ -167,17 +198,23 @@ def train_reader(
     seed: _Seed = 1,
     every: _Every = 50,
 ) -> None:
-    """Train the reader. Interrupted, the same command goes on from the last checkpoint.
+    """Train the reader, from the pretrained one if there is one in --work.
+
+    Interrupted, the same command goes on from the last checkpoint.
 
     About fifty minutes on two cores with bfloat16. Preload jemalloc where you can: glibc's
     allocator may spend most of the time in the kernel.
     """
-    plan = ReadingPlan(_scaled(_READ, scale), questions, negatives)
-    schedule = Schedule(rate, quantised=quantised, seed=seed)
     place = Workspace(work).made()
+    pretrained = layers is None and steps.is_pretrained(place)
+    plan = ReadingPlan(_scaled(_READ, scale), questions, negatives, pretrained)
+    schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         if layers is None:
-            steps.train_reader(directory, place, plan, schedule, every)
+            for number, run in enumerate(place.reader_runs(members)):
+                steps.train_reader(
+                    directory, place, plan, replace(schedule, seed=seed + number), every, run
+                )
         else:
             both = (plan, DistillingPlan(layers))
             train_small_reader(directory, place, both, schedule, every)
@@ -226,7 +263,7 @@ def ladder(
 
 
 @app.command()
-def export(
+def assemble(
     bundle: _Bundle = _BUNDLE,
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
@@ -234,7 +271,7 @@ def export(
     version: Annotated[str, typer.Option(help="Version of the bundle.")] = "1.0.0",
     max_answer_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 10,
 ) -> None:
-    """Export the trained reader, quantise it, and put a bundle together."""
+    """Turn both trained networks into int8 graphs and put a bundle together."""
     place = Workspace(work).made()
     with minilm(weights) as directory:
         steps.export_encoder(directory, place)
@@ -340,14 +377,16 @@ def _record(bundle: Path, **parts: Any) -> None:
 
 
 def _provenance(work: Workspace) -> dict[str, Any]:
-    from models import checkpoint  # noqa: PLC0415
+    from models.training import checkpoint  # noqa: PLC0415
 
-    runs = {name: checkpoint.load(work.run(name)) or {} for name in ("encoder", "reader")}
+    readers = [path for path in work.reader_runs(steps.MEMBERS) if path.is_file()]
     return {
         "weights": "sentence-transformers/all-MiniLM-L6-v2",
         "command": "winnow models build",
-        **{
-            name: {"steps": state.get("step", 0), "plan": state.get("plan", {})}
-            for name, state in runs.items()
-        },
+        "encoder": _run(checkpoint.load(work.run("encoder"))),
+        "readers": [_run(checkpoint.load(path)) for path in readers],
     }
+
+
+def _run(state: dict[str, Any] | None) -> dict[str, Any]:
+    return {"steps": state["step"], "plan": state["plan"]} if state else {}

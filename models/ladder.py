@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models import checkpoint
-from models.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
 from models.assemble import Description, Sources, amend, assemble
-from models.data import DataError
-from models.distilling_task import DistillingPlan, DistillingTask
-from models.examples import Encoded
-from models.holding_out import split
-from models.mining import load, unseen
-from models.question_task import QuestionPlan, QuestionTask
-from models.questions import DEVELOPMENT, DataDirectory
-from models.reading_task import ReadingPlan, ReadingTask
+from models.data.directory import DEVELOPMENT, DataDirectory
+from models.data.holding_out import split
+from models.data.rows import DataError
+from models.mining.mine import load, unseen
+from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
 from models.steps import export_both, train, trained_encoder, trained_reader, words
-from models.training import Schedule
+from models.training import checkpoint
+from models.training.distilling_task import DistillingPlan, DistillingTask
+from models.training.examples import Encoded
+from models.training.loop import Schedule
+from models.training.question_task import QuestionPlan, QuestionTask
+from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
 from winnow.inference.runtime import FLOAT, INT8
@@ -115,7 +115,7 @@ def export_small_reader(weights: Path, work: Workspace, layers: int) -> None:
     reader = Reader(load_body(weights))
     shorten(reader.body, layers)
     reader.load_state_dict(_learnt(work, "reader", layers))
-    export_both(reader.eval(), work, "reader", layers)
+    export_both(reader.eval(), weights, work, "reader", layers)
 
 
 def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
@@ -123,7 +123,7 @@ def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
     encoder = Encoder(load_body(weights))
     shorten(encoder.body, layers)
     encoder.load_state_dict(_learnt(work, "encoder", layers))
-    export_both(encoder.eval(), work, "encoder", layers)
+    export_both(encoder.eval(), weights, work, "encoder", layers)
 
 
 def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:

@@ -80,7 +80,12 @@ class Reader:
 
 
 def combine(weights: ScoreEntry, relevance: float, span: float, distance: float) -> float:
-    """The score that answers are ranked by, over all shards."""
+    """The score that answers are ranked by, over all shards.
+
+    Minus infinity where there is no span, whatever it weighs: zero times infinity is no number.
+    """
+    if span == float("-inf"):
+        return span
     return weights.relevance * relevance + weights.span * span + weights.distance * distance
 
 

@@ -14,6 +14,7 @@ from content_node.reader.prepare import MAX_TITLE_TOKENS, prepare
 from content_node.reader.reader import combine
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
+from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.passage import Passage
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
@@ -78,7 +79,14 @@ def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle)
         (2040,), stored(tokenizer, "", "\u200d"), 0.5, 10
     )
     assert (reading.start, reading.end, reading.text) == (0, 0, "")
-    assert reading.score == float("-inf") or bundle.manifest.score.span <= 0
+    assert reading.score == float("-inf")
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
+def test_no_span_is_the_least_score_whatever_spans_weigh(weight: float) -> None:
+    """DPR's rule gives spans no weight, and 0 times infinity is no number."""
+    weights = ScoreEntry(relevance=1, span=weight, distance=0, no_answer_below=0)
+    assert combine(weights, 3.0, float("-inf"), 0.5) == float("-inf")
 
 
 def test_shorter_windows_read_the_same_passage_in_more_runs(bundle: Bundle) -> None:

@@ -31,6 +31,8 @@ def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
     from transformers import BertConfig, BertModel
 
+    # tiny tensors: threads would spend their time waiting for one another
+    torch.set_num_threads(1)
     directory = tmp_path_factory.mktemp("tiny")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefgh,.?0123456789"]
     # tracing starts from token ids of about a thousand

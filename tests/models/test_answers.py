@@ -2,8 +2,8 @@
 
 import pytest
 
-from models.answers import contains_answer, find_answer
-from models.data import Passage
+from models.data.answers import contains_answer, find_answer
+from models.data.rows import Passage
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from models.assemble import Score
-from models.calibrate import Candidates, exact_match_by_passages, fit, sample
-from models.data import DataError
-from models.mining import TrainingQuestion
+from models.data.rows import DataError
+from models.measuring.calibrate import Candidates, exact_match_by_passages, fit, sample
+from models.mining.mine import TrainingQuestion
 
 
 def found(questions: int = 300, passages: int = 10) -> Candidates:

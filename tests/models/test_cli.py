@@ -9,8 +9,8 @@ import torch
 import zstandard
 from typer.testing import CliRunner, Result
 
-from models import checkpoint
 from models.cli import app
+from models.training import checkpoint
 from winnow.bundle import load_bundle, read_manifest
 
 SUBJECTS = 60
@@ -21,7 +21,11 @@ pytestmark = pytest.mark.timeout(400)
 def fact(number: int) -> tuple[str, str, str]:
     """Title, text and answer."""
     answer = f"word{number * 7 % 40}"
-    return f"tour {number}", f"In the tour of {number} , {answer} won in the danube .", answer
+    return (
+        f"tour {number}",
+        f"In the tour of {number} , {answer} won in the danube in {1900 + number % 5} .",
+        answer,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,7 @@ def invoke(*arguments: object) -> Result:
 @pytest.fixture
 def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
-    monkeypatch.setattr("models.weights.MINILM_SHA256", digest)
+    monkeypatch.setattr("models.network.weights.MINILM_SHA256", digest)
     return tiny_weights
 
 
@@ -81,7 +85,8 @@ def test_one_command_makes_a_bundle_and_goes_on_where_it_was_another_makes_a_lad
     assert built.exit_code == 0, built.output
     provenance = read_manifest(bundle).provenance
     assert provenance["encoder"]["steps"] > 0
-    assert provenance["reader"]["steps"] > 0
+    assert [run["plan"]["seed"] for run in provenance["readers"]] == [1, 2]
+    assert all(run["steps"] > 0 for run in provenance["readers"])
 
     mined = (work / "mined" / "questions.jsonl").stat().st_mtime_ns
     fingerprint = read_manifest(bundle).fingerprint
@@ -115,10 +120,14 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert asked
     assert not held & {row["question"] for row in asked}
 
-    trained = invoke("train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01)
+    pretrained = invoke("pretrain-reader", *places, "--data", data, "--questions", 2)
+    assert pretrained.exit_code == 0, pretrained.output
+    trained = invoke(
+        "train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01, "--members", 1
+    )
     assert trained.exit_code == 0, trained.output
-    exported = invoke("export", *places, "--bundle", bundle)
-    assert exported.exit_code == 0, exported.output
+    assembled = invoke("assemble", *places, "--bundle", bundle)
+    assert assembled.exit_code == 0, assembled.output
     calibrated = invoke("calibrate", "--bundle", bundle, "--work", work)
     assert calibrated.exit_code == 0, calibrated.output
     assert "no answer below" in calibrated.output
@@ -128,7 +137,9 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     manifest = read_manifest(bundle)
     assert load_bundle(bundle).reader.is_file()
     assert set(manifest.accuracy["gold"]) == {"dev-squad", "dev-nq"}
-    assert manifest.provenance["reader"]["steps"] > 0
+    (run,) = manifest.provenance["readers"]
+    assert run["steps"] > 0
+    assert run["plan"]["pretrained"]
 
     gate = ["verify", "--bundle", bundle, *places, "--data", data, "--max-loss", 100, "--json"]
     passed = invoke(*gate)

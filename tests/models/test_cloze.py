@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.cloze import cloze, mine_cloze
-from models.data import Passage
+from models.data.rows import Passage
+from models.mining.cloze import cloze, mine_cloze
 
 TOLD = Passage(
     "Tour de France", "In the hot summer of 2015 the race was won again by Chris Froome."

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from models.architecture import Encoder, freeze_embeddings, load_body
-from models.data import Passage
-from models.encoding_task import EncodingPlan, EncodingTask
-from models.holding_out import is_held_out, split
-from models.mining import TrainingQuestion
-from models.order import neighbours
-from models.training import Schedule, Trainer
+from models.data.holding_out import is_held_out, split
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
+from models.network.architecture import Encoder, freeze_embeddings, load_body
+from models.training.encoding_task import EncodingPlan, EncodingTask
+from models.training.loop import Schedule, Trainer
+from models.training.order import neighbours
 
 PASSAGES = [
     Passage(f"word{n // 4}", " ".join(f"word{(n * k + k) % 40}" for k in range(20)))

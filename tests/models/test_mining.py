@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.answers import contains_answer
-from models.architecture import Encoder, load_body
-from models.data import Passage, Question
-from models.embedding import Embedder
-from models.export import export
-from models.mining import TrainingQuestion, load, mine, nearest, save, unseen
+from models.data.answers import contains_answer
+from models.data.rows import Passage, Question
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, load, mine, nearest, save, unseen
+from models.network.architecture import Encoder, load_body
+from models.network.export import export
 
 
 @pytest.fixture(scope="module")

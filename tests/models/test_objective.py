@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from models.objective import loss
+from models.training.objective import loss
 
 QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
 

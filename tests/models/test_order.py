@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.order import batches
+from models.training.order import batches
 
 SOURCES = ["a"] * 40 + ["b"] * 20
 LENGTHS = [17 * n % 101 for n in range(60)]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from models.embedding_table import RowQuantisedEmbedding
-from models.fake_quantisation import enable, prepare, rounded_activations, rounded_weights
+from models.network.embedding_table import RowQuantisedEmbedding
+from models.network.fake_quantisation import enable, prepare, rounded_activations, rounded_weights
 
 
 @given(st.integers(0, 1000))

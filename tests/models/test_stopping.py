@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from models.assemble import Score
-from models.calibrate import Candidates
-from models.stopping import calibrate
+from models.measuring.calibrate import Candidates
+from models.measuring.stopping import calibrate
 
 SCORE = Score(relevance=1.0, span=0.0, distance=-1.0)
 

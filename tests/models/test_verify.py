@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.architecture import Reader, load_body
-from models.export import READER_OUTPUTS, export
-from models.parity import largest_difference
-from models.verify import TOLERANCE, Verdict, judge
+from models.measuring.parity import largest_difference
+from models.measuring.verify import TOLERANCE, Verdict, judge
+from models.network.architecture import Reader, load_body
+from models.network.export import READER_OUTPUTS, export
 
 GOOD: dict[str, float] = {"dev-squad": 61.0, "dev-nq": 53.0}
 

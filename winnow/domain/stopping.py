@@ -2,7 +2,7 @@
 
 Passages are read in the order of their distance. What a passage can still reach is bounded by its
 distance, which is known, and by the most that the reader is likely to see in it, which is fitted on
-training questions (`models.stopping`).
+training questions (`models.measuring.stopping`).
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,1 @@
+"""Questions and passages, as files and as values."""

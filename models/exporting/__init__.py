@@ -1,0 +1,1 @@
+"""Checkpoints that others trained, in the Hugging Face layout, exported as bundles."""

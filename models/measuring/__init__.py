@@ -1,0 +1,1 @@
+"""What a trained network is worth, and the weights that follow from it."""

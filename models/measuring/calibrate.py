@@ -1,0 +1,132 @@
+"""Fitting the weights of the final score on training questions that no model has seen.
+
+For each question the retriever's best passages are read. The weights maximise the probability
+that the softmax of the scores gives to passages whose span is right: the chance that the merged
+answer is right. Pure tensors but for the reading.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from models.assemble import Score
+from models.data.rows import DataError, Passage
+from models.measuring.reading import OfflineReader
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, nearest
+from winnow.evaluation.scores import exact_match
+
+PASSAGES = 20
+_RIDGE = 1e-3
+_LEAST_SPREAD = 1e-6
+_SIGNS = (1.0, 1.0, -1.0)
+"""A more relevant passage, a surer span and a nearer passage never count against an answer."""
+_KEPT = 0.95
+"""Share of right answers that stay above the threshold of `has_answer`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Features [questions, passages, 3] (relevance, span, squared distance), and which passages'
+    spans are right [questions, passages].
+    """
+
+    features: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+def sample(
+    questions: Sequence[TrainingQuestion], each: dict[str, int], seed: int
+) -> list[TrainingQuestion]:
+    """So many questions of each source."""
+    generator = random.Random(seed)
+    chosen: list[TrainingQuestion] = []
+    for source, count in sorted(each.items()):
+        own = [question for question in questions if question.source == source]
+        chosen += generator.sample(own, min(count, len(own)))
+    return chosen
+
+
+def candidates(
+    questions: Sequence[TrainingQuestion],
+    passages: Sequence[Passage],
+    embedder: Embedder,
+    reader: OfflineReader,
+) -> Candidates:
+    """Retrieves and reads `PASSAGES` passages for every question."""
+    vectors = embedder.passages(passages)
+    asked = embedder.questions([question.question for question in questions])
+    found = nearest(asked, vectors, PASSAGES)
+    work = []
+    for number, question in enumerate(questions):
+        distances = ((asked[number] - vectors[found[number]]) ** 2).sum(1)
+        work += [
+            (question.question, passages[place], float(distance))
+            for place, distance in zip(found[number], distances, strict=True)
+        ]
+    readings = reader.read_all(work, "read candidates")
+    features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
+    answers = [question.answer for question in questions for _ in range(PASSAGES)]
+    right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
+    shape = (len(questions), PASSAGES)
+    return Candidates(features.reshape(*shape, 3), np.array(right).reshape(shape))
+
+
+def fit(found: Candidates) -> Score:
+    """The weights, and the threshold that keeps most right answers.
+
+    Raises:
+        DataError: no question was answered right, so there is nothing to fit.
+
+    """
+    able = found.right.any(1)
+    if not able.any():
+        raise DataError(
+            f"none of {len(found.right)} training questions was answered right: "
+            "train the reader longer before calibrating"
+        )
+    features = torch.tensor(found.features[able])
+    right = torch.tensor(found.right[able])
+    spread = features.flatten(0, 1).std(0).clamp(min=_LEAST_SPREAD)
+    weights = (_maximise(features / spread, right) / spread).tolist()
+    scores = found.features @ np.array(weights)
+    best = scores.argmax(1)
+    rows = np.arange(len(best))
+    right_scores = scores[rows, best][found.right[rows, best]]
+    threshold = float(np.quantile(right_scores, 1 - _KEPT)) if len(right_scores) else 0.0
+    return Score(weights[0], weights[1], weights[2], threshold)
+
+
+def exact_match_by_passages(found: Candidates, score: Score, steps: Sequence[int]) -> list[float]:
+    """Percent exact match after reading so many passages, under `score`."""
+    weights = np.array([score.relevance, score.span, score.distance])
+    scores = found.features @ weights
+    rows = np.arange(len(scores))
+    return [100 * float(found.right[rows, scores[:, :step].argmax(1)].mean()) for step in steps]
+
+
+def _maximise(features: Tensor, right: Tensor) -> Tensor:
+    signs = torch.tensor(_SIGNS, dtype=features.dtype)
+    roots = torch.full_like(signs, 0.5).requires_grad_()
+    optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        weights = signs * roots**2
+        loss = _loss(features @ weights, right) + _RIDGE * (weights**2).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    return signs * roots.detach() ** 2
+
+
+def _loss(scores: Tensor, right: Tensor) -> Tensor:
+    """Mean negative log probability of the right passages."""
+    chosen = scores.masked_fill(~right, float("-inf")).logsumexp(1)
+    return (scores.logsumexp(1) - chosen).mean()

@@ -1,0 +1,54 @@
+"""Reading many passages offline with the serving code, with every core.
+
+What is measured here is what is served: the same windows, decoding and offsets.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from content_node.reader.prepare import MAX_TITLE_TOKENS
+from content_node.reader.reader import OUTPUTS, Reader
+from content_node.shard.store import StoredPassage
+from models.data.rows import Passage
+from winnow.bundle import Manifest
+from winnow.domain.passage import Passage as StoredText
+from winnow.domain.reading import Reading
+from winnow.inference.onnx import OnnxSession
+from winnow.text.tokenizer import Tokenizer
+
+_SPECIAL = 2
+
+
+class OfflineReader:
+    """A reader graph with a bundle's tokenizer and rules."""
+
+    def __init__(self, graph: Path, tokenizer: Path, manifest: Manifest) -> None:
+        self._tokenizer = Tokenizer(tokenizer)
+        self._manifest = manifest
+        self._reader = Reader(
+            OnnxSession(graph, OUTPUTS), self._tokenizer.special, manifest.reader, manifest.score
+        )
+        self._most = manifest.encoder.max_question_tokens - _SPECIAL
+
+    def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:
+        """One passage for one question."""
+        asked = self._tokenizer.tokenise(question).ids[: self._most]
+        title = self._tokenizer.tokenise(passage.title).ids[:MAX_TITLE_TOKENS]
+        stored = StoredPassage(
+            StoredText("", passage.title, passage.text),
+            title,
+            self._tokenizer.tokenise(passage.text),
+        )
+        most = self._manifest.reader.max_answer_tokens
+        return self._reader.read(asked, stored, distance, most)
+
+    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
+        """Question, passage and distance, each read; in order, with a progress bar."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            readings: Iterable[Reading] = pool.map(lambda item: self.read(*item), work)
+            return list(track(readings, what, len(work), console=Console(stderr=True)))

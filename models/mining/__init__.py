@@ -1,0 +1,1 @@
+"""Making training questions, with the retriever's own mistakes."""

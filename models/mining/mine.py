@@ -1,0 +1,137 @@
+"""Making training questions: a positive passage, and the retriever's own mistakes as negatives.
+
+Gold passages come with their questions. Questions without one get distant supervision (Mintz et
+al. 2009; Chen et al. 2017, section 4): a retrieved passage that contains the answer is taken as
+positive if the encoder finds it near enough. Negatives are what the encoder retrieves although it
+lacks every answer: the passages the reader will meet when it serves.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.data.answers import contains_answer, find_answer, normalise
+from models.data.rows import Passage, Question
+from models.mining.embedding import Embedder
+from models.mining.lexical import LexicalIndex
+
+NEGATIVES = 8
+"""Negatives kept for a question; training draws from them."""
+
+_DEPTH = 40
+_COMPARED = 2
+_SIMILARITY_FLOOR = 0.45
+"""Cosine under which an answer-bearing passage is taken to be about something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuestion:
+    """A question, where its answer stands, and passages by number: one positive, some negatives."""
+
+    question: str
+    answer: str
+    answer_start: int
+    source: str
+    positive: int
+    negatives: tuple[int, ...]
+
+
+def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
+    """The questions that are not in `held_out`, letter case and punctuation aside."""
+    known = {normalise(question.text) for question in held_out}
+    return [question for question in questions if normalise(question.text) not in known]
+
+
+def supervise(
+    questions: Sequence[Question], lexical: LexicalIndex, embedder: Embedder
+) -> list[Question]:
+    """Distant supervision: the questions whose answer a near passage contains, with that passage.
+
+    At most two answer-bearing passages a question are compared, the best by BM25.
+    """
+    pairs: list[tuple[Question, Passage, str, int]] = []
+    for question in questions:
+        found = 0
+        for passage in lexical.search(question.text, 20):
+            place = find_answer(passage.text, question.answers)
+            if place is not None and found < _COMPARED:
+                found += 1
+                pairs.append((question, passage, *place))
+    asked = embedder.questions([pair[0].text for pair in pairs])
+    read = embedder.passages([pair[1] for pair in pairs])
+    nearness = (asked * read).sum(1)
+    best: dict[str, tuple[float, Question]] = {}
+    for (question, passage, answer, start), near in zip(pairs, nearness.tolist(), strict=True):
+        if near >= _SIMILARITY_FLOOR and near > best.get(question.text, (0.0, None))[0]:
+            labelled = Question(question.text, (answer,), question.source, passage, start)
+            best[question.text] = (near, labelled)
+    return [question for _, question in best.values()]
+
+
+def mine(
+    questions: Sequence[Question], extra: Sequence[Passage], embedder: Embedder
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Gives every question with a gold passage its nearest passages that lack the answer.
+
+    `extra` passages are retrieved from beside the gold ones, so that the retriever errs as it will
+    over a large index.
+    """
+    golds = [question.gold for question in questions if question.gold is not None]
+    passages = list(dict.fromkeys([*golds, *extra]))
+    number = {passage: place for place, passage in enumerate(passages)}
+    vectors = embedder.passages(passages)
+    asked = embedder.questions([question.text for question in questions])
+    mined = []
+    for question, near in zip(questions, nearest(asked, vectors, _DEPTH), strict=True):
+        if question.gold is None or question.answer_start is None:
+            continue
+        negatives = [
+            int(place) for place in near if not contains_answer(passages[place], question.answers)
+        ]
+        mined.append(
+            TrainingQuestion(
+                question.text,
+                question.answers[0],
+                question.answer_start,
+                question.source,
+                number[question.gold],
+                tuple(negatives[:NEGATIVES]),
+            )
+        )
+    return passages, mined
+
+
+def nearest(asked: NDArray[np.float32], vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The `k` nearest rows of `vectors` to each row of `asked` by exact search, nearest first."""
+    found = []
+    for start in range(0, len(asked), 1024):
+        scores = asked[start : start + 1024] @ vectors.T
+        best = np.argpartition(-scores, k, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1)
+        found.append(np.take_along_axis(best, order, 1))
+    return np.concatenate(found)
+
+
+def save(
+    directory: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
+) -> None:
+    """Writes `passages.jsonl` and `questions.jsonl`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("passages", passages), ("questions", questions)):
+        with (directory / f"{name}.jsonl").open("w") as file:
+            file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
+
+
+def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Reads what `save` wrote."""
+    with (directory / "passages.jsonl").open() as file:
+        passages = [Passage(**json.loads(line)) for line in file]
+    with (directory / "questions.jsonl").open() as file:
+        rows = [json.loads(line) for line in file]
+    return passages, [
+        TrainingQuestion(**{**row, "negatives": tuple(row["negatives"])}) for row in rows
+    ]

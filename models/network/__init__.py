@@ -1,0 +1,1 @@
+"""The networks: their shape, their weights, their graphs."""

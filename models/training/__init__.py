@@ -1,0 +1,1 @@
+"""Learning: what is seen, what is asked of it, step by step."""

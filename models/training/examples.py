@@ -1,0 +1,123 @@
+"""Training examples: token sequences with the place of the answer in them.
+
+A sequence is `[CLS] question [SEP] title [SEP] window [SEP]`, the window being the whole passage or
+a part of it. Pure functions of tokens and a random generator: the same generator state gives the
+same sequence.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer
+
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion
+
+MAX_QUESTION = 48
+MAX_TITLE = 16
+CROPPED = 144
+"""Tokens of most sequences: a fraction of the compute of whole passages."""
+WHOLE = 288
+_WHOLE_SHARE = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A passage as token ids, with the character offsets of each text token."""
+
+    title: tuple[int, ...]
+    text: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One reader input. `start` and `end` are token positions of the answer, -1 in a negative."""
+
+    ids: list[int]
+    types: list[int]
+    passage: tuple[int, int]
+    start: int = -1
+    end: int = -1
+
+
+class Encoded:
+    """All passages and questions, tokenised once."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, passages: Sequence[Passage], asked: Sequence[TrainingQuestion]
+    ) -> None:
+        self.cls = int(tokenizer.token_to_id("[CLS]") or 0)
+        self.sep = int(tokenizer.token_to_id("[SEP]") or 0)
+        titles = tokenizer.encode_batch([p.title for p in passages], add_special_tokens=False)
+        texts = tokenizer.encode_batch([p.text for p in passages], add_special_tokens=False)
+        self.passages = [
+            Tokens(tuple(title.ids[:MAX_TITLE]), tuple(text.ids), tuple(text.offsets))
+            for title, text in zip(titles, texts, strict=True)
+        ]
+        questions = tokenizer.encode_batch([q.question for q in asked], add_special_tokens=False)
+        self.questions = [tuple(question.ids[:MAX_QUESTION]) for question in questions]
+        self.asked = list(asked)
+        self.spans = [self._span(question) for question in asked]
+
+    def positive(self, number: int, generator: random.Random) -> Example | None:
+        """The gold passage of a question; none if its answer does not fall on tokens."""
+        span = self.spans[number]
+        if span is None:
+            return None
+        limit = WHOLE if generator.random() < _WHOLE_SHARE else CROPPED
+        return self._sequence(number, self.asked[number].positive, span, limit, generator)
+
+    def negative(self, number: int, passage: int, generator: random.Random) -> Example:
+        """A passage without the answer."""
+        return self._sequence(number, passage, None, CROPPED, generator)
+
+    def _sequence(
+        self,
+        number: int,
+        passage: int,
+        span: tuple[int, int] | None,
+        limit: int,
+        generator: random.Random,
+    ) -> Example:
+        question, tokens = self.questions[number], self.passages[passage]
+        head = [self.cls, *question, self.sep, *tokens.title, self.sep]
+        room = max(limit - len(head) - 1, 8)
+        first = window_start(len(tokens.text), room, span, generator)
+        window = tokens.text[first : first + room]
+        ids = [*head, *window, self.sep]
+        types = [0] * (len(question) + 2) + [1] * (len(ids) - len(question) - 2)
+        place = (len(head), len(head) + len(window))
+        if span is None:
+            return Example(ids, types, place)
+        moved = len(head) - first
+        end = min(span[1] + moved, place[1] - 1)
+        return Example(ids, types, place, span[0] + moved, end)
+
+    def _span(self, question: TrainingQuestion) -> tuple[int, int] | None:
+        offsets = self.passages[question.positive].offsets
+        return token_span(offsets, question.answer_start, len(question.answer))
+
+
+def token_span(
+    offsets: Sequence[tuple[int, int]], start: int, length: int
+) -> tuple[int, int] | None:
+    """First and last token that overlap the characters [start, start + length)."""
+    inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < start + length]
+    return (inside[0], inside[-1]) if inside else None
+
+
+def window_start(
+    tokens: int, room: int, span: tuple[int, int] | None, generator: random.Random
+) -> int:
+    """Where a window of `room` tokens begins, so that it holds the span's first token and, where
+    it can, its last.
+    """
+    if tokens <= room:
+        return 0
+    if span is None:
+        return generator.randint(0, tokens - room)
+    latest = min(span[0], tokens - room)
+    earliest = min(max(0, span[1] - room + 1), latest)
+    return generator.randint(earliest, latest)

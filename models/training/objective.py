@@ -1,0 +1,69 @@
+"""What the reader is trained for.
+
+DPR's objective (Karpukhin et al. 2020, section 6.1): the relevance of the positive among the
+passages of one question, and the span in the positive. The span's softmax runs over all passages
+of the question (the shared normalisation of Clark and Gardner 2018), so that span logits of
+different passages can be compared when answers are merged. Pure functions of tensors.
+"""
+
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div
+
+from models.network.architecture import Logits
+
+_MASKED = -1e4
+
+
+def loss(
+    start: Tensor, end: Tensor, relevance: Tensor, inside: Tensor, first: Tensor, last: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Span and relevance loss, each a mean over questions.
+
+    `start`, `end` [questions, passages, tokens] and `relevance` [questions, passages] are logits,
+    the positive being passage 0; `inside` [questions, passages, tokens] is true on passage tokens;
+    `first` and `last` [questions] are token positions of the answer in the positive.
+    """
+    span = _place(start, inside, first) + _place(end, inside, last)
+    target = first.new_zeros(first.shape)
+    return span / 2, cross_entropy(relevance, target)
+
+
+def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
+    """How far a student's answers are from its teacher's, a mean over questions (Hinton et al.
+    2015), the teacher's probabilities being what the student's are to be.
+
+    Both as `Reader` gives them, for [questions * passages] sequences; `inside` [questions,
+    passages, tokens]. Starts and ends are compared over all passages of a question, as in `loss`.
+    """
+    questions, passages, _ = inside.shape
+    starts, ends, relevances = zip(said, told, strict=True)
+    outside = ~inside.flatten(1)
+    span = sum(
+        divergence(
+            *(logits.reshape(questions, -1).masked_fill(outside, _MASKED) for logits in both)
+        )
+        for both in (starts, ends)
+    )
+    return span / 2 + divergence(*(each.view(questions, passages) for each in relevances))
+
+
+def states_apart(said: Tensor, told: Tensor, mask: Tensor) -> Tensor:
+    """Mean squared difference of two [batch, tokens, width] states over attended tokens, relative
+    to the variance of `told`.
+    """
+    kept = mask.bool()
+    target = told[kept].float()
+    return (said[kept].float() - target).square().mean() / target.var()
+
+
+def divergence(said: Tensor, told: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of [rows, choices] logits from those of a teacher, a mean."""
+    return kl_div(
+        said.log_softmax(-1), told.log_softmax(-1), reduction="batchmean", log_target=True
+    )
+
+
+def _place(logits: Tensor, inside: Tensor, target: Tensor) -> Tensor:
+    masked = logits.masked_fill(~inside, _MASKED)
+    alone = cross_entropy(masked[:, 0], target)
+    return (alone + cross_entropy(masked.flatten(1), target)) / 2

@@ -1,0 +1,112 @@
+"""Learning to encode questions as a larger encoder does, into the same space.
+
+Questions are short, but every one of them waits for its vector: a student with fewer layers makes
+it sooner, and the passages' vectors stay what they are. Needs questions only, no answers.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from models.network.architecture import Encoder
+from models.training.examples import MAX_QUESTION
+from models.training.loop import Learnt, autocast
+from models.training.objective import divergence
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlan:
+    """What a question encoder is told."""
+
+    layers: int
+    """Layers of the student."""
+    passes: float
+    """How often every text is seen."""
+    texts: int = 96
+    """Texts a step."""
+    neighbours: float = 0.05
+    """Weight of the texts' order around one another, beside that of their vectors."""
+    scale: float = 20.0
+    """Inverse temperature of the softmax over cosines, as the teacher was trained."""
+
+
+class QuestionTask:
+    """The vectors of a teacher, and which texts are near which."""
+
+    def __init__(
+        self,
+        student: Encoder,
+        teacher: Encoder,
+        tokenizer: Tokenizer,
+        texts: Sequence[str],
+        plan: QuestionPlan,
+        seed: int,
+    ) -> None:
+        self.network, self._plan = student, plan
+        self._teacher = teacher.eval().requires_grad_(requires_grad=False)
+        self._ids = [
+            [*encoded.ids[: MAX_QUESTION + 1], encoded.ids[-1]]
+            if len(encoded.ids) > MAX_QUESTION + 2
+            else encoded.ids
+            for encoded in tokenizer.encode_batch(list(texts))
+        ]
+        self.order = _alike(list(map(len, self._ids)), plan.passes, plan.texts, seed)
+
+    @property
+    def steps(self) -> int:
+        return len(self.order)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return asdict(self._plan)
+
+    def learn(self, step: int) -> Learnt:
+        """How far the student's vectors are from the teacher's, in themselves and as neighbours."""
+        inputs = _same_length([self._ids[number] for number in self.order[step]])
+        with autocast("cpu"):
+            said = self.network(*inputs).float()
+            with torch.no_grad():
+                told = self._teacher(*inputs).float()
+        near = divergence(
+            _others(said @ told.T) * self._plan.scale, _others(told @ told.T) * self._plan.scale
+        )
+        return Learnt(
+            {
+                "distance": (said - told).square().sum(-1).mean(),
+                "neighbours": near * self._plan.neighbours,
+            },
+            len(said),
+        )
+
+
+def _alike(lengths: Sequence[int], passes: float, batch: int, seed: int) -> list[list[int]]:
+    """Batches of texts of one length, so that none is padded; a text without others is left out."""
+    generator = random.Random(seed)
+    found = []
+    for round_ in range(int(passes) + 1):
+        share = min(max(passes - round_, 0.0), 1.0)
+        seen = generator.sample(range(len(lengths)), round(share * len(lengths)))
+        seen.sort(key=lambda number: lengths[number])  # stable: mixed within a length
+        for _, group in groupby(seen, key=lambda number: lengths[number]):
+            alike = list(group)
+            found += [alike[i : i + batch] for i in range(0, len(alike), batch)]
+    generator.shuffle(found)
+    return [group for group in found if len(group) > 1]
+
+
+def _same_length(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor]:
+    ids = torch.tensor(sequences, dtype=torch.long)
+    return ids, torch.ones_like(ids), torch.zeros_like(ids)
+
+
+def _others(similarities: Tensor) -> Tensor:
+    """[texts, texts] without every text's likeness to itself: [texts, texts - 1]."""
+    count = len(similarities)
+    apart = ~torch.eye(count, dtype=torch.bool)
+    return similarities[apart].view(count, count - 1)

@@ -1,0 +1,74 @@
+"""Learning to read: spans and relevance, out of a positive and the retriever's own mistakes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import Tensor
+
+from models.network.architecture import Logits, Reader
+from models.training.batching import Batch, make_batch
+from models.training.examples import Encoded
+from models.training.loop import Learnt, autocast
+from models.training.objective import loss
+from models.training.order import batches
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """Which questions a reader learns from."""
+
+    passes: dict[str, float]
+    """How often the questions of each source are seen."""
+    questions: int = 16
+    """Questions a step."""
+    negatives: int = 2
+    """Negatives of each question."""
+    pretrained: bool = False
+    """Whether the reader has learnt from cloze questions before."""
+
+
+class ReadingTask:
+    """The reader's objective over mined questions."""
+
+    def __init__(self, reader: Reader, encoded: Encoded, plan: ReadingPlan, seed: int) -> None:
+        self.network, self._encoded, self._plan, self._seed = reader, encoded, plan, seed
+        lengths = [
+            len(question) + len(encoded.passages[asked.positive].text)
+            for question, asked in zip(encoded.questions, encoded.asked, strict=True)
+        ]
+        sources = [asked.source for asked in encoded.asked]
+        self.order = batches(sources, lengths, plan.passes, plan.questions, seed)
+
+    @property
+    def steps(self) -> int:
+        return len(self.order)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return asdict(self._plan)
+
+    def learn(self, step: int) -> Learnt:
+        """Span and relevance loss of the questions of `step`."""
+        batch = self.batch(step)
+        with autocast(batch.ids.device.type):
+            said = self.network(batch.ids, batch.mask, batch.types)
+        return Learnt(losses(said, batch), batch.sequences)
+
+    def batch(self, step: int) -> Batch:
+        """What is read at `step`."""
+        return make_batch(self._encoded, self.order[step], self._plan.negatives, self._seed, step)
+
+
+def losses(said: Logits, batch: Batch) -> dict[str, Tensor]:
+    """Span and relevance loss of what the reader said of `batch`."""
+    start, end, relevance = said
+    shape = batch.inside.shape
+    span, chosen = loss(
+        start.view(shape),
+        end.view(shape),
+        relevance.view(shape[:2]),
+        batch.inside,
+        batch.first,
+        batch.last,
+    )
+    return {"span": span, "relevance": chosen}

@@ -1,0 +1,36 @@
+"""A question to a shard in this process, without any server."""
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from content_node.reader import open_reader
+from content_node.reader.pool import ReaderPool
+from content_node.searcher import LocalSearcher
+from content_node.shard import open_shard
+from content_node.shard.manifest import shard_name
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.reading import Reading
+from winnow.inference.encoder import open_question_encoder
+from winnow.telemetry.metrics import NodeMetrics
+from winnow.text.tokenizer import Tokenizer
+
+
+async def search(bundle: Bundle, index: Path, question: str, passages: int) -> list[Reading]:
+    """Encodes the question, retrieves from an index of one shard, and reads; best first."""
+    tokenizer = Tokenizer(bundle.tokenizer)
+    ids = tokenizer.tokenise(question).ids
+    vector = open_question_encoder(bundle, tokenizer.special).question(ids)
+    encoded = EncodedQuestion(question, tuple(ids), vector, bundle.manifest.fingerprint)
+    metrics = NodeMetrics(CollectorRegistry())
+    pool = ReaderPool(2, 2, metrics)
+    try:
+        shard = open_shard(index / shard_name(0, 1), ef=100)
+        reader = open_reader(bundle, tokenizer.special)
+        searcher = LocalSearcher(shard, reader, bundle, pool, metrics)
+        read = await searcher.search(encoded, passages, 10, Deadline.after(60))
+    finally:
+        pool.close()
+    return sorted(read.readings, key=lambda reading: -reading.score)
