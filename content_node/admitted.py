@@ -2,6 +2,7 @@
 
 Work is counted in passages to read, those that wait and those in hand. Nothing waits here: what
 cannot meet its deadline is refused at once, so that the caller has time left to ask elsewhere.
+Retrieving takes next to nothing beside that and goes ahead of it, so it is only bounded in number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +19,6 @@ from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.telemetry.metrics import NodeMetrics
 
-_RETRIEVAL = 1
-"""Reads that retrieving counts for: it takes less, but needs a thread too."""
-
 
 class AdmittedSearcher:
     """Refuses what cannot be in time, and says how busy the shard is."""
@@ -28,11 +26,16 @@ class AdmittedSearcher:
     def __init__(
         self, inner: Searcher, most_reads: int, pace: Pace, clock: Clock, metrics: NodeMetrics
     ) -> None:
-        """`pace` is that of `inner`, which reports to it; `most_reads` bounds the queue."""
-        # a node does all or nothing: fronts choose how much is read, and know who asks
-        settings = LoadSettings(most_reads=most_reads, least_share=1.0, kept=0.0)
+        """`pace` is that of `inner`, which reports to it.
+
+        `most_reads` bounds the queue of reads, and the number of retrievals beside it.
+        """
+        # a node does all or nothing: fronts choose how much is read, know who asks, and leave the
+        # margin, which is what one shard may get more than its part of a question
+        settings = LoadSettings(most_reads=most_reads, usable=1.0, least_share=1.0, kept=0.0)
         self._load = Load(settings, clock, lambda: pace.seconds)
         self._inner, self._pace, self._metrics = inner, pace, metrics
+        self._most, self._retrieving = most_reads, 0
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is, and how busy."""
@@ -43,9 +46,15 @@ class AdmittedSearcher:
     async def retrieve(
         self, question: EncodedQuestion, passages: int, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; raises OverloadedError if not in time."""
-        with self._admitted(_RETRIEVAL, deadline):
+        """The `passages` nearest passages; raises OverloadedError if too many ask for some."""
+        if self._retrieving >= self._most:
+            self._metrics.admission.labels("refused").inc()
+            raise OverloadedError(f"{self._most} questions look for passages already; try again")
+        self._retrieving += 1
+        try:
             return await self._inner.retrieve(question, passages, deadline)
+        finally:
+            self._retrieving -= 1
 
     async def read(
         self,
@@ -62,7 +71,7 @@ class AdmittedSearcher:
         self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once; raises OverloadedError if not in time."""
-        with self._admitted(_RETRIEVAL + passages, deadline):
+        with self._admitted(passages, deadline):
             return await self._inner.search(question, passages, max_answer_tokens, deadline)
 
     @contextmanager

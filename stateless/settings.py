@@ -153,16 +153,8 @@ class FrontSettings(ServiceSettings):
 
     @property
     def admission(self) -> LoadSettings:
-        """How much is let in.
-
-        A question waits for the reads before it twice: to be looked for, then to be read. The
-        first wait ends in time if they take no more than retrieval may.
-        """
-        return LoadSettings(
-            most_reads=self.max_reads,
-            least_share=self.brown_out_floor,
-            usable=self.retrieve_share,
-        )
+        """How much is let in."""
+        return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
 
     @property
     def registry(self) -> RegistrySettings:

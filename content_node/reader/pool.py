@@ -1,7 +1,7 @@
-"""The threads that read.
+"""The threads that read, and those that go ahead of them.
 
-One sized pool for the whole node; each request takes up to a few of its threads. Knows jobs, not
-what they do.
+One sized pool for the whole node; each request takes up to a few of its threads. What is brief has
+threads of its own, so that it never waits behind what is long. Knows jobs, not what they do.
 """
 
 import asyncio
@@ -40,7 +40,8 @@ class _Job(Generic[Item, Result]):
         deadline: Deadline,
         each: Callable[[], object],
     ) -> None:
-        self._work, self._items, self._deadline, self._each = work, items, deadline, each
+        self._work, self._items, self._each = work, items, each
+        self.deadline = deadline
         self.stop = Stop()
         self._lock = threading.Lock()
         self._next = 0
@@ -61,7 +62,7 @@ class _Job(Generic[Item, Result]):
     def _take(self) -> int | None:
         with self._lock:
             self.started = self.started or time.perf_counter()
-            if self.stop.is_set or self._next == len(self._items) or self._deadline.expired():
+            if self.stop.is_set or self._next == len(self._items) or self.deadline.expired():
                 return None
             self._next += 1
             return self._next - 1
@@ -75,7 +76,8 @@ class ReaderPool:
     """A sized pool of threads, shared fairly among requests by taking one item at a time."""
 
     def __init__(self, threads: int, per_request: int, metrics: NodeMetrics) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._readers = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._brief = ThreadPoolExecutor(threads, thread_name_prefix="brief")
         self._per_request, self._metrics = per_request, metrics
         metrics.threads.set(threads)
 
@@ -99,37 +101,59 @@ class ReaderPool:
             return Done([], 0.0)
         loop = asyncio.get_running_loop()
         job = _Job(work, items, deadline, partial(loop.call_soon_threadsafe, each))
-        submitted = time.perf_counter()
-        threads = [
-            loop.run_in_executor(self._executor, self._run, job)
-            for _ in range(min(self._per_request, len(items)))
-        ]
         try:
-            await _first_failure(threads, max(deadline.left(), 0))
+            queued = await _worked(
+                job, self._readers, self._read, min(self._per_request, len(items))
+            )
         finally:
-            job.stop.set()
             self._metrics.reads_stopped.inc(job.left())
         if unread := job.left():
             raise DeadlineExceededError(
                 f"the deadline passed with {unread} of {len(items)} passages unread"
             )
-        queued = (job.started or submitted) - submitted
         return Done([job.results[place] for place in range(len(items))], queued)
 
     async def call(self, work: Callable[[], Result], deadline: Deadline) -> Done[Result]:
-        """Runs one piece of work in the pool, unless its deadline passes first."""
-        return await self.map(lambda _item, _stop: work(), [None], deadline)
+        """Runs one brief piece of work ahead of whatever is being read.
+
+        Raises:
+            DeadlineExceededError: time ran out before it was done.
+
+        """
+        job = _Job(lambda _item, _stop: work(), [None], deadline, lambda: None)
+        queued = await _worked(job, self._brief, _Job.drain, 1)
+        if job.left():
+            raise DeadlineExceededError("the deadline passed before it was done")
+        return Done([job.results[0]], queued)
 
     def close(self) -> None:
         """Waits for the threads to end."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._readers, self._brief):
+            threads.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, job: _Job[Item, Result]) -> None:
+    def _read(self, job: _Job[Item, Result]) -> None:
         with self._metrics.threads_busy.track_inprogress():
             try:
                 job.drain()
             except StoppedError:
                 self._metrics.runs_ended.inc()
+
+
+async def _worked(
+    job: _Job[Item, Result],
+    executor: ThreadPoolExecutor,
+    run: Callable[[_Job[Item, Result]], None],
+    threads: int,
+) -> float:
+    """Has threads work on a job until its deadline; the seconds before the first was free."""
+    loop = asyncio.get_running_loop()
+    submitted = time.perf_counter()
+    working = [loop.run_in_executor(executor, run, job) for _ in range(threads)]
+    try:
+        await _first_failure(working, max(job.deadline.left(), 0))
+    finally:
+        job.stop.set()
+    return (job.started or submitted) - submitted
 
 
 async def _first_failure(threads: Sequence[asyncio.Future[None]], seconds: float) -> None:

@@ -25,9 +25,9 @@ QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FING
 HITS = [Hit(row, str(row), 1.0) for row in range(4)]
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
-    (lambda node, deadline: node.retrieve(QUESTION, 100, deadline), 1),
+    (lambda node, deadline: node.retrieve(QUESTION, 100, deadline), 0),
     (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(QUESTION, 3, 10, deadline), 4),
+    (lambda node, deadline: node.search(QUESTION, 4, 10, deadline), 4),
 ]
 
 
@@ -102,11 +102,11 @@ async def test_what_would_be_late_is_refused_and_told_when_to_come_back() -> Non
     node = Node()
     node.learn(0.1)
     await node.begin(READ, 1.0)
-    with pytest.raises(OverloadedError) as caught:  # 8 reads of 0.1 s, of 1 s less a margin
-        await node.begin(SEARCH, 0.99)
+    with pytest.raises(OverloadedError) as caught:  # 8 reads of 0.1 s
+        await node.begin(SEARCH, 0.79)
     assert caught.value.retry_after == pytest.approx(0.1, abs=0.05)
     assert (await node.told())[1] == 4
-    await node.begin(SEARCH, 1.01)
+    await node.begin(SEARCH, 0.81)
     assert (await node.told())[1] == 8
     await node.cancel()
     refused = node.registry.get_sample_value("winnow_node_admission_total", {"result": "refused"})
@@ -118,7 +118,19 @@ async def test_the_queue_is_bounded_also_before_the_pace_is_known() -> None:
     await node.begin(READ, 1e6)
     with pytest.raises(OverloadedError):
         await node.begin(READ, 1e6)
-    await node.begin(RETRIEVE, 1e6)
+    await node.cancel()
+
+
+async def test_retrieving_never_waits_for_reads_and_is_bounded_in_number() -> None:
+    node = Node(most_reads=6)
+    node.learn(10.0)
+    await node.begin(READ, 60.0)
+    for _ in range(6):
+        await node.begin(RETRIEVE, 0.1)
+    with pytest.raises(OverloadedError, match="6 questions look for passages"):
+        await node.begin(RETRIEVE, 0.1)
+    await node.cancel()
+    await node.begin(RETRIEVE, 0.1)
     await node.cancel()
 
 

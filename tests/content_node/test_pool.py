@@ -119,6 +119,24 @@ async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: Re
     await all_free(pool)
 
 
+async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> None:
+    work = Endless(4)
+    reads = [asyncio.create_task(pool.map(work, [1, 2, 3], Deadline.after(60))) for _ in range(3)]
+    await asyncio.to_thread(work.wait)
+    assert (await pool.call(lambda: 7, Deadline.after(60))).results == [7]
+    for read in reads:
+        read.cancel()
+    await asyncio.gather(*reads, return_exceptions=True)
+
+
+async def test_what_is_brief_and_late_never_runs(pool: ReaderPool) -> None:
+    ran = threading.Event()
+    with pytest.raises(DeadlineExceededError):
+        await pool.call(ran.set, Deadline.after(-1))
+    await all_free(pool)
+    assert not ran.is_set()
+
+
 async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None:
     class Clock:
         now = 0.0

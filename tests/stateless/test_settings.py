@@ -20,7 +20,6 @@ def test_every_policy_gets_its_settings() -> None:
         "WINNOW_FRONT_POLL_EVERY": "2",
         "WINNOW_FRONT_MAX_READS": "50",
         "WINNOW_FRONT_BROWN_OUT_FLOOR": "1",
-        "WINNOW_FRONT_RETRIEVE_SHARE": "0.25",
         "WINNOW_FRONT_MIN_COVERAGE": "0.5",
         "WINNOW_FRONT_MAX_WAIT_FACTOR": "0.75",
         "WINNOW_FRONT_PARTIAL_RESULTS": "forbid",
@@ -34,7 +33,7 @@ def test_every_policy_gets_its_settings() -> None:
     assert policies.retry.most == 0
     assert settings.registry.poll_every == 2
     load = settings.admission
-    assert (load.most_reads, load.least_share, load.usable) == (50, 1, 0.25)
+    assert (load.most_reads, load.least_share) == (50, 1)
     assert settings.patience == Patience(0.5, 0.0, 0.75)
     assert settings.partial_results is PartialResults.FORBID
 
