@@ -24,9 +24,11 @@ class Race:
         """
         self._retry, self._deadline = retry, deadline
         late, overdue = delay.seconds(), delay.overdue()
-        self._moments = [] if late is None or overdue is None else [(late, False), (overdue, True)]
-        """Seconds after which a hedge is tried, and whether it is overdue then."""
         self._patience = patience if overdue is None else overdue
+        self._moments = [(self._patience, True)]
+        """Seconds after which a hedge is tried, and whether it is overdue then."""
+        if late is not None:
+            self._moments.insert(0, (late, False))
         self._typical = delay.typical()
         self._sent: dict[Attempt, float] = {}
         self._since = deadline.clock()

@@ -187,7 +187,7 @@ async def test_a_hedge_that_lost_is_cancelled_and_nobody_is_blamed() -> None:
 
 
 async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
-    shard = Shard("ab", replace(HEDGING, budget=0.01))
+    shard = Shard("ab", replace(HEDGING, budget=0.01, start=0))
     await shard.ask()
     asked = await shard.ask_first("a")
     # once when it is late, once when it is overdue

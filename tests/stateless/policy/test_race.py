@@ -48,9 +48,13 @@ def send(run: Race, own: Replicas, hedge: bool = False) -> Attempt:
     return attempt
 
 
-def test_while_little_is_known_nothing_is_late(clock: ManualClock, own: Replicas) -> None:
+def test_while_little_is_known_a_request_is_overdue_once_patience_ends(
+    clock: ManualClock, own: Replicas
+) -> None:
     run = race(clock, usual=None)
     send(run, own)
+    assert run.next() == pytest.approx(0.5)
+    assert run.late() is True
     assert run.next() is None
 
 
