@@ -86,6 +86,8 @@ def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
 
 def test_one_client_does_not_take_what_another_needs() -> None:
     house = House(settings=replace(SETTINGS, least_share=1.0, kept=0.2))
+    with house.gate.enter(asked(10), 1, 1.0, "modest"):
+        pass
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OverloadedError):
             while True:

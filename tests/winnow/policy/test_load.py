@@ -195,14 +195,26 @@ def reads_by_client(machine: Machine) -> Counter[str]:
     return reads
 
 
-def test_a_client_alone_may_use_nearly_everything() -> None:
-    machine = Machine().warm()
-    assert sum(fill(machine, left=1.0)) >= 0.75 * 80
+def test_a_client_alone_may_use_everything() -> None:
+    machine = Machine(replace(SETTINGS, least_share=1.0)).warm()
+    assert sum(fill(machine, left=1.0)) == 80
 
 
-def test_a_newcomer_finds_room_however_much_one_client_asks() -> None:
+def test_who_comes_while_there_are_several_finds_room_however_much_one_asks() -> None:
     machine = Machine().warm()
+    machine.ask(10, 1.0, "modest")
+    machine.run(1.0)
     fill(machine, left=1.0, client="greedy")
+    assert machine.ask(10, 1.0, "greedy") is None
+    assert machine.ask(10, 1.0, "modest") is not None
+
+
+def test_who_comes_to_one_that_was_alone_is_let_in_once_a_part_of_it_is_done() -> None:
+    machine = Machine().warm()
+    machine.run(SETTINGS.here_for)
+    fill(machine, left=1.0, client="greedy")
+    assert machine.ask(10, 1.0, "newcomer") is None
+    machine.run(0.2)
     assert machine.ask(10, 1.0, "greedy") is None
     assert machine.ask(10, 1.0, "newcomer") is not None
 
