@@ -15,8 +15,9 @@ from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.formation import Formation
 from stateless.gate import Gate
 from stateless.membership import Encoding
+from stateless.node import Node
 from stateless.policy.capacity import seconds_per_read
-from stateless.registry import Node, Registry
+from stateless.registry import Registry
 from stateless.remote import RemoteSearcher
 from stateless.replicated import ReplicatedSearcher
 from stateless.resolving import resolver
@@ -75,7 +76,12 @@ async def _run(settings: FrontSettings) -> None:
         gates.pace.set(seconds or 0.0)
         return seconds
 
-    gate = Gate(Load(settings.admission, time.monotonic, pace), settings.max_in_flight, gates)
+    def others() -> int:
+        shards = formation.view.replicas.values()
+        return sum(nodes.others_reads(address) for own in shards for address in own)
+
+    load = Load(settings.admission, time.monotonic, pace, others)
+    gate = Gate(load, settings.max_in_flight, gates)
     servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
@@ -139,7 +145,8 @@ async def _run(settings: FrontSettings) -> None:
 def _open_node(address: str) -> Node:
     channel = open_channel(address)
     # calls in hand of a node that is dropped were given up, and end within a moment
-    return Node(address, RemoteSearcher(channel, address), lambda: channel.close(grace=1.0))
+    remote = RemoteSearcher(channel, address)
+    return Node(address, remote, lambda: channel.close(grace=1.0), lambda: remote.reads)
 
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:

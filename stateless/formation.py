@@ -10,7 +10,7 @@ import structlog
 
 from stateless.cluster import Cluster
 from stateless.membership import Encoding, View, form
-from stateless.registry import Node
+from stateless.node import Node
 from stateless.replicated import ReplicatedSearcher
 from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError

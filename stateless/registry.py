@@ -8,11 +8,12 @@ a time limit is needed anyway.
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from stateless.node import Node, present
 from stateless.resolving import Resolver
 from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo
@@ -33,37 +34,6 @@ class RegistrySettings:
     poll_timeout: float = 1.0
     misses: int = 2
     """Questions in a row that a node may leave unanswered before it counts as gone."""
-
-
-class Node:
-    """A content node and what it said last."""
-
-    def __init__(
-        self, address: str, searcher: Searcher, close: Callable[[], Awaitable[None]]
-    ) -> None:
-        self.address, self.searcher, self.close = address, searcher, close
-        self.info: ShardInfo | None = None
-        """The last good one, kept while the node is silent."""
-        self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
-        """Why it said nothing the last time."""
-        self._misses = 0
-
-    def heard(self, info: ShardInfo) -> None:
-        """It replied."""
-        self.info, self.error, self._misses = info, None, 0
-
-    def missed(self, error: WinnowError) -> None:
-        """It did not."""
-        self.error = error
-        self._misses += 1
-
-    def present(self, misses: int) -> bool:
-        """Whether it may be asked questions: it replied, and was not silent so often since.
-
-        One that refuses connections, drains or is not loaded says so, and is gone at once.
-        """
-        gone = isinstance(self.error, UnavailableError)
-        return self.info is not None and not gone and self._misses < misses
 
 
 class Registry:
@@ -87,16 +57,17 @@ class Registry:
 
     def present(self) -> dict[str, ShardInfo]:
         """The nodes that may be asked questions, and what they said."""
-        return {
-            address: node.info
-            for address, node in self.nodes.items()
-            if node.info is not None and node.present(self._settings.misses)
-        }
+        return present(self.nodes.values(), self._settings.misses)
 
     def seconds_per_read(self, address: str) -> float:
         """How fast a node says it reads; 0 if that is not known."""
         node = self.nodes.get(address)
         return node.info.seconds_per_read if node is not None and node.info is not None else 0.0
+
+    def others_reads(self, address: str) -> int:
+        """Passages that a node has in hand for other fronts; 0 if that is not known."""
+        node = self.nodes.get(address)
+        return node.others_reads if node is not None else 0
 
     def searcher(self, address: str) -> Searcher:
         """How a node is asked; raises UnavailableError if it is gone."""

@@ -24,7 +24,7 @@ from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.formation import Formation
 from stateless.gate import Gate
 from stateless.membership import Encoding
-from stateless.registry import Node as Known
+from stateless.node import Node as Known
 from stateless.registry import Registry, RegistrySettings
 from stateless.remote import RemoteSearcher
 from stateless.replicated import ReplicaPolicies, ReplicatedSearcher

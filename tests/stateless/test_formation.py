@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from stateless.cluster import Cluster
 from stateless.formation import Formation
 from stateless.membership import Encoding
-from stateless.registry import Node
+from stateless.node import Node
 from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion

@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from tenacious import happens
 
-from stateless.registry import Node, Registry, RegistrySettings
+from stateless.node import Node, present
+from stateless.registry import Registry, RegistrySettings
+from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.fakes import FakeSearcher, reading
 
@@ -115,6 +118,44 @@ async def test_when_names_cannot_be_looked_up_nobody_is_lost() -> None:
         await watched.sees("b")
         watched.fakes["a"].fails = None
         await watched.sees("ab")
+
+
+async def nodes(*names: str, generation: str = "") -> list[Node]:
+    """Replicas of one shard, all of which replied."""
+    made = []
+    for name in names:
+        fake = FakeSearcher([reading(name)])
+        node = Node(name, fake, fake.go_on.wait)  # type: ignore[arg-type]
+        node.heard(replace(await fake.info(Deadline.after(60)), generation=generation))
+        made.append(node)
+    return made
+
+
+async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_replies() -> None:
+    first, second = await nodes("a", "b")
+    assert set(present([first, second], 2)) == {"a", "b"}
+    first.missed(LATE)
+    assert set(present([first, second], 2)) == {"b"}
+    second.missed(LATE)
+    assert set(present([first, second], 2)) == {"a", "b"}, "there is none that can be preferred"
+    second.heard(await second.searcher.info(Deadline.after(60)))
+    assert set(present([first, second], 2)) == {"b"}
+
+
+async def test_a_node_of_other_rows_stands_in_for_nobody() -> None:
+    [first], [other] = await nodes("a"), await nodes("b", generation="new")
+    first.missed(LATE)
+    assert set(present([first, other], 2)) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("mine", "others"), [(0, 7), (3, 4), (7, 0), (9, 0)])
+async def test_what_a_node_has_in_hand_for_other_fronts_is_told_from_what_is_mine(
+    mine: int, others: int
+) -> None:
+    fake = FakeSearcher([reading("a")])
+    node = Node("a", fake, fake.go_on.wait, lambda: mine)  # type: ignore[arg-type]
+    node.heard(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
+    assert node.others_reads == others
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,8 @@ class ShardInfo:
     """
     reads_in_hand: int = field(default=0, compare=False)
     """Passages that wait to be read or are being read."""
+
+    @property
+    def rows(self) -> tuple[str, int, str, str]:
+        """Names what it holds and reads it with: replicas can be asked for one another."""
+        return self.index_id, self.shard, self.generation, self.bundle_fingerprint

@@ -55,14 +55,20 @@ class Load:
     """The reads in hand of one process."""
 
     def __init__(
-        self, settings: LoadSettings, clock: Clock, pace: Callable[[], float | None]
+        self,
+        settings: LoadSettings,
+        clock: Clock,
+        pace: Callable[[], float | None],
+        others: Callable[[], int] = lambda: 0,
     ) -> None:
         """`pace`: seconds per read while there are reads in hand; None if not known yet.
 
         It must be the speed of what reads. How fast answers come is none: they may wait for
         something that hangs, while what reads is idle.
+
+        `others`: reads that other processes have let in, for the same to read.
         """
-        self._settings, self._pace = settings, pace
+        self._settings, self._pace, self._others = settings, pace, others
         self._shares = FairShares(settings.kept, settings.here_for, settings.hungry_for, clock)
 
     @property
@@ -103,63 +109,6 @@ class Load:
             return 0.0
         pace = self._pace()
         return min(most, max(usable / pace - self._others(), 0.0)) if pace else most
-
-    def _dimmed(self, asked: int, fewest: int, limit: float) -> int:
-        """All reads while it is calm, then fewer and fewer down to the fewest."""
-        calm, shared = self._settings.calm, limit * (1 - self._settings.kept)
-        filled = self.reads / shared if shared else 1.0
-        pressure = min(max((filled - calm) / (1 - calm), 0.0), 1.0) if calm < 1 else 0.0
-        return math.ceil(asked - (asked - fewest) * pressure)
-
-    def _refusal(self, fewest: int, room: float, limit: float) -> OverloadedError:
-        settings = self._settings
-        wait = (fewest - room) * (self._pace() or 0.0)
-        wait = min(max(wait, settings.shortest_wait), settings.longest_wait)
-        return OverloadedError(
-            f"no room for {fewest} more passages: {self.reads} are waiting to be read, "
-            f"{math.floor(limit)} can be in time, and no client gets more than its share; "
-            f"try again in {wait:.2f} s",
-            wait,
-        )
-
-    @property
-    def reads(self) -> int:
-        """Reads in hand."""
-        return self._shares.total
-
-    def admit(self, asked: int, left: float, client: str = "") -> Ticket:
-        """Lets a request in for `asked` reads, or fewer; `left`: seconds before its deadline.
-
-        With nothing in hand it is let in whatever the estimate says, which may be an old one.
-
-        Raises:
-            OverloadedError: not even the least share of its reads can be done in time; says when
-                to try again.
-
-        """
-        fewest = min(at_least(self._settings.least_share, asked), self._settings.most_reads)
-        limit = self._limit(left)
-        room = self._shares.room(client, limit)
-        granted = min(self._dimmed(asked, fewest, limit), math.floor(room))
-        if not self.reads and left > 0:
-            granted = max(granted, fewest)
-        if granted < max(fewest, 1):
-            self._shares.refuse(client)
-            raise self._refusal(fewest, room, limit)
-        self._shares.take(client, granted)
-        return Ticket(client, asked, granted)
-
-    def release(self, ticket: Ticket) -> None:
-        """Ends a request."""
-        self._shares.give_back(ticket.client, ticket.reads)
-
-    def _limit(self, left: float) -> float:
-        """Reads that may be in hand so that all of them are done in time."""
-        most, usable = float(self._settings.most_reads), left * self._settings.usable
-        if usable <= 0:
-            return 0.0
-        pace = self._pace()
-        return min(most, usable / pace) if pace else most
 
     def _dimmed(self, asked: int, fewest: int, limit: float) -> int:
         """All reads while it is calm, then fewer and fewer down to the fewest."""

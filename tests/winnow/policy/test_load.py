@@ -159,6 +159,14 @@ def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() ->
     assert sum(reads for reads in granted if reads == 10) >= 80, "up to half of 160 it is calm"
 
 
+def test_what_others_let_in_leaves_less_for_me() -> None:
+    load = Load(PLAIN, ManualClock(), lambda: READ, lambda: 50)
+    assert load.admit(10, 1.0).reads == 10
+    with pytest.raises(OverloadedError):  # 60 of 80 that can be in time
+        load.admit(21, 1.0)
+    assert load.admit(20, 1.0).reads == 20
+
+
 def test_without_brown_out_all_reads_are_granted_or_none() -> None:
     assert set(fill(Machine(PLAIN).warm(), left=1.0)) == {10}
 
