@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection
 
 import structlog
 
+from stateless.absence import absence, reasons
 from stateless.cluster import Cluster
 from stateless.membership import Encoding, View, form
 from stateless.node import Node
 from stateless.replicated import ReplicatedSearcher
 from winnow.domain.shard import ShardInfo
-from winnow.errors import NotLoadedError, UnavailableError, WinnowError
+from winnow.errors import NotLoadedError
 from winnow.telemetry.metrics import ClusterMetrics
 
 _log = structlog.get_logger("stateless.formation")
@@ -36,7 +37,8 @@ class Formation:
         self._cluster: Cluster | None = None
         self._formed = asyncio.Event()
         self._patient = True
-        self._waits_for = ""
+        self._waits_for: list[int] | None = None
+        self._not_loaded: set[str] = set()
         self.view = View()
 
     async def ready(self, patience: float) -> None:
@@ -53,7 +55,7 @@ class Formation:
     def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
         """These nodes are there, of all these."""
         before, self.view = self.view, form(present, self._encoding, self.view)
-        self._tell(before)
+        self._tell(before, nodes)
         infos = self.view.expected()
         waits = self._cluster is None and self._patient and not self.view.whole
         if waits or infos is None:
@@ -77,7 +79,8 @@ class Formation:
             self._shards[shard].update(addresses, absence(shard, nodes, self.view))
             self._metrics.shard(shard, info.passages, len(addresses))
 
-    def _tell(self, before: View) -> None:
+    def _tell(self, before: View, nodes: Collection[Node]) -> None:
+        """Logs what has changed, and only that."""
         for address, reason in self.view.refused.items():
             if before.refused.get(address) != reason:
                 _log.warning("node refused", address=address, reason=reason)
@@ -85,39 +88,15 @@ class Formation:
         for shard, addresses in self.view.replicas.items():
             if addresses != before.replicas.get(shard, ()):
                 _log.info("replicas", shard=shard, addresses=list(addresses))
+        not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
+        for node in nodes:
+            if node.address in not_loaded - self._not_loaded:
+                _log.warning("node is not loaded", address=node.address, reason=str(node.error))
+        self._not_loaded = not_loaded
 
     def _explain(self, nodes: Collection[Node]) -> None:
-        shards = range(self.view.identity.shards) if self.view.identity else range(1)
-        reasons = [
-            str(absence(shard, nodes, self.view))
-            for shard in shards
-            if not self.view.replicas.get(shard)
-        ]
-        if (said := "; ".join(reasons)) != self._waits_for:
-            _log.warning("waiting for shards", reason=said)
-            self._waits_for = said
-
-
-def absence(shard: int, nodes: Collection[Node], view: View) -> WinnowError:
-    """Why a shard has no replica, as far as nodes said so.
-
-    Nodes that never said which shard they serve are named only where no other is missing from it.
-    """
-    refused = {
-        node.address: f"{node.address}: {view.refused[node.address]}"
-        for node in nodes
-        if node.address in view.refused
-    }
-    missing = [node for node in nodes if node.address not in refused and node.error is not None]
-    own = [node for node in missing if node.info is not None and node.info.shard == shard]
-    silent = own or [node for node in missing if node.info is None]
-    reasons = [str(node.error) for node in silent]
-    reasons += [
-        refused[node.address]
-        for node in nodes
-        if node.address in refused and node.info is not None and node.info.shard == shard
-    ]
-    said = "; ".join(reasons) or "none was found"
-    if any(isinstance(node.error, NotLoadedError) for node in silent):
-        return NotLoadedError(f"shard {shard} is not loaded: {said}")
-    return UnavailableError(f"no replica of shard {shard} is there: {said}")
+        missing = self.view.missing()
+        if missing != self._waits_for:
+            said = "; ".join(reasons(nodes, self.view)) or "none was found"
+            _log.warning("waiting for shards", shards=missing, reason=said)
+            self._waits_for = missing

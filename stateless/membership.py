@@ -53,6 +53,10 @@ class View:
         """Whether every shard has a replica."""
         return self.identity is not None and all(self.replicas.values())
 
+    def missing(self) -> list[int]:
+        """The shards without a replica; none while it is not known how many there are."""
+        return [shard for shard, addresses in self.replicas.items() if not addresses]
+
     def expected(self) -> dict[int, ShardInfo] | None:
         """Every shard of the index, with equal parts of what is left for those never seen.
 

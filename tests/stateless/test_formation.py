@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from stateless.cluster import Cluster
 from stateless.formation import Formation
@@ -147,6 +148,42 @@ async def test_a_shard_that_could_not_be_loaded_is_told_from_one_that_is_gone(
     front.update()
     with pytest.raises(NotLoadedError, match=r"shard 1 is not loaded: b: graph\.hnsw is damaged"):
         await front.ask(1)
+
+
+async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_nothing(
+    front: Front,
+) -> None:
+    front.add("a", 0, 3)
+    front.add("b", None).missed(NotLoadedError("b: graph.hnsw is damaged"))
+    with capture_logs() as logs:
+        ready = asyncio.create_task(front.formation.ready(0))
+        while not front.served:
+            await asyncio.sleep(0)
+            front.update()
+        await asyncio.wait_for(ready, 5)
+    for shard in (1, 2):
+        with pytest.raises(UnavailableError, match="there: none was found") as caught:
+            await front.ask(shard)
+        assert not isinstance(caught.value, NotLoadedError)
+    told = [entry for entry in logs if entry["event"] == "node is not loaded"]
+    assert [(entry["address"], entry["reason"]) for entry in told] == [
+        ("b", "b: graph.hnsw is damaged")
+    ]
+
+
+async def test_what_is_waited_for_is_logged_when_it_changes(front: Front) -> None:
+    with capture_logs() as logs:
+        front.update()
+        slow = front.add("a", None, 2)
+        front.update()
+        slow.missed(UnavailableError("a: connection refused"))
+        front.update()
+        front.add("b", 1)
+        front.update()
+        slow.missed(UnavailableError("a: still loading"))
+        front.update()
+    waited = [entry["shards"] for entry in logs if entry["event"] == "waiting for shards"]
+    assert waited == [[], [0]]
 
 
 async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
