@@ -4,8 +4,8 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -19,8 +19,6 @@ from winnow.local.processes import Processes
 _READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _LAST_LINES = 6
-_ENDING = ("--drain-linger", "0")
-"""All end together: there is nobody to notice that one leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,14 @@ class LocalPlan:
     """Further flags of the front node."""
     node: tuple[str, ...] = ()
     """Further flags of every content node."""
+    seen_as: Mapping[int, str] = field(default_factory=dict)
+    """HOST:PORT under which the front finds a node, by its number, where that is not its own."""
+    node_metrics: bool = False
+    """Whether content nodes serve metrics, on ports chosen freely."""
+    linger: float = 0.0
+    """Seconds that a process serves on after SIGTERM. Where all end together there is nobody to
+    notice that one leaves.
+    """
     show_logs: bool = False
 
 
@@ -53,14 +59,19 @@ class LocalCluster:
         self.address = plan.listen.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         self.nodes: list[str] = []
         """Addresses of the content nodes: the replicas of shard 0, then those of shard 1."""
+        self.node_metrics: list[str] = []
+        """HOST:PORT of the metrics of these content nodes, if the plan wants them."""
 
     def start(self) -> None:
         """Starts every process; does not wait until they serve."""
         plan = self._plan
         served = [shard for shard in self._shards for _ in range(plan.replicas)]
-        self.nodes = [f"127.0.0.1:{port}" for port in free_ports(len(served))]
+        ports = [f"127.0.0.1:{port}" for port in free_ports(2 * len(served))]
+        self.nodes = ports[: len(served)]
+        self.node_metrics = ports[len(served) :] if plan.node_metrics else []
         for number, (shard, address) in enumerate(zip(served, self.nodes, strict=True)):
             threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
+            metrics = ["--metrics-listen", self.node_metrics[number]] if plan.node_metrics else []
             self._start(
                 f"node {number}",
                 [
@@ -70,15 +81,14 @@ class LocalCluster:
                     "--listen",
                     address,
                     *threads,
-                    *_ENDING,
+                    *metrics,
                     *plan.node,
                 ],
             )
-        shards = [flag for address in self.nodes for flag in ("--shards", address)]
+        seen = [plan.seen_as.get(number, address) for number, address in enumerate(self.nodes)]
+        shards = [flag for address in seen for flag in ("--shards", address)]
         metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
-        self._start(
-            "front", ["front", "--listen", plan.listen, *shards, *metrics, *_ENDING, *plan.front]
-        )
+        self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
 
     async def wait_ready(self, look: Callable[[], None] = lambda: None) -> None:
         """Waits until the front node serves; `look` is called now and then.
@@ -127,8 +137,8 @@ class LocalCluster:
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
-        bundle = ["--bundle", str(self._plan.bundle)]
-        self.processes.start(name, [*arguments, *bundle], log=self._logs.get(name))
+        common = ["--bundle", str(self._plan.bundle), "--drain-linger", str(self._plan.linger)]
+        self.processes.start(name, [*arguments, *common], log=self._logs.get(name))
 
     def _said(self, name: str | None = None) -> str:
         """The last lines of a process' log, or of every process'."""
