@@ -25,9 +25,11 @@ class Race:
         self._retry, self._deadline = retry, deadline
         late, overdue = delay.seconds(), delay.overdue()
         self._patience = patience if overdue is None else overdue
-        self._moments = [(self._patience, True)]
+        # a replica that hangs must leave another one time to answer, also where answers take long
+        hopeless = min(self._patience, deadline.left() / 2)
+        self._moments = [(hopeless, True)]
         """Seconds after which a hedge is tried, and whether it is overdue then."""
-        if late is not None:
+        if late is not None and late <= hopeless:
             self._moments.insert(0, (late, False))
         self._typical = delay.typical()
         self._sent: dict[Attempt, float] = {}

@@ -71,6 +71,20 @@ def test_a_request_is_late_once_and_overdue_once(clock: ManualClock, own: Replic
     assert run.next() is None
 
 
+@pytest.mark.parametrize(
+    ("left", "moments"), [(0.5, [(0.1, False), (0.25, True)]), (0.16, [(0.08, True)])]
+)
+def test_halfway_to_its_deadline_a_request_is_overdue_whatever_is_usual(
+    clock: ManualClock, own: Replicas, left: float, moments: list[tuple[float, bool]]
+) -> None:
+    run = race(clock, usual=0.1, left=left)
+    send(run, own)
+    for seconds, overdue in moments:
+        assert run.next() == pytest.approx(seconds)
+        assert run.late() is overdue
+    assert run.next() is None
+
+
 def test_no_second_hedge_comes_after_the_first(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     send(run, own)
