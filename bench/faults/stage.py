@@ -23,7 +23,8 @@ _CLIENTS = 8
 _SHARE = 0.5
 """Of what can be answered, what is asked: there is room left, and yet always work in hand."""
 _WARM_UP = 20
-_LOOK = 0.02
+LOOK = 0.02
+"""Seconds between two looks at what is waited for."""
 _PATIENCE = 60.0
 
 
@@ -111,7 +112,7 @@ class Stage:
                 now = holds()
                 if await now if asyncio.iscoroutine(now) else now:
                     return
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(LOOK)
 
     async def front(self, name: str, **labels: str) -> float:
         """A metric of the front node."""
