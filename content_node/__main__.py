@@ -1,10 +1,12 @@
 """Puts a content node together and runs it."""
 
 import asyncio
+import time
 
 import structlog
 from prometheus_client import CollectorRegistry
 
+from content_node.admitted import AdmittedSearcher
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -12,7 +14,9 @@ from content_node.servicer import SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import open_shard
 from content_node.warmup import warm_up
-from winnow.bundle import load_bundle
+from winnow.bundle import Bundle, load_bundle
+from winnow.errors import ArtefactError, IdentityError, NotLoadedError
+from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
@@ -23,6 +27,9 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
 
 _log = structlog.get_logger("content_node")
+_HALF_LIFE = 2.0
+"""Seconds after which a measured speed of reading counts half: long beside a call, short beside
+what other work on the machine changes."""
 
 
 def run(settings: NodeSettings) -> None:
@@ -38,35 +45,54 @@ async def _run(settings: NodeSettings) -> None:
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
+    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    if not settings.shard.is_dir():
+        raise ArtefactError(f"there is no directory {settings.shard} to serve")
+    manifest = bundle.manifest
+    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics)
 
     async def prepare() -> None:
-        searcher = await asyncio.to_thread(_load, settings, pool, metrics, BundleMetrics(registry))
+        try:
+            searcher = await asyncio.to_thread(_load, settings, bundle, pool, metrics)
+        except (ArtefactError, IdentityError) as error:
+            servicer.fail(str(error))
+            raise NotLoadedError(str(error)) from error
         servicer.serve(searcher)
+        metrics.ready.set(1)
+
+    def leave() -> None:
+        servicer.leave()
+        metrics.ready.set(0)
 
     try:
-        await serve(server, settings.listen, prepare, settings.drain_grace)
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+            leave=leave,
+        )
     finally:
         pool.close()
 
 
 def _load(
-    settings: NodeSettings, pool: ReaderPool, metrics: NodeMetrics, loaded: BundleMetrics
-) -> LocalSearcher:
-    bundle = load_bundle(settings.bundle)
+    settings: NodeSettings, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
+) -> AdmittedSearcher:
     shard = open_shard(settings.shard, settings.ef, settings.exact)
     reader = open_reader(
         bundle, Tokenizer(bundle.tokenizer).special, settings.levers, settings.max_tokens
     )
-    searcher = LocalSearcher(shard, reader, bundle, pool, metrics)
+    pace = Pace(_HALF_LIFE, time.monotonic)
+    searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
     warm_up(reader)
-    manifest = bundle.manifest
-    loaded.loaded(manifest.name, manifest.version, manifest.fingerprint)
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,
         shards=shard.manifest.shards,
         passages=shard.manifest.passages,
-        bundle=manifest.name,
+        bundle=bundle.manifest.name,
     )
-    return searcher
+    return AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)

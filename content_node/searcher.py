@@ -15,6 +15,8 @@ from winnow.domain.question import EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.inference.stop import Stop
+from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.metrics import NodeMetrics
 
@@ -23,9 +25,17 @@ class LocalSearcher:
     """Retrieves by a shard's index and reads with a pool of threads."""
 
     def __init__(
-        self, shard: Shard, reader: Reader, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
+        self,
+        shard: Shard,
+        reader: Reader,
+        bundle: Bundle,
+        pool: ReaderPool,
+        pace: Pace,
+        metrics: NodeMetrics,
     ) -> None:
+        """`pace` is told of every passage that was read."""
         self._shard, self._reader, self._pool, self._metrics = shard, reader, pool, metrics
+        self._pace = pace
         self._info = shard_info(shard, bundle)
         metrics.index.labels(str(self._info.shard)).set(self._info.passages)
 
@@ -58,10 +68,9 @@ class LocalSearcher:
         self._check_rows(hits)
         started = time.perf_counter()
         work = partial(self._read_one, question, max_answer_tokens)
-        done = await self._pool.map(work, hits, deadline)
+        done = await self._pool.map(work, hits, deadline, self._count_read)
         spent = time.perf_counter() - started - done.queued
         self._metrics.stage.labels("read").observe(spent)
-        self._metrics.passages_read.inc(len(hits))
         return Read(tuple(done.results), ShardTimings(queue=done.queued, read=spent))
 
     async def search(
@@ -72,9 +81,15 @@ class LocalSearcher:
         read = await self.read(question, retrieved.hits, max_answer_tokens, deadline)
         return Read(read.readings, retrieved.timings + read.timings)
 
-    def _read_one(self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit) -> Reading:
+    def _read_one(
+        self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit, stop: Stop
+    ) -> Reading:
         stored = self._shard.store.load([hit.row])[0]
-        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens)
+        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens, stop)
+
+    def _count_read(self) -> None:
+        self._metrics.passages_read.inc()
+        self._pace.done(1)
 
     def _check(self, question: EncodedQuestion) -> None:
         if question.bundle_fingerprint != self._info.bundle_fingerprint:
@@ -91,6 +106,11 @@ class LocalSearcher:
 
     def _check_rows(self, hits: Sequence[Hit]) -> None:
         for place, hit in enumerate(hits):
+            if hit.generation not in ("", self._info.generation):
+                raise IdentityError(
+                    f"hits[{place}] is a row of generation {hit.generation}, shard "
+                    f"{self._info.shard} serves {self._info.generation}: ask it again what is near"
+                )
             if not 0 <= hit.row < self._info.passages:
                 raise InvalidRequestError(
                     Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
@@ -119,6 +139,8 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
         manifest.dimension,
         served.name,
         served.fingerprint,
+        manifest.generation,
+        manifest.index_passages,
     )
 
 

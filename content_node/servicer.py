@@ -1,4 +1,7 @@
-"""`winnow.v1.ShardService`: convert, call, convert."""
+"""`winnow.v1.ShardService`: convert, call, convert.
+
+Knows whether there is a shard to call, and what to say if not.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ from content_node.admission import check_answer_tokens, check_passages, check_qu
 from winnow import convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import UnavailableError
+from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.deadline import of_context
 from winnow.searcher import Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -20,14 +23,26 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     def __init__(self, default_deadline: float) -> None:
         self._default_deadline = default_deadline
         self._searcher: Searcher | None = None
+        self._fault = ""
+        self._leaving = False
 
     def serve(self, searcher: Searcher) -> None:
         """From now on calls go to `searcher`."""
         self._searcher = searcher
 
+    def fail(self, fault: str) -> None:
+        """From now on every call is told why there is no shard."""
+        self._fault = fault
+
+    def leave(self) -> None:
+        """From now on who asks for the shard is told that it leaves; its other calls go on."""
+        self._leaving = True
+
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:
+        if self._leaving:
+            raise UnavailableError("the node is leaving")
         info = await self._ready().info(self._deadline(context))
         return convert.info_to_message(info)
 
@@ -47,7 +62,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().read(
             _question(request.question),
-            convert.hits_of_messages(request.hits),
+            convert.hits_of_messages(request.hits, request.generation),
             request.max_answer_tokens,
             self._deadline(context),
         )
@@ -67,6 +82,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         return convert.search_to_message(read)
 
     def _ready(self) -> Searcher:
+        if self._fault:
+            raise NotLoadedError(self._fault)
         if self._searcher is None:
             raise UnavailableError("the shard is still loading")
         return self._searcher

@@ -1,10 +1,12 @@
 """Settings of a content node."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
+from winnow.inference.runtime import Levers
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -24,6 +26,9 @@ class NodeSettings(ServiceSettings):
     reader_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
     )
+    max_reads: int = Field(
+        1_000, ge=1, description="Passages that may wait to be read; further calls are refused."
+    )
     max_tokens: int = Field(
         0, ge=0, le=512, description="Longest input of the reader; 0 for the bundle's."
     )
@@ -33,3 +38,8 @@ class NodeSettings(ServiceSettings):
     exact: bool = Field(
         False, description="Compare with every passage instead of walking the graph."
     )
+
+    @property
+    def levers(self) -> Levers:
+        """How the reader is run: by every thread at once."""
+        return replace(super().levers, runs=self.threads)

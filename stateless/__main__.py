@@ -1,27 +1,46 @@
 """Puts a front node together and runs it."""
 
 import asyncio
+import contextlib
+import random
+import time
 
 import structlog
 from prometheus_client import CollectorRegistry
 
-from stateless import cluster
-from stateless.admission import Defaults, Gate
+from stateless.admission import Defaults
 from stateless.answering import Answerer
+from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.formation import Formation
+from stateless.gate import Gate
+from stateless.membership import Encoding
+from stateless.node import Node
+from stateless.policy.capacity import seconds_per_read
+from stateless.registry import Registry
 from stateless.remote import RemoteSearcher
+from stateless.replicated import ReplicatedSearcher
+from stateless.resolving import resolver
 from stateless.search import Limits
 from stateless.servicer import SERVICE, AnswerServicer
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
-from winnow.telemetry.metrics import BundleMetrics, FrontMetrics, RpcMetrics
+from winnow.telemetry.metrics import (
+    BundleMetrics,
+    ClusterMetrics,
+    FrontMetrics,
+    GateMetrics,
+    ReplicaMetrics,
+    RpcMetrics,
+)
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
@@ -46,24 +65,46 @@ async def _run(settings: FrontSettings) -> None:
         settings.read_scope,
         manifest.reader.max_answer_tokens,
         settings.max_loss,
+        partial_results=settings.partial_results,
+        patience=settings.patience,
     )
-    gate = Gate(settings.max_in_flight)
+    gates = GateMetrics(registry)
+
+    def pace() -> float | None:
+        shards = formation.view.replicas.values()
+        seconds = seconds_per_read([[nodes.seconds_per_read(a) for a in own] for own in shards])
+        gates.pace.set(seconds or 0.0)
+        return seconds
+
+    def others() -> int:
+        shards = formation.view.replicas.values()
+        return sum(nodes.others_reads(address) for own in shards for address in own)
+
+    load = Load(settings.admission, time.monotonic, pace, others)
+    gate = Gate(load, settings.max_in_flight, gates)
     servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    channels = {address: open_channel(address) for address in settings.shards}
     encoder = _encoder(bundle, settings, metrics)
+    replicas = ReplicaMetrics(registry)
 
-    async def prepare() -> None:
-        await asyncio.to_thread(encoder.warm_up)
-        shards = [RemoteSearcher(channel, address) for address, channel in channels.items()]
-        formed = await cluster.form(shards, manifest.fingerprint)
-        _log.info("index found", shards=len(formed.infos))
+    def open_shard(shard: int) -> ReplicatedSearcher:
+        return ReplicatedSearcher(
+            shard,
+            nodes.searcher,
+            settings.replica_policies,
+            time.monotonic,
+            random.Random(),
+            replicas,
+        )
+
+    def serve_cluster(cluster: Cluster) -> None:
+        _log.info("index found", shards=len(cluster.infos))
         servicer.serve(
             Answerer(
                 encoder,
-                formed,
+                cluster,
                 manifest.score.no_answer_below,
                 manifest.stopping_rule,
                 Limits(settings.merge_reserve, settings.retrieve_share, settings.first_look),
@@ -71,12 +112,41 @@ async def _run(settings: FrontSettings) -> None:
             )
         )
 
+    encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension)
+    formation = Formation(encoding, open_shard, serve_cluster, ClusterMetrics(registry))
+    nodes = Registry(
+        [resolver(target) for target in settings.shards],
+        _open_node,
+        lambda: formation.update(nodes.present(), nodes.nodes.values()),
+        settings.registry,
+        random.Random(),
+    )
+    looking = asyncio.create_task(nodes.run())
+
+    async def prepare() -> None:
+        await asyncio.to_thread(encoder.warm_up)
+        await formation.ready(settings.form_patience)
+
     try:
-        await serve(server, settings.listen, prepare, settings.drain_grace)
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+        )
     finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
         encoder.close()
-        for channel in channels.values():
-            await channel.close()
+
+
+def _open_node(address: str) -> Node:
+    channel = open_channel(address)
+    # calls in hand of a node that is dropped were given up, and end within a moment
+    remote = RemoteSearcher(channel, address)
+    return Node(address, remote, lambda: channel.close(grace=1.0), lambda: remote.reads)
 
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:

@@ -1,13 +1,12 @@
-"""Which questions are let in, and with what options. Pure, but for the count of open ones."""
+"""Which questions are valid, and with what options they are asked. Pure."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from winnow import convert
-from winnow.domain.question import Question, ReadScope, Retriever
-from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
 MAX_CHARACTERS = 1_000
@@ -15,7 +14,12 @@ MAX_PASSAGES = 100
 MAX_ANSWERS = 100
 MAX_ANSWER_TOKENS = 64
 MAX_LOSS = 100.0
-
+_SHARES: tuple[Literal["min_coverage", "min_wait_factor", "max_wait_factor"], ...] = (
+    "min_coverage",
+    "min_wait_factor",
+    "max_wait_factor",
+)
+_DIGITS = 6
 
 _LIMITS: tuple[tuple[Literal["passages_to_read", "answers", "max_answer_tokens"], int], ...] = (
     ("passages_to_read", MAX_PASSAGES),
@@ -34,6 +38,8 @@ class Defaults:
     max_answer_tokens: int
     max_loss: float = 0.0
     retriever: Retriever = Retriever.DENSE
+    partial_results: PartialResults = PartialResults.ALLOW
+    patience: Patience = field(default_factory=Patience)
 
 
 def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
@@ -45,16 +51,18 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
     """
     violations = [*_text(request.question)]
     chosen = {}
-    for field, most in _LIMITS:
-        given = getattr(request, field) if request.HasField(field) else None
-        chosen[field] = getattr(defaults, field) if given is None else int(given)
+    for name, most in _LIMITS:
+        given = getattr(request, name) if request.HasField(name) else None
+        chosen[name] = getattr(defaults, name) if given is None else int(given)
         if given is not None and not 1 <= given <= most:
-            violations.append(Violation(field, f"{given} is not between 1 and {most}"))
+            violations.append(Violation(name, f"{given} is not between 1 and {most}"))
     max_loss = request.max_loss if request.HasField("max_loss") else defaults.max_loss
     if not 0 <= max_loss <= MAX_LOSS:  # NaN too
         violations.append(Violation("max_loss", f"{max_loss} is not between 0 and {MAX_LOSS:g}"))
     scope = _choice(convert.read_scope, request.read_scope, violations)
     retriever = _choice(convert.retriever, request.retriever, violations)
+    partial = _choice(convert.partial_results, request.partial_results, violations)
+    patience = _patience(request, defaults.patience, violations)
     if violations:
         raise InvalidRequestError(*violations)
     return Question(
@@ -65,30 +73,9 @@ def admit(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
         retriever or defaults.retriever,
         chosen["max_answer_tokens"],
         max_loss,
+        partial or defaults.partial_results,
+        patience,
     )
-
-
-class Gate:
-    """Lets a bounded number of questions in at once."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self.inside = most, 0
-
-    @contextmanager
-    def enter(self) -> Iterator[None]:
-        """Counts a question while it is answered.
-
-        Raises:
-            OverloadedError: as many as may be are being answered.
-
-        """
-        if self.inside >= self._most:
-            raise OverloadedError(f"{self._most} questions are being answered already; try again")
-        self.inside += 1
-        try:
-            yield
-        finally:
-            self.inside -= 1
 
 
 def _text(question: str) -> Iterator[Violation]:
@@ -98,6 +85,24 @@ def _text(question: str) -> Iterator[Violation]:
         yield Violation(
             "question", f"has {len(question)} characters, at most {MAX_CHARACTERS} are read"
         )
+
+
+def _patience(
+    request: answer_pb2.AnswerRequest, defaults: Patience, violations: list[Violation]
+) -> Patience:
+    shares = {}
+    for name in _SHARES:
+        # single precision on the wire: 0.55 of 20 shards must not become 12
+        given = round(getattr(request, name), _DIGITS) if request.HasField(name) else None
+        shares[name] = getattr(defaults, name) if given is None else given
+        if not 0 <= shares[name] <= 1:  # NaN too
+            violations.append(Violation(name, f"{given} is not between 0 and 1"))
+    least, most = shares["min_wait_factor"], shares["max_wait_factor"]
+    if least > most:
+        violations.append(
+            Violation("min_wait_factor", f"{least:g} is more than max_wait_factor, {most:g}")
+        )
+    return Patience(**shares)
 
 
 Choice = TypeVar("Choice")

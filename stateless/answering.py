@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from stateless.cluster import Cluster
 from stateless.encoding import QuestionEncoder
 from stateless.merge import merge
-from stateless.scatter import Failure
+from stateless.scatter import Failure, error_of
 from stateless.search import Limits, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
@@ -14,7 +14,6 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
-from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.telemetry.metrics import FRONT_STAGES, FrontMetrics
 
 
@@ -32,8 +31,11 @@ class Answerer:
     ) -> None:
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
-        for shard, info in cluster.infos.items():
-            metrics.index.labels(str(shard)).set(info.passages)
+
+    @property
+    def shards(self) -> int:
+        """Shards of the index, also those that are dead."""
+        return len(self._cluster.searchers)
 
     async def answer(self, question: Question, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
@@ -41,7 +43,9 @@ class Answerer:
         Raises:
             InvalidRequestError: the question has no word in it.
             DeadlineExceededError: no shard replied in time.
+            OverloadedError: every shard was overloaded.
             UnavailableError: no shard could be reached.
+            One of these, too, where one shard failed and partial results are forbidden.
 
         """
         started = time.perf_counter()
@@ -91,21 +95,16 @@ class Answerer:
 
 
 def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Coverage:
-    """What was searched, in passages known from when the cluster was formed.
+    """What was searched, in passages known from when each shard was there last.
 
     Raises:
         DeadlineExceededError: every shard was too late.
-        UnavailableError: every shard failed, not all of them by being late.
+        OverloadedError: every shard was overloaded; says when to try again.
+        UnavailableError: every shard failed, for several reasons.
 
     """
     if failures and failures.keys() >= infos.keys():
-        reasons = "; ".join(
-            f"shard {shard}: {failure.reason}" for shard, failure in sorted(failures.items())
-        )
-        late = all(failure.status is ShardStatus.TIMEOUT for failure in failures.values())
-        raise (DeadlineExceededError if late else UnavailableError)(
-            f"no shard gave an answer: {reasons}"
-        )
+        raise error_of(failures, "no shard gave an answer")
     return Coverage.of(
         ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
         if shard not in failures

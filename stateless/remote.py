@@ -1,6 +1,7 @@
 """A shard behind gRPC, as a `Searcher`."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import grpc
@@ -25,6 +26,8 @@ class RemoteSearcher:
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
+        self.reads = 0
+        """Passages that it was asked to read and has not read yet."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -57,10 +60,12 @@ class RemoteSearcher:
             question=convert.question_to_message(question),
             hits=convert.hits_to_messages(hits),
             max_answer_tokens=max_answer_tokens,
+            generation=convert.generation_of(hits),
         )
-        reply = await self._call(
-            self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
-        )
+        with self._reading(len(hits)):
+            reply = await self._call(
+                self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
+            )
         return convert.read_of_message(reply)
 
     async def search(
@@ -72,13 +77,25 @@ class RemoteSearcher:
             passages=passages,
             max_answer_tokens=max_answer_tokens,
         )
-        reply = await self._call(
-            self._stub.Search(request, timeout=timeout(deadline), metadata=request_id.outgoing())
-        )
+        with self._reading(passages):
+            reply = await self._call(
+                self._stub.Search(
+                    request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                )
+            )
         return convert.search_of_message(reply)
+
+    @contextmanager
+    def _reading(self, passages: int) -> Iterator[None]:
+        self.reads += passages
+        try:
+            yield
+        finally:
+            self.reads -= passages
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:
             return await call
         except grpc.aio.AioRpcError as error:
-            raise error_of(error.code(), f"{self.address}: {error.details()}") from error
+            message = f"{self.address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error

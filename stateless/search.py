@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from stateless.choose import by_shard, nearest_overall
 from stateless.cluster import Cluster
+from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion, Question, ReadScope
+from winnow.domain.question import EncodedQuestion, PartialResults, Patience, Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Read
@@ -56,6 +57,10 @@ async def search(
     """Retrieves and reads by the question's scope; writes what it took into `timings`.
 
     Under the global scope `rule` may end reading before all passages are read.
+
+    Raises:
+        WinnowError: a shard failed, and the question forbids partial results.
+
     """
     if question.read_scope is ReadScope.PER_SHARD:
         return await _per_shard(cluster, question, encoded, deadline, timings)
@@ -76,7 +81,7 @@ async def _per_shard(
         )
         for shard, searcher in cluster.searchers.items()
     }
-    gathered = await scatter(calls, deadline)
+    gathered = await scatter(calls, _waits(cluster, question, deadline), partial=_partial(question))
     timings.read = time.perf_counter() - started
     return _searched(gathered, timings)
 
@@ -97,7 +102,8 @@ async def _global(
             shard: searcher.retrieve(encoded, question.passages_to_read, patience)
             for shard, searcher in cluster.searchers.items()
         },
-        patience,
+        _waits(cluster, question, patience),
+        partial=_partial(question),
     )
     for shard, retrieved in found.results.items():
         timings.shards[shard] = retrieved.timings
@@ -109,14 +115,18 @@ async def _global(
     start = 0
     for end in wave_ends(most, limits.first_look) if rule else [most]:
         wave = [(shard, hit) for shard, hit in ranked[start:end] if shard not in searched.failures]
+        calls = {
+            shard: cluster.searchers[shard].read(encoded, own, question.max_answer_tokens, deadline)
+            for shard, own in by_shard(wave).items()
+        }
+        failed = len(searched.failures)
         read = await scatter(
-            {
-                shard: cluster.searchers[shard].read(
-                    encoded, own, question.max_answer_tokens, deadline
-                )
-                for shard, own in by_shard(wave).items()
-            },
-            deadline,
+            calls,
+            _waits(cluster, question, deadline),
+            # a shard without a passage in this wave has done its part
+            answered=len(cluster.searchers) - failed - len(calls),
+            failed=failed,
+            partial=_partial(question),
         )
         _add(searched, read, timings)
         if rule and end < most and _safe(rule, searched, ranked, end):
@@ -124,6 +134,19 @@ async def _global(
         start = end
     timings.read = time.perf_counter() - started - timings.retrieve
     return searched
+
+
+def _waits(cluster: Cluster, question: Question, until: Deadline) -> AdaptiveTimeout:
+    """How long the shards are waited for: all of them, if all are needed."""
+    patience = question.patience if _partial(question) else Patience()
+    settings = WaitingSettings(
+        patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
+    )
+    return AdaptiveTimeout(settings, len(cluster.searchers), until)
+
+
+def _partial(question: Question) -> bool:
+    return question.partial_results is PartialResults.ALLOW
 
 
 def _searched(read: Gathered[Read], timings: Timings) -> Searched:

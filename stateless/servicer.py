@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from stateless.admission import Defaults, Gate, admit
+from stateless.admission import Defaults, admit
 from stateless.answering import Answerer
+from stateless.gate import Gate
 from winnow import convert
 from winnow.errors import UnavailableError
-from winnow.rpc import request_id
+from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import of_context
 from winnow.telemetry.metrics import FrontMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -36,6 +37,13 @@ class AnswerServicer(answer_pb2_grpc.AnswerServiceServicer):
         deadline.check("the question was looked at")
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet")
-        with self._gate.enter(), self._metrics.in_flight.track_inprogress():
-            answered = await self._answerer.answer(question, deadline)
-        return convert.answered_to_message(answered, request_id.current())
+        answerer = self._answerer
+        client = client_key.of_metadata(context.invocation_metadata())
+        with (
+            self._gate.enter(question, answerer.shards, deadline.left(), client) as admitted,
+            self._metrics.in_flight.track_inprogress(),
+        ):
+            answered = await answerer.answer(admitted.question, deadline)
+        return convert.answered_to_message(
+            answered, request_id.current(), admitted.asked, admitted.granted
+        )

@@ -1,10 +1,18 @@
 """Settings of a front node."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from winnow.domain.question import ReadScope
+from stateless.policy.hedging import HedgeSettings
+from stateless.policy.outliers import OutlierSettings
+from stateless.policy.replicas import ReplicaSettings
+from stateless.policy.retrying import RetrySettings
+from stateless.registry import RegistrySettings
+from stateless.replicated import ReplicaPolicies
+from stateless.resolving import resolver
+from winnow.domain.question import PartialResults, Patience, ReadScope
+from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -17,7 +25,9 @@ class FrontSettings(ServiceSettings):
     table: ClassVar[str] = "front"
 
     shards: list[str] = Field(
-        min_length=1, description="HOST:PORT of a content node; once per shard, in any order."
+        min_length=1,
+        description="HOST:PORT of a content node, or dns:///HOST:PORT of any number of them; once "
+        "per node or group, in any order. Which shard a node serves is found out.",
     )
     listen: str = Field("127.0.0.1:8080", description="HOST:PORT to serve gRPC on.")
     passages_to_read: int = Field(
@@ -46,9 +56,107 @@ class FrontSettings(ServiceSettings):
     max_in_flight: int = Field(
         64, ge=1, description="Questions at once; more are refused with RESOURCE_EXHAUSTED."
     )
+    max_reads: int = Field(
+        2_000, ge=1, description="Passages to read at once, for all questions together."
+    )
+    brown_out_floor: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="Share of the passages asked for that are read at least under pressure, before "
+        "a question is refused; 1 reads all or refuses.",
+    )
     merge_reserve: float = Field(
         0.02, ge=0, description="Seconds before a deadline at which shards are given up."
     )
     retrieve_share: float = Field(
         0.4, gt=0, lt=1, description="Share of the time left that retrieval may wait for a shard."
     )
+    min_coverage: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the shards that is waited for until the deadline, where a question "
+        "does not say; once it has answered, the others get only a part of the time left.",
+    )
+    min_wait_factor: float = Field(
+        0.0, ge=0, le=1, description="That part where one shard is missing."
+    )
+    max_wait_factor: float = Field(
+        1.0, ge=0, le=1, description="That part where as many are missing as may be."
+    )
+    partial_results: PartialResults = Field(
+        PartialResults.ALLOW,
+        description="allow or forbid answers that do not cover the whole index, where a question "
+        "does not say.",
+    )
+    resolve_every: float = Field(
+        5.0, gt=0, description="Seconds after which dns:/// targets are looked up again."
+    )
+    poll_every: float = Field(
+        0.5, gt=0, description="Seconds after which every node is asked again what it serves."
+    )
+    poll_timeout: float = Field(
+        1.0, gt=0, description="Seconds for a reply; a node that misses two is left out."
+    )
+    form_patience: float = Field(
+        30.0, ge=0, description="Seconds to wait for a whole index before serving a part of it."
+    )
+    retries: int = Field(
+        1, ge=0, le=3, description="Times that a failed call is sent to another replica."
+    )
+    hedge_budget: float = Field(
+        0.05, ge=0, le=1, description="Late calls sent to a second replica, per call; 0 for none."
+    )
+    hedge_quantile: float = Field(
+        0.95, gt=0, lt=1, description="Share of recent calls that took less than a late one."
+    )
+    eject_after: int = Field(
+        5, ge=1, description="Failures in a row after which a replica is left out for a while."
+    )
+    eject_latency_factor: float = Field(
+        5.0, gt=1, description="Left out, too, when so many times slower than the others."
+    )
+
+    @field_validator("shards")
+    @classmethod
+    def _check_targets(cls, targets: list[str]) -> list[str]:
+        for target in targets:
+            resolver(target)
+        return targets
+
+    @model_validator(mode="after")
+    def _check_factors(self) -> Self:
+        if self.min_wait_factor > self.max_wait_factor:
+            raise ValueError(
+                f"min_wait_factor {self.min_wait_factor:g} is more than max_wait_factor "
+                f"{self.max_wait_factor:g}"
+            )
+        return self
+
+    @property
+    def patience(self) -> Patience:
+        """How long shards are waited for."""
+        return Patience(self.min_coverage, self.min_wait_factor, self.max_wait_factor)
+
+    @property
+    def replica_policies(self) -> ReplicaPolicies:
+        """How replicas are chosen, and when another one is asked."""
+        outliers = OutlierSettings(
+            strikes=self.eject_after, latency_factor=self.eject_latency_factor
+        )
+        return ReplicaPolicies(
+            ReplicaSettings(outliers=outliers),
+            HedgeSettings(quantile=self.hedge_quantile, budget=self.hedge_budget),
+            RetrySettings(most=self.retries),
+        )
+
+    @property
+    def admission(self) -> LoadSettings:
+        """How much is let in."""
+        return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
+
+    @property
+    def registry(self) -> RegistrySettings:
+        """How often to look who is there."""
+        return RegistrySettings(self.resolve_every, self.poll_every, self.poll_timeout)

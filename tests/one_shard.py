@@ -1,5 +1,6 @@
 """A question to a shard in this process, without any server."""
 
+import time
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -14,6 +15,7 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_question_encoder
+from winnow.policy.pace import Pace
 from winnow.telemetry.metrics import NodeMetrics
 from winnow.text.tokenizer import Tokenizer
 
@@ -29,7 +31,8 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
     try:
         shard = open_shard(index / shard_name(0, 1), ef=100)
         reader = open_reader(bundle, tokenizer.special)
-        searcher = LocalSearcher(shard, reader, bundle, pool, metrics)
+        pace = Pace(2.0, time.monotonic)
+        searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
         read = await searcher.search(encoded, passages, 10, Deadline.after(60))
     finally:
         pool.close()

@@ -1,5 +1,6 @@
-"""Waiting for something that happens in another process."""
+"""Waiting for something that happens in another process, or in another task."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -12,3 +13,11 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         pause.wait(0.05)
+
+
+async def happens(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """The same without holding up other tasks."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.001)

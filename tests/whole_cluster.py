@@ -2,23 +2,33 @@
 
 import asyncio
 import contextlib
+import random
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from content_node.admitted import AdmittedSearcher
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE as SHARD_SERVICE
 from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
-from stateless import cluster
-from stateless.admission import Defaults, Gate
+from stateless.admission import Defaults
 from stateless.answering import Answerer
+from stateless.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.formation import Formation
+from stateless.gate import Gate
+from stateless.membership import Encoding
+from stateless.node import Node as Known
+from stateless.registry import Registry, RegistrySettings
 from stateless.remote import RemoteSearcher
+from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
+from stateless.resolving import Static
 from stateless.search import Limits
 from stateless.servicer import SERVICE, AnswerServicer
 from winnow.bundle import Bundle
@@ -26,10 +36,19 @@ from winnow.client import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
 from winnow.local.cluster import shard_directories
+from winnow.policy.load import Load, LoadSettings
+from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
-from winnow.telemetry.metrics import FrontMetrics, NodeMetrics, RpcMetrics
+from winnow.telemetry.metrics import (
+    ClusterMetrics,
+    FrontMetrics,
+    GateMetrics,
+    NodeMetrics,
+    ReplicaMetrics,
+    RpcMetrics,
+)
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc, shard_pb2_grpc
 
@@ -51,10 +70,16 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(index: Path, bundle: Bundle, exact: bool = True) -> AsyncIterator[Running]:
+async def running(
+    index: Path, bundle: Bundle, exact: bool = True, replicas: int = 1
+) -> AsyncIterator[Running]:
     """Serves an index; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
-        nodes = [await _node(path, bundle, exact, stack) for path in shard_directories(index)]
+        nodes = [
+            await _node(path, bundle, exact, stack)
+            for path in shard_directories(index)
+            for _ in range(replicas)
+        ]
         registry = CollectorRegistry()
         address = await _front(nodes, bundle, registry, stack)
         client = await stack.enter_async_context(AnswerClient(address))
@@ -67,9 +92,10 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
     pool = ReaderPool(2, 2, metrics)
     stack.callback(pool.close)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, metrics)
+    pace = Pace(2.0, time.monotonic)
+    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, pace, metrics)
     servicer = ShardServicer(2.0)
-    servicer.serve(searcher)
+    servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
     server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -92,22 +118,45 @@ async def _front(
         metrics,
     )
     stack.callback(encoder.close)
-    searchers = []
-    for node in nodes:
-        channel = open_channel(node.address)
-        stack.push_async_callback(channel.close)
-        searchers.append(RemoteSearcher(channel, node.address))
-    formed = await asyncio.wait_for(cluster.form(searchers, bundle.manifest.fingerprint), 30)
-    score = bundle.manifest.score.no_answer_below
-    answerer = Answerer(
-        encoder, formed, score, bundle.manifest.stopping_rule, Limits(0.02, 0.4, 2), metrics
+    manifest = bundle.manifest
+    load = Load(LoadSettings(), time.monotonic, lambda: None)
+    gate = Gate(load, 64, GateMetrics(registry))
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
+    servicer = AnswerServicer(defaults, gate, 2.0, metrics)
+    replicas = ReplicaMetrics(registry)
+
+    def serve(cluster: Cluster) -> None:
+        rule, below = manifest.stopping_rule, manifest.score.no_answer_below
+        limits = Limits(0.02, 0.4, 2)
+        servicer.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+
+    formation = Formation(
+        Encoding(manifest.fingerprint, manifest.encoder.dimension),
+        lambda shard: ReplicatedSearcher(
+            shard, known.searcher, ReplicaPolicies(), time.monotonic, random.Random(), replicas
+        ),
+        serve,
+        ClusterMetrics(registry),
     )
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, bundle.manifest.reader.max_answer_tokens)
-    servicer = AnswerServicer(defaults, Gate(64), 2.0, metrics)
-    servicer.serve(answerer)
+    known = Registry(
+        [Static(node.address) for node in nodes],
+        _known,
+        lambda: formation.update(known.present(), known.nodes.values()),
+        RegistrySettings(poll_every=0.05),
+        random.Random(),
+    )
+    looking = asyncio.create_task(known.run())
+    stack.push_async_callback(asyncio.wait, [looking])
+    stack.callback(looking.cancel)
+    await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
+
+
+def _known(address: str) -> Known:
+    channel = open_channel(address)
+    return Known(address, RemoteSearcher(channel, address), channel.close)

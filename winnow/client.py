@@ -30,7 +30,8 @@ class AnswerClient:
         try:
             return await self._stub.Answer(request, timeout=timeout)
         except grpc.aio.AioRpcError as error:
-            raise error_of(error.code(), f"{error.code().name}: {error.details()}") from error
+            message = f"{error.code().name}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error
 
     async def serving(self) -> bool:
         """Whether the answer service says that it serves."""

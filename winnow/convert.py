@@ -1,6 +1,6 @@
 """Domain values to messages and back: the one file that knows both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, ReadScope, Retriever
+from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError, Violation
@@ -23,12 +23,18 @@ _SCOPES = {
 }
 _SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
 _RETRIEVERS_BACK: dict[int, Retriever] = {answer_pb2.RETRIEVER_DENSE: Retriever.DENSE}
+_PARTIAL_BACK: dict[int, PartialResults] = {
+    answer_pb2.PARTIAL_RESULTS_ALLOW: PartialResults.ALLOW,
+    answer_pb2.PARTIAL_RESULTS_FORBID: PartialResults.FORBID,
+}
 _STATUSES = {
     ShardStatus.SEARCHED: answer_pb2.ShardCoverage.STATUS_SEARCHED,
     ShardStatus.TIMEOUT: answer_pb2.ShardCoverage.STATUS_TIMEOUT,
     ShardStatus.UNAVAILABLE: answer_pb2.ShardCoverage.STATUS_UNAVAILABLE,
     ShardStatus.OVERLOADED: answer_pb2.ShardCoverage.STATUS_OVERLOADED,
     ShardStatus.FAILED: answer_pb2.ShardCoverage.STATUS_FAILED,
+    ShardStatus.NOT_LOADED: answer_pb2.ShardCoverage.STATUS_NOT_LOADED,
+    ShardStatus.ADAPTIVE: answer_pb2.ShardCoverage.STATUS_ADAPTIVE,
 }
 
 
@@ -55,6 +61,16 @@ def retriever(message: int) -> Retriever | None:
 
     """
     return _choice("retriever", message, _RETRIEVERS_BACK)
+
+
+def partial_results(message: int) -> PartialResults | None:
+    """What a request says of partial results; none if it leaves the choice to the server.
+
+    Raises:
+        InvalidRequestError: the value is unknown.
+
+    """
+    return _choice("partial_results", message, _PARTIAL_BACK)
 
 
 def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
@@ -91,9 +107,14 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
     return [shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance) for h in hits]
 
 
-def hits_of_messages(messages: Iterable[shard_pb2.Hit]) -> tuple[Hit, ...]:
-    """Hits as they arrived."""
-    return tuple(Hit(m.row, m.passage_id, m.distance) for m in messages)
+def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
+    """Hits as they arrived; all are of one generation, which travels beside them."""
+    return tuple(Hit(m.row, m.passage_id, m.distance, generation) for m in messages)
+
+
+def generation_of(hits: Sequence[Hit]) -> str:
+    """The generation that travels beside hits of one shard."""
+    return hits[0].generation if hits else ""
 
 
 def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
@@ -102,13 +123,14 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         hits=hits_to_messages(retrieved.hits),
         queue_ms=retrieved.timings.queue * 1e3,
         retrieve_ms=retrieved.timings.retrieve * 1e3,
+        generation=generation_of(retrieved.hits),
     )
 
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
-    return Retrieved(hits_of_messages(message.hits), timings)
+    return Retrieved(hits_of_messages(message.hits, message.generation), timings)
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:
@@ -152,6 +174,10 @@ def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
         dimension=info.dimension,
         bundle_name=info.bundle_name,
         bundle_fingerprint=info.bundle_fingerprint,
+        generation=info.generation,
+        index_passages=info.index_passages,
+        seconds_per_read=info.seconds_per_read,
+        reads_in_hand=info.reads_in_hand,
     )
 
 
@@ -165,11 +191,17 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
         message.dimension,
         message.bundle_name,
         message.bundle_fingerprint,
+        message.generation,
+        message.index_passages,
+        message.seconds_per_read,
+        message.reads_in_hand,
     )
 
 
-def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
-    """The reply to a user."""
+def answered_to_message(
+    answered: Answered, request_id: str, passages_asked: int, passages_granted: int
+) -> answer_pb2.AnswerResponse:
+    """The reply to a user, with the passages that should and that might be read for it."""
     return answer_pb2.AnswerResponse(
         has_answer=answered.has_answer,
         answers=map(_answer_to_message, answered.answers),
@@ -179,6 +211,8 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         read_scope=_SCOPES[answered.read_scope],
         request_id=request_id,
         question_truncated=answered.question_truncated,
+        passages_asked=passages_asked,
+        passages_granted=passages_granted,
     )
 
 

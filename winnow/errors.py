@@ -3,11 +3,28 @@
 Errors say what was wrong, with what value, and what to do. `winnow.rpc.status` maps them to gRPC.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+NOT_LOADED = "SHARD_NOT_LOADED"
+"""The reason of a `NotLoadedError`'s fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A part that failed, for programs: `google.rpc.ErrorInfo` on the wire."""
+
+    reason: str
+    """In capitals and underscores."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class WinnowError(Exception):
     """Something a user or an operator can do something about."""
+
+    def __init__(self, message: str = "", faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +46,11 @@ class InvalidRequestError(WinnowError):
 class OverloadedError(WinnowError):
     """There is no room for the request now."""
 
-    def __init__(self, message: str, retry_after: float = 0.1) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, retry_after: float = 0.1, faults: Sequence[Fault] = ()
+    ) -> None:
+        """`retry_after`: seconds before it makes sense to try again."""
+        super().__init__(message, faults)
         self.retry_after = retry_after
 
 
@@ -40,6 +60,17 @@ class DeadlineExceededError(WinnowError):
 
 class UnavailableError(WinnowError):
     """What is needed to answer cannot be reached, or is not ready."""
+
+
+class NotLoadedError(UnavailableError):
+    """A node runs, but could not load what it is to serve; it says why, and does not get better."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(NOT_LOADED)])
+
+
+class StoppedError(WinnowError):
+    """Work was ended because nobody waits for it any more. No caller sees it: there is none."""
 
 
 class IdentityError(WinnowError):

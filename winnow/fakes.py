@@ -36,11 +36,13 @@ class FakeSearcher:
     reads_before_failing: int = 0
     """Calls of `read` that come before `fails_reading` is raised."""
     hangs: bool = False
-    """Calls wait for ever, until they are cancelled."""
+    """Calls wait until they are cancelled, or `go_on` is set."""
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a call hangs."""
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a hanging call was cancelled."""
+    calls: int = 0
     read_rows: list[int] = field(default_factory=list)
 
     async def info(self, deadline: Deadline) -> ShardInfo:
@@ -88,14 +90,16 @@ class FakeSearcher:
         return await self.read(question, found.hits, max_answer_tokens, deadline)
 
     async def _behave(self) -> None:
+        self.calls += 1
         if self.fails is not None:
             raise self.fails
         if self.hangs:
             self.hanging.set()
             try:
-                await asyncio.Event().wait()
-            finally:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
                 self.released.set()
+                raise
 
 
 def reading(

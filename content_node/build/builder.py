@@ -21,6 +21,7 @@ from winnow.bundle import Bundle
 from winnow.checksum import sha256
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import open_passage_encoder
+from winnow.inference.runtime import Levers
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512
@@ -160,7 +161,8 @@ def _encode(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progres
     total, done = staging.counts()
     progress.start("encoding passages", total, done)
     special = Tokenizer(bundle.tokenizer).special
-    encoder = PassageEncoder(open_passage_encoder(bundle, special), bundle.manifest.encoder)
+    model = open_passage_encoder(bundle, special, Levers(runs=plan.threads))
+    encoder = PassageEncoder(model, bundle.manifest.encoder)
     encode_pending(staging, encoder, plan.threads, progress.advance)
 
 
@@ -189,6 +191,7 @@ def _publish(
         manifest.dimension,
         manifest.bundle_name,
         manifest.encoding_fingerprint,
+        manifest.passages,
     )
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):

@@ -44,6 +44,7 @@ class Identity:
     dimension: int
     bundle_name: str
     encoding_fingerprint: str
+    passages: int
 
 
 def publish_shard(
@@ -64,6 +65,7 @@ def publish_shard(
         format=FORMAT,
         shard=shard,
         passages=len(vectors),
+        index_passages=identity.passages,
         space=SPACE,
         m=plan.m,
         ef_construction=plan.ef_construction,

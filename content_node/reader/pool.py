@@ -1,7 +1,7 @@
-"""The threads that read.
+"""The threads that read, and those that go ahead of them.
 
-One sized pool for the whole node; each request takes up to a few of its threads. Knows jobs, not
-what they do.
+One sized pool for the whole node; each request takes up to a few of its threads. What is brief has
+threads of its own, so that it never waits behind what is long. Knows jobs, not what they do.
 """
 
 import asyncio
@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from winnow.deadline import Deadline
-from winnow.errors import DeadlineExceededError
+from winnow.errors import DeadlineExceededError, StoppedError
+from winnow.inference.stop import Stop
 from winnow.telemetry.metrics import NodeMetrics
 
 Item = TypeVar("Item")
@@ -32,24 +34,35 @@ class _Job(Generic[Item, Result]):
     """The items of one request, shared by the threads that work on it."""
 
     def __init__(
-        self, work: Callable[[Item], Result], items: Sequence[Item], deadline: Deadline
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        each: Callable[[], object],
     ) -> None:
-        self._work, self._items, self._deadline = work, items, deadline
+        self._work, self._items, self._each = work, items, each
+        self.deadline = deadline
+        self.stop = Stop()
         self._lock = threading.Lock()
         self._next = 0
         self.results: dict[int, Result] = {}
         self.started: float | None = None
-        self.stopped = False
 
     def drain(self) -> None:
-        """Works until nothing is left, or nobody waits any more."""
+        """Works until nothing is left, or nobody waits any more.
+
+        Raises:
+            StoppedError: nobody waits any more for an item in hand.
+
+        """
         while (place := self._take()) is not None:
-            self.results[place] = self._work(self._items[place])
+            self.results[place] = self._work(self._items[place], self.stop)
+            self._each()
 
     def _take(self) -> int | None:
         with self._lock:
             self.started = self.started or time.perf_counter()
-            if self.stopped or self._next == len(self._items) or self._deadline.expired():
+            if self.stop.is_set or self._next == len(self._items) or self.deadline.expired():
                 return None
             self._next += 1
             return self._next - 1
@@ -63,46 +76,93 @@ class ReaderPool:
     """A sized pool of threads, shared fairly among requests by taking one item at a time."""
 
     def __init__(self, threads: int, per_request: int, metrics: NodeMetrics) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._readers = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._brief = ThreadPoolExecutor(threads, thread_name_prefix="brief")
         self._per_request, self._metrics = per_request, metrics
         metrics.threads.set(threads)
 
     async def map(
-        self, work: Callable[[Item], Result], items: Sequence[Item], deadline: Deadline
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        each: Callable[[], None] = lambda: None,
     ) -> Done[Result]:
-        """Applies `work` to every item. Cancelling stops after the items in hand.
+        """Applies `work` to every item, until the deadline or until it is cancelled.
+
+        Then it returns at once, and the items in hand are told to stop. `each` is called on the
+        event loop after every item that is done.
 
         Raises:
             DeadlineExceededError: time ran out before every item was done.
 
         """
-        job = _Job(work, items, deadline)
+        if not items:
+            return Done([], 0.0)
         loop = asyncio.get_running_loop()
-        submitted = time.perf_counter()
-        threads = [
-            loop.run_in_executor(self._executor, self._run, job)
-            for _ in range(min(self._per_request, len(items)))
-        ]
+        job = _Job(work, items, deadline, partial(loop.call_soon_threadsafe, each))
         try:
-            await asyncio.gather(*threads)
-        finally:
-            job.stopped = True
-            self._metrics.reads_stopped.inc(job.left())
-        if job.left():
-            raise DeadlineExceededError(
-                f"the deadline passed with {job.left()} of {len(items)} passages unread"
+            queued = await _worked(
+                job, self._readers, self._read, min(self._per_request, len(items))
             )
-        queued = (job.started or submitted) - submitted
+        finally:
+            self._metrics.reads_stopped.inc(job.left())
+        if unread := job.left():
+            raise DeadlineExceededError(
+                f"the deadline passed with {unread} of {len(items)} passages unread"
+            )
         return Done([job.results[place] for place in range(len(items))], queued)
 
     async def call(self, work: Callable[[], Result], deadline: Deadline) -> Done[Result]:
-        """Runs one piece of work in the pool, unless its deadline passes first."""
-        return await self.map(lambda _: work(), [None], deadline)
+        """Runs one brief piece of work ahead of whatever is being read.
+
+        Raises:
+            DeadlineExceededError: time ran out before it was done.
+
+        """
+        job = _Job(lambda _item, _stop: work(), [None], deadline, lambda: None)
+        queued = await _worked(job, self._brief, _Job.drain, 1)
+        if job.left():
+            raise DeadlineExceededError("the deadline passed before it was done")
+        return Done([job.results[0]], queued)
 
     def close(self) -> None:
         """Waits for the threads to end."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._readers, self._brief):
+            threads.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, job: _Job[Item, Result]) -> None:
+    def _read(self, job: _Job[Item, Result]) -> None:
         with self._metrics.threads_busy.track_inprogress():
-            job.drain()
+            try:
+                job.drain()
+            except StoppedError:
+                self._metrics.runs_ended.inc()
+
+
+async def _worked(
+    job: _Job[Item, Result],
+    executor: ThreadPoolExecutor,
+    run: Callable[[_Job[Item, Result]], None],
+    threads: int,
+) -> float:
+    """Has threads work on a job until its deadline; the seconds before the first was free."""
+    loop = asyncio.get_running_loop()
+    submitted = time.perf_counter()
+    working = [loop.run_in_executor(executor, run, job) for _ in range(threads)]
+    try:
+        await _first_failure(working, max(job.deadline.left(), 0))
+    finally:
+        job.stop.set()
+    return (job.started or submitted) - submitted
+
+
+async def _first_failure(threads: Sequence[asyncio.Future[None]], seconds: float) -> None:
+    """Waits until all have ended, or one has failed, or the time is over; gives up the rest."""
+    try:
+        ended, _ = await asyncio.wait(threads, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        failures = [error for thread in ended if (error := thread.exception())]
+        if failures:
+            raise failures[0]
+    finally:
+        for thread in threads:
+            thread.cancel()  # those that have not begun never do

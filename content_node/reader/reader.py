@@ -14,6 +14,7 @@ from winnow.bundle.manifest import ReaderEntry, ScoreEntry
 from winnow.domain.reading import Reading
 from winnow.inference.runtime import PLAIN, Levers, open_session
 from winnow.inference.session import Session, model_inputs
+from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
@@ -44,20 +45,26 @@ class Reader:
         stored: StoredPassage,
         distance: float,
         max_answer_tokens: int,
+        stop: Stop | None = None,
     ) -> Reading:
         """The best span of a passage. `question` are token ids without special tokens.
 
         A passage without a span (no tokens) gets an empty one at 0 and a score of minus infinity.
+
+        Raises:
+            StoppedError: `stop` was set before all of it was read.
+
         """
         parts = prepare(question, stored.title_ids, stored.tokens.ids, self._special, self._entry)
-        candidates = [self._window(part, max_answer_tokens) for part in parts]
+        candidates = [self._window(part, max_answer_tokens, stop) for part in parts]
         best = max(candidates, key=lambda c: combine(self._score, c.relevance, c.span, distance))
         start, end = self._characters(stored, best)
         score = combine(self._score, best.relevance, best.span, distance)
         return Reading(stored.passage, start, end, score, best.relevance, best.span, distance)
 
-    def _window(self, window: Window, max_answer_tokens: int) -> _Candidate:
-        start, end, relevance = self._session.run(model_inputs(window.ids, window.types))
+    def _window(self, window: Window, max_answer_tokens: int, stop: Stop | None) -> _Candidate:
+        inputs = model_inputs(window.ids, window.types)
+        start, end, relevance = self._session.run(inputs, stop)
         inside = slice(window.place, window.place + window.length)
         span = best_span(start[0][inside], end[0][inside], max_answer_tokens)
         if span is None:

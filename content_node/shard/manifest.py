@@ -15,6 +15,7 @@ from winnow.errors import ArtefactError
 FORMAT = 1
 SHARD_FILE = "manifest.json"
 INDEX_FILE = "index.json"
+_GENERATION_DIGITS = 16
 
 
 class FileEntry(BaseModel):
@@ -34,6 +35,8 @@ class ShardManifest(BaseModel):
     shard: int = Field(ge=0)
     shards: int = Field(gt=0)
     passages: int = Field(ge=0)
+    index_passages: int = Field(0, ge=0)
+    """Passages of all shards; 0 where the shard was built before this was written down."""
     dimension: int = Field(gt=0)
     space: str
     m: int
@@ -44,6 +47,12 @@ class ShardManifest(BaseModel):
     store: str
     graph: str
     files: dict[str, FileEntry]
+
+    @property
+    def generation(self) -> str:
+        """Names the rows: shards with the same passages in the same rows have the same one."""
+        entry = self.files.get(self.store)
+        return entry.sha256[:_GENERATION_DIGITS] if entry else ""
 
 
 class IndexManifest(BaseModel):

@@ -29,8 +29,9 @@ class Shard:
         """The `k` nearest passages; fewer if the shard is smaller."""
         found = self.index.search(vector, k)
         ids = self.store.ids([row for row, _ in found])
+        generation = self.manifest.generation
         return tuple(
-            Hit(row, identifier, distance)
+            Hit(row, identifier, distance, generation)
             for (row, distance), identifier in zip(found, ids, strict=True)
         )
 

@@ -31,18 +31,21 @@ class HedgeSettings:
     """Hedges that may be saved up."""
     reserve: int = 10
     """Hedges of these that only overdue requests may use, so that a hung replica finds them."""
+    start: int = 5
+    """Hedges that are there at first: a replica may hang before others were paid for."""
 
 
 class HedgeBudget:
     """A bucket that every request fills by a fraction of a hedge.
 
-    It starts empty: the hedges sent never exceed `budget` times the requests seen.
+    The hedges sent never exceed `start` and `budget` times the requests seen.
     """
 
     def __init__(self, settings: HedgeSettings) -> None:
-        self._price = 1 / settings.budget if settings.budget > 0 else float("inf")
+        self._on = settings.budget > 0
+        self._price = 1 / settings.budget if self._on else 0.0
         self._most, self._kept = settings.burst * self._price, settings.reserve * self._price
-        self._saved = 0.0
+        self._saved = min(settings.start, settings.burst) * self._price
         """In requests: a hedge is worth `_price` of them."""
 
     def earn(self) -> None:
@@ -54,7 +57,8 @@ class HedgeBudget:
 
         A late request that is refused may ask again, once, when it is overdue.
         """
-        allowed = self._saved >= self._price + (0.0 if overdue else self._kept)
+        least = self._price + (0.0 if overdue else self._kept)
+        allowed = self._on and self._saved >= least
         if allowed:
             self._saved -= self._price
         return allowed

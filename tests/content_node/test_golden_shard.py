@@ -18,6 +18,8 @@ def test_a_shard_of_format_1_still_loads(exact: bool) -> None:
     shard = open_shard(GOLDEN, ef=64, exact=exact)
     assert shard.manifest.format == 1
     assert shard.store.count() == 3
+    assert shard.manifest.index_passages == 0
+    assert len(shard.manifest.generation) == 16
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
     hits = shard.nearest(vector, 2)

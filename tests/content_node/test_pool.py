@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
-from winnow.errors import DeadlineExceededError
+from winnow.errors import DeadlineExceededError, StoppedError
+from winnow.inference.stop import Stop
 from winnow.telemetry.metrics import NodeMetrics
 
 
@@ -26,7 +27,7 @@ def pool(registry: CollectorRegistry) -> Iterator[ReaderPool]:
 
 
 async def test_results_come_in_the_order_of_their_items(pool: ReaderPool) -> None:
-    done = await pool.map(lambda n: n * n, list(range(50)), Deadline.after(10))
+    done = await pool.map(lambda n, _: n * n, list(range(50)), Deadline.after(10))
     assert done.results == [n * n for n in range(50)]
     assert done.queued >= 0
 
@@ -35,7 +36,7 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
     seen: set[str] = set()
     both = threading.Barrier(2, timeout=10)
 
-    def work(number: int) -> None:
+    def work(number: int, _: Stop) -> None:
         seen.add(threading.current_thread().name)
         if number < 2:
             both.wait()  # two threads must be here at once
@@ -44,27 +45,96 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
     assert len(seen) == 2
 
 
-async def test_cancelling_frees_the_threads_after_the_item_in_hand(
+async def test_each_item_that_is_done_is_told_on_the_event_loop(pool: ReaderPool) -> None:
+    told: list[str] = []
+
+    def each() -> None:
+        told.append(threading.current_thread().name)
+
+    await pool.map(lambda n, _: n, list(range(9)), Deadline.after(10), each)
+    assert told == [threading.current_thread().name] * 9
+
+
+async def test_nothing_to_do_is_done(pool: ReaderPool) -> None:
+    assert (await pool.map(lambda n, _: n, [], Deadline.after(10))).results == []
+
+
+class Endless:
+    """Work that ends only when it is told to."""
+
+    def __init__(self, threads: int) -> None:
+        self.begun = threading.Semaphore(0)
+        self.threads = threads
+
+    def __call__(self, number: int, stop: Stop) -> None:
+        ended = threading.Event()
+        with stop.ending(ended.set):
+            self.begun.release()
+            assert ended.wait(60)
+        raise StoppedError("nobody waits")
+
+    def wait(self) -> None:
+        """Waits until every thread is at it."""
+        for _ in range(self.threads):
+            assert self.begun.acquire(timeout=60)
+
+
+async def all_free(pool: ReaderPool) -> None:
+    """Returns once every thread of the pool is free."""
+    everybody = threading.Barrier(4, timeout=60)
+
+    def meet(_number: int, _stop: Stop) -> None:
+        everybody.wait()
+
+    await asyncio.gather(*(pool.map(meet, [1, 2], Deadline.after(60)) for _ in range(2)))
+
+
+async def test_cancelling_ends_the_items_in_hand(
     pool: ReaderPool, registry: CollectorRegistry
 ) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    done: list[int] = []
-
-    def work(number: int) -> None:
-        begun.set()
-        go_on.wait(10)
-        done.append(number)
-
+    work = Endless(2)
     task = asyncio.create_task(pool.map(work, list(range(100)), Deadline.after(60)))
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(work.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    await all_free(pool)
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == 100
+    assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
+
+
+async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
+    pool: ReaderPool,
+) -> None:
+    with pytest.raises(DeadlineExceededError, match="100 of 100 passages unread"):
+        await pool.map(Endless(2), list(range(100)), Deadline.after(0.01))
+    await all_free(pool)
+
+
+async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: ReaderPool) -> None:
+    go_on = threading.Event()
+    with pytest.raises(DeadlineExceededError):
+        await pool.call(go_on.wait, Deadline.after(0.01))
     go_on.set()
-    # the pool is free again: four requests of two threads each can run
-    await asyncio.gather(*(pool.map(str, [1, 2], Deadline.after(10)) for _ in range(4)))
-    assert len(done) <= 2
-    assert registry.get_sample_value("winnow_node_reads_stopped_total") >= 98  # type: ignore[operator]
+    await all_free(pool)
+
+
+async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> None:
+    work = Endless(4)
+    reads = [asyncio.create_task(pool.map(work, [1, 2, 3], Deadline.after(60))) for _ in range(3)]
+    await asyncio.to_thread(work.wait)
+    assert (await pool.call(lambda: 7, Deadline.after(60))).results == [7]
+    for read in reads:
+        read.cancel()
+    await asyncio.gather(*reads, return_exceptions=True)
+
+
+async def test_what_is_brief_and_late_never_runs(pool: ReaderPool) -> None:
+    ran = threading.Event()
+    with pytest.raises(DeadlineExceededError):
+        await pool.call(ran.set, Deadline.after(-1))
+    await all_free(pool)
+    assert not ran.is_set()
 
 
 async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None:
@@ -77,7 +147,7 @@ async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None
     clock = Clock()
     done: list[int] = []
 
-    def work(number: int) -> None:
+    def work(number: int, _: Stop) -> None:
         done.append(number)
         clock.now = 2.0
 
@@ -88,7 +158,7 @@ async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None
 
 async def test_work_that_fails_fails_the_request_and_nothing_else(pool: ReaderPool) -> None:
     with pytest.raises(ZeroDivisionError):
-        await pool.map(lambda n: 1 // n, [1, 0, 1], Deadline.after(10))
+        await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(10))
     assert (await pool.call(lambda: 7, Deadline.after(10))).results == [7]
 
 
@@ -97,7 +167,7 @@ async def test_busy_threads_are_counted_while_they_work(
 ) -> None:
     busy = []
 
-    def work(_: int) -> None:
+    def work(_item: int, _stop: Stop) -> None:
         busy.append(registry.get_sample_value("winnow_node_reader_threads_busy"))
 
     await pool.map(work, [1], Deadline.after(10))

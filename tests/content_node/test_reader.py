@@ -16,6 +16,7 @@ from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.passage import Passage
+from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 SPECIAL = SpecialTokens(101, 102)
@@ -50,7 +51,9 @@ class Scripted:
         self.liked = liked
         self.runs = 0
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+    def run(
+        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+    ) -> list[NDArray[np.float32]]:
         self.runs += 1
         hit = (inputs["input_ids"] == self.liked).astype(np.float32)
         return [hit, hit, hit.max(axis=1)]

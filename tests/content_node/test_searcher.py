@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from content_node.admission import check_answer_tokens, check_passages, check_question
@@ -19,6 +20,7 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import DeadlineExceededError, IdentityError, InvalidRequestError
+from winnow.policy.pace import Pace
 from winnow.telemetry.metrics import NodeMetrics
 from winnow.text.tokenizer import Tokenizer
 
@@ -29,11 +31,16 @@ def shard(indexes: dict[int, Path]) -> Shard:
 
 
 @pytest.fixture
-def searcher(shard: Shard, bundle: Bundle) -> Iterator[LocalSearcher]:
+def pace() -> Pace:
+    return Pace(2.0, ManualClock())
+
+
+@pytest.fixture
+def searcher(shard: Shard, bundle: Bundle, pace: Pace) -> Iterator[LocalSearcher]:
     metrics = NodeMetrics(CollectorRegistry())
     pool = ReaderPool(2, 2, metrics)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    yield LocalSearcher(shard, reader, bundle, pool, metrics)
+    yield LocalSearcher(shard, reader, bundle, pool, pace, metrics)
     pool.close()
 
 
@@ -63,6 +70,15 @@ async def test_search_is_retrieve_and_read(
     assert both.readings == read.readings
 
 
+async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(
+    searcher: LocalSearcher, question: EncodedQuestion, pace: Pace
+) -> None:
+    found = await searcher.retrieve(question, 3, Deadline.after(10))
+    assert pace.seconds is None
+    await searcher.read(question, found.hits, 10, Deadline.after(10))
+    assert pace.seconds == 0.0
+
+
 async def test_a_question_of_another_bundle_or_dimension_is_refused(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
@@ -87,6 +103,22 @@ async def test_a_row_that_is_not_there_is_a_field_violation(
         await searcher.read(
             question, [Hit(0, "a", 1.0), Hit(10**9, "b", 1.0)], 10, Deadline.after(10)
         )
+
+
+async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    found = await searcher.retrieve(question, 1, Deadline.after(10))
+    info = await searcher.info(Deadline.after(1))
+    assert [hit.generation for hit in found.hits] == [info.generation]
+    with pytest.raises(IdentityError, match="generation other"):
+        await searcher.read(
+            question, [replace(found.hits[0], generation="other")], 10, Deadline.after(10)
+        )
+    read = await searcher.read(
+        question, [replace(found.hits[0], generation="")], 10, Deadline.after(10)
+    )
+    assert len(read.readings) == 1
 
 
 async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:

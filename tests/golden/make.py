@@ -27,7 +27,7 @@ def main() -> None:
             vector[number] = 1.0
             staging.encoded([(number + 1, vector)])
         staging.close()
-        identity = Identity("golden", 1, 8, "golden", "golden")
+        identity = Identity("golden", 1, 8, "golden", "golden", 3)
         publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{FORMAT}"
         (Path(directory) / "shard-00000-of-00001").rename(target)

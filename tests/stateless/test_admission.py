@@ -2,9 +2,9 @@
 
 import pytest
 
-from stateless.admission import Defaults, Gate, admit
-from winnow.domain.question import Question, ReadScope, Retriever
-from winnow.errors import InvalidRequestError, OverloadedError
+from stateless.admission import Defaults, admit
+from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.errors import InvalidRequestError
 from winnow.v1 import answer_pb2
 
 DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
@@ -24,9 +24,22 @@ def test_options_win_over_defaults() -> None:
         max_loss=0.5,
         read_scope=answer_pb2.READ_SCOPE_PER_SHARD,
         retriever=answer_pb2.RETRIEVER_DENSE,
+        partial_results=answer_pb2.PARTIAL_RESULTS_FORBID,
+        min_coverage=0.55,
+        max_wait_factor=0.4,
     )
     got = admit(request, DEFAULTS)
-    assert got == Question("Who?", 20, 1, ReadScope.PER_SHARD, Retriever.DENSE, 5, 0.5)
+    assert got == Question(
+        "Who?",
+        20,
+        1,
+        ReadScope.PER_SHARD,
+        Retriever.DENSE,
+        5,
+        0.5,
+        PartialResults.FORBID,
+        Patience(0.55, 0.0, 0.4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +54,14 @@ def test_options_win_over_defaults() -> None:
         ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
         ({"question": "x", "max_loss": -0.1}, ["max_loss"]),
         ({"question": "x", "max_loss": float("nan")}, ["max_loss"]),
+        ({"question": "x", "partial_results": 9}, ["partial_results"]),
+        ({"question": "x", "min_coverage": 1.1}, ["min_coverage"]),
+        ({"question": "x", "min_wait_factor": -0.1}, ["min_wait_factor"]),
+        ({"question": "x", "max_wait_factor": float("nan")}, ["max_wait_factor"]),
+        (
+            {"question": "x", "min_wait_factor": 0.5, "max_wait_factor": 0.4},
+            ["min_wait_factor"],
+        ),
         ({"question": "x", "read_scope": 9}, ["read_scope"]),
         ({"question": "x", "retriever": 9}, ["retriever"]),
         ({"answers": 0, "retriever": 9}, ["question", "answers", "retriever"]),
@@ -55,13 +76,3 @@ def test_every_broken_rule_is_named(fields: dict[str, object], violated: list[st
 @pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
 def test_unusual_questions_are_let_in(question: str) -> None:
     assert admit(answer_pb2.AnswerRequest(question=question), DEFAULTS).text == question
-
-
-def test_the_gate_lets_only_so_many_in_and_others_after_them() -> None:
-    gate = Gate(1)
-    with gate.enter(), pytest.raises(OverloadedError) as caught, gate.enter():
-        pass
-    assert caught.value.retry_after > 0
-    with gate.enter():
-        assert gate.inside == 1
-    assert gate.inside == 0

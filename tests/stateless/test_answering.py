@@ -20,6 +20,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
+    OverloadedError,
     UnavailableError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
@@ -63,7 +64,6 @@ async def test_the_best_answer_of_all_shards_comes_first(
     assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
     assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
-    assert registry.get_sample_value("winnow_front_index_passages", {"shard": "1"}) == 20
 
 
 async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
@@ -143,4 +143,6 @@ def test_all_late_is_a_deadline_and_anything_else_unavailable() -> None:
         cover(INFOS, {0: late, 1: late, 2: late})
     with pytest.raises(UnavailableError):
         cover(INFOS, {0: late, 1: full, 2: late})
+    with pytest.raises(OverloadedError):
+        cover(INFOS, {0: full, 1: full, 2: full})
     assert cover(INFOS, {0: late}).failed == 10

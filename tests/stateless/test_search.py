@@ -1,5 +1,8 @@
 """The two read scopes over fake shards."""
 
+import asyncio
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,14 @@ from stateless.search import Limits, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
+from winnow.domain.question import (
+    EncodedQuestion,
+    PartialResults,
+    Patience,
+    Question,
+    ReadScope,
+    Retriever,
+)
 from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import OverloadedError, UnavailableError
@@ -20,8 +30,8 @@ ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGE
 LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4, first_look=2)
 
 
-def question(scope: ReadScope, passages: int = 2) -> Question:
-    return Question("who", passages, 3, scope, Retriever.DENSE, 10)
+def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
+    return Question("who", passages, 3, scope, Retriever.DENSE, 10, **options)
 
 
 def cluster(*shards: FakeSearcher) -> Cluster:
@@ -145,3 +155,27 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
     assert found.failures[0].status is ShardStatus.OVERLOADED
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
+    scope: ReadScope,
+) -> None:
+    near, far = two()
+    far.fails = UnavailableError("connection refused")
+    asked = question(scope, partial_results=PartialResults.FORBID, patience=Patience(0.5))
+    with pytest.raises(UnavailableError, match="shard 1: connection refused"):
+        await search(cluster(near, far), asked, ENCODED, None, Deadline.after(5), LIMITS, Timings())
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: ReadScope) -> None:
+    near, far = two()
+    near.hangs = True
+    asked = question(scope, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    deadline = Deadline.after(60)
+    found = await asyncio.wait_for(
+        search(cluster(near, far), asked, ENCODED, None, deadline, LIMITS, Timings()), 10
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.ADAPTIVE

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from conftest import QUESTIONS
 from tenacious import until
 
 from winnow.client import AnswerClient
+from winnow.local.faults import not_loaded
 from winnow.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
@@ -201,6 +203,44 @@ def stored(staging: Path) -> int:
         connection.close()
 
 
+@pytest.fixture
+def damaged(indexes: dict[int, Path], tmp_path: Path) -> Path:
+    """An index of two shards, the second one with a flipped byte."""
+    index = tmp_path / "damaged"
+    shutil.copytree(indexes[2], index)
+    store = index / "shard-00001-of-00002" / "passages.sqlite"
+    content = bytearray(store.read_bytes())
+    content[-1] ^= 1
+    store.write_bytes(content)
+    return index
+
+
+def test_a_damaged_shard_is_named_and_nothing_is_left_behind(damaged: Path) -> None:
+    result = winnow("up", "--index", str(damaged), "--listen", f"127.0.0.1:{free_ports(1)[0]}")
+    assert result.returncode == 1
+    assert "node 1 could not load its shard" in result.stderr
+    assert "passages.sqlite is damaged" in result.stderr
+
+
+def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path) -> None:
+    port, metrics = free_ports(2)
+    shard = damaged / "shard-00001-of-00002"
+    command = [sys.executable, "-m", "winnow", "node", "--shard", str(shard)]
+    command += ["--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as node:
+        try:
+            until(lambda: "passages.sqlite is damaged" in asked_why(port), 120)
+            assert "winnow_node_ready 0.0" in fetch(f"127.0.0.1:{metrics}")
+            node.send_signal(signal.SIGTERM)
+            assert node.wait(60) == 0
+        finally:
+            node.kill()
+
+
+def asked_why(port: int) -> str:
+    return asyncio.run(not_loaded(f"127.0.0.1:{port}"))
+
+
 def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_file: Path) -> None:
     pids = up.wait_ready()
     assert len(pids) == 3
@@ -249,7 +289,7 @@ async def test_a_killed_node_lowers_coverage_and_ends_up_with_its_name(up: Up) -
     os.kill(nodes[0], signal.SIGSTOP)
     async with AnswerClient(up.address) as client:
         request = answer_pb2.AnswerRequest(question="Who discovered penicillin?")
-        reply = await client.ask(request, 1.5)
+        reply = await client.ask(request, 10.0)
     assert not reply.coverage.complete
     assert reply.coverage.passages_failed > 0
     os.kill(nodes[0], signal.SIGKILL)

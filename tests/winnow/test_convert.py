@@ -1,5 +1,7 @@
 """Messages and domain values are the same thing twice."""
 
+from dataclasses import astuple, replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,13 +9,14 @@ from hypothesis import strategies as st
 
 from winnow import convert
 from winnow.domain.answered import ShardTimings
+from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError
 from winnow.searcher import Read, Retrieved
-from winnow.v1 import shard_pb2
+from winnow.v1 import answer_pb2, shard_pb2
 
 words = st.text(st.characters(codec="utf-8"), max_size=20)
 single = st.floats(width=32, allow_nan=False)
@@ -36,7 +39,7 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
     assert convert.search_of_message(convert.search_to_message(read)).readings == read.readings
 
 
-@given(st.lists(st.builds(Hit, st.integers(0, 2**40), words, single), max_size=5))
+@given(st.lists(st.builds(Hit, st.integers(0, 2**40), words, single, st.just("rows")), max_size=5))
 def test_hits_survive_the_journey(hits: list[Hit]) -> None:
     retrieved = Retrieved(tuple(hits), ShardTimings())
     back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
@@ -59,13 +62,25 @@ def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
 
 
 def test_shard_info_survives_the_journey() -> None:
+    info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 0.0125, 7)
+    back = convert.info_of_message(convert.info_to_message(info))
+    assert astuple(back) == astuple(info)
+
+
+def test_a_shard_that_is_busier_is_the_same_shard() -> None:
     info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print")
-    assert convert.info_of_message(convert.info_to_message(info)) == info
+    assert replace(info, seconds_per_read=0.5, reads_in_hand=9) == info
+    assert replace(info, generation="other") != info
 
 
 @pytest.mark.parametrize("scope", list(ReadScope))
 def test_read_scopes_survive_the_journey(scope: ReadScope) -> None:
     assert convert.read_scope(convert.read_scope_message(scope)) is scope
+
+
+def test_every_status_of_a_shard_can_be_said() -> None:
+    sent = {convert._STATUSES[status] for status in ShardStatus}
+    assert sent == set(answer_pb2.ShardCoverage.Status.values()) - {0}
 
 
 def test_an_unknown_choice_is_a_field_violation() -> None:

@@ -1,6 +1,8 @@
 """Running models: which runtime, and that every way of running says the same."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -8,12 +10,14 @@ import numpy as np
 import pytest
 
 from winnow.bundle import Bundle
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.padded import PaddedSession
 from winnow.inference.runtime import Levers, Runtime, choose, cpu_features, open_session
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
+from winnow.inference.stop import Stop
+from winnow.settings.common import cores
 
 AMX = frozenset({"avx512f", "amx_bf16"})
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
@@ -54,7 +58,7 @@ class Echo:
     def __init__(self) -> None:
         self.seen: list[int] = []
 
-    def run(self, inputs: Inputs) -> Outputs:
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
         ids = inputs["input_ids"].astype(np.float32)
         self.seen.append(ids.shape[1])
         return [ids, np.array([inputs["attention_mask"].sum()], dtype=np.float32)]
@@ -106,6 +110,48 @@ def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
     spread = open_session(bundle.reader, OUTPUTS, "int8", Levers(intra_op_threads=2)).run(inputs)
     for one, other in zip(exact, spread, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+def test_openvino_lets_as_many_runs_go_on_at_once_as_it_is_told(bundle: Bundle) -> None:
+    session = OpenVinoSession(bundle.reader, OUTPUTS, bfloat16=False, runs=2)
+    # it never has more streams than there are cores
+    assert session._model.get_property("NUM_STREAMS") == min(2, cores())
+
+
+LONG = model_inputs([1000] * 512, [0] * 512)
+SHORT = model_inputs(list(range(1000, 1020)), [0] * 20)
+
+
+@pytest.mark.parametrize(
+    "kind", [OnnxSession, partial(OpenVinoSession, bfloat16=False)], ids=["onnx", "openvino"]
+)
+def test_a_run_is_ended_from_another_thread_and_harms_no_later_one(
+    kind: Callable[[Path, list[str]], Session], bundle: Bundle
+) -> None:
+    session, stop = kind(bundle.reader, OUTPUTS), Stop()
+    before = session.run(SHORT)
+    begun = threading.Event()
+
+    def run_again_and_again() -> None:
+        while True:
+            begun.set()
+            session.run(LONG, stop)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_again_and_again)
+        assert begun.wait(60)
+        stop.set()
+        with pytest.raises(StoppedError):
+            running.result(60)
+        after = pool.submit(session.run, SHORT, Stop()).result(60)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_run_that_fails_by_itself_was_not_stopped(bundle: Bundle) -> None:
+    with pytest.raises(Exception, match="input_ids") as caught:
+        OnnxSession(bundle.reader, OUTPUTS).run({}, Stop())
+    assert not isinstance(caught.value, StoppedError)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The edge of every server, over real gRPC on a free port."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,8 +11,9 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
-from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, Violation
 from winnow.rpc import request_id
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
@@ -30,6 +32,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
             raise ZeroDivisionError("secret")
         if request.question == "bad":
             raise InvalidRequestError(Violation("question", "is bad"))
+        if request.question == "full":
+            raise OverloadedError("no room")
         return answer_pb2.AnswerResponse(request_id=request_id.current())
 
 
@@ -79,6 +83,31 @@ async def test_an_unexpected_error_is_internal_and_tells_nothing(
     assert (await ask(channel, "fine")).request_id
     labels = {"method": "Answer", "status": "INTERNAL"}
     assert registry.get_sample_value("winnow_request_seconds_count", labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("quiet", "question", "lines"),
+    [
+        (False, "fine", ["call"]),
+        (False, "full", ["call refused", "call"]),
+        (True, "fine", []),
+        (True, "full", []),
+        (True, "bad", ["call refused", "call"]),
+        (True, "bug", ["call failed unexpectedly", "call"]),
+    ],
+)
+async def test_a_quiet_server_leaves_everyday_endings_to_the_metrics(
+    quiet: bool, question: str, lines: list[str]
+) -> None:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
+    port = await server.start("127.0.0.1:0")
+    with capture_logs() as logged:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await ask(channel, question)
+        await server.drain(10)
+    assert [line["event"] for line in logged] == lines
 
 
 async def test_a_users_mistake_is_a_field_violation(channel: grpc.aio.Channel) -> None:

@@ -1,5 +1,7 @@
 """One table from errors to statuses, and back."""
 
+from typing import Any
+
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
@@ -7,8 +9,10 @@ from grpc import StatusCode
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
+    Fault,
     IdentityError,
     InvalidRequestError,
+    NotLoadedError,
     OverloadedError,
     UnavailableError,
     Violation,
@@ -52,6 +56,36 @@ def test_an_overload_says_when_to_come_back() -> None:
     retry = error_details_pb2.RetryInfo()
     assert details(OverloadedError("full", 0.25)).details[0].Unpack(retry)
     assert retry.retry_delay.ToMilliseconds() == 250
+
+
+def test_the_caller_learns_how_long_to_wait() -> None:
+    sent = rich_status(OverloadedError("full", 0.25))
+    back = error_of(sent.code, "full", sent.trailing_metadata)
+    assert isinstance(back, OverloadedError)
+    assert back.retry_after == 0.25
+
+
+def test_a_node_without_its_shard_is_not_the_same_as_one_that_is_gone() -> None:
+    sent = rich_status(NotLoadedError("graph.hnsw is damaged"))
+    assert sent.code is StatusCode.UNAVAILABLE
+    assert type(error_of(sent.code, "x", sent.trailing_metadata)) is NotLoadedError
+
+
+@pytest.mark.parametrize("trailing", [None, (), [("grpc-status-details-bin", b"\xff\xff")]])
+def test_details_that_are_missing_or_broken_do_no_harm(trailing: Any) -> None:
+    for code in (StatusCode.UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED):
+        assert str(error_of(code, "said", trailing)) == "said"
+
+
+def test_every_part_that_failed_is_named_to_programs() -> None:
+    faults = [Fault("TIMEOUT", {"shard": "1"}), Fault("UNAVAILABLE", {"shard": "2"})]
+    told = []
+    for packed in details(UnavailableError("no shard answered", faults)).details:
+        info = error_details_pb2.ErrorInfo()
+        assert packed.Unpack(info)
+        assert info.domain == "winnow"
+        told.append(Fault(info.reason, dict(info.metadata)))
+    assert told == faults
 
 
 def test_inner_faults_tell_nothing_to_strangers() -> None:

@@ -16,6 +16,10 @@ class ShardStatus(Enum):
     UNAVAILABLE = "unavailable"
     OVERLOADED = "overloaded"
     FAILED = "failed"
+    NOT_LOADED = "not_loaded"
+    """Its nodes run, but could not load it."""
+    ADAPTIVE = "adaptive"
+    """Given up before the deadline, because enough others had answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,3 +20,5 @@ class Hit:
     passage_id: str
     distance: float
     """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""
+    generation: str = ""
+    """Of the shard's rows: in another one the row may be another passage. Empty if not known."""

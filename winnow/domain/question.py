@@ -22,6 +22,27 @@ class Retriever(Enum):
     DENSE = "dense"
 
 
+class PartialResults(Enum):
+    """What happens to an answer that does not cover the whole index."""
+
+    ALLOW = "allow"
+    """It is given, and says what it covers."""
+    FORBID = "forbid"
+    """It is refused as soon as a shard has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long shards are waited for. The defaults wait for every one until the deadline."""
+
+    min_coverage: float = 1.0
+    """Share of the shards, 0 to 1, that is waited for until the deadline."""
+    min_wait_factor: float = 0.0
+    """Share of the time left once that is reached, 0 to 1, that the last shard is waited for."""
+    max_wait_factor: float = 1.0
+    """The same, `min_wait_factor` to 1, where as many shards are missing as may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A valid question with every option settled."""
@@ -34,6 +55,8 @@ class Question:
     max_answer_tokens: int
     max_loss: float = 0.0
     """Exact match, in percent, that may be lost by not reading all; 0 reads all."""
+    partial_results: PartialResults = PartialResults.ALLOW
+    patience: Patience = Patience()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """What a shard says of itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class ShardInfo:
-    """Which part of which index a shard holds, and what it was encoded with."""
+    """Which part of which index a shard holds, what it was encoded with, and how busy it is."""
 
     shard: int
     shards: int
@@ -14,3 +14,20 @@ class ShardInfo:
     dimension: int
     bundle_name: str
     bundle_fingerprint: str
+    generation: str = ""
+    """Names the rows: replicas with equal generations hold the same passages in the same rows.
+    Empty if not known.
+    """
+    index_passages: int = 0
+    """Passages of all shards together; 0 if not known."""
+    seconds_per_read: float = field(default=0.0, compare=False)
+    """Seconds per passage while it reads, all threads together; 0 if not known yet. How busy a
+    shard is does not make it another one, so this and the next do not count in comparisons.
+    """
+    reads_in_hand: int = field(default=0, compare=False)
+    """Passages that wait to be read or are being read."""
+
+    @property
+    def rows(self) -> tuple[str, int, str, str]:
+        """Names what it holds and reads it with: replicas can be asked for one another."""
+        return self.index_id, self.shard, self.generation, self.bundle_fingerprint

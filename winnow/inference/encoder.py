@@ -49,10 +49,10 @@ def open_question_encoder(
     return _checked(Encoder(session, special, entry.dimension))
 
 
-def open_passage_encoder(bundle: Bundle, special: SpecialTokens) -> Encoder:
+def open_passage_encoder(bundle: Bundle, special: SpecialTokens, levers: Levers = PLAIN) -> Encoder:
     """The encoder of passages; raises ArtefactError if it is not what the manifest says."""
     entry = bundle.manifest.encoder
-    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision)
+    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision, levers)
     return _checked(Encoder(session, special, entry.dimension))
 
 

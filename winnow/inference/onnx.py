@@ -5,12 +5,14 @@ once, and two sessions that each own the machine fight over it (onnxruntime #102
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import onnxruntime
 
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.session import Inputs, Outputs
+from winnow.inference.stop import Stop
 
 
 class OnnxSession:
@@ -34,9 +36,22 @@ class OnnxSession:
         if missing := set(outputs) - present:
             raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
 
-    def run(self, inputs: Inputs) -> Outputs:
-        """All outputs, in the order asked for at construction."""
-        return list(self._session.run(self._outputs, dict(inputs)))
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+        """All outputs, in the order asked for at construction; ends between operators.
+
+        Raises:
+            StoppedError: `stop` was set before they were there.
+
+        """
+        stop = stop or Stop()
+        options = onnxruntime.RunOptions()
+        try:
+            with stop.ending(partial(setattr, options, "terminate", True)):
+                return list(self._session.run(self._outputs, dict(inputs), options))
+        except Exception as error:  # its type is private
+            if stop.is_set:
+                raise StoppedError("the run was ended") from error
+            raise
 
 
 def _options(intra_op_threads: int) -> onnxruntime.SessionOptions:

@@ -10,8 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.session import Inputs, Outputs
+from winnow.inference.stop import Stop
 
 
 def installed() -> bool:
@@ -23,9 +24,14 @@ class OpenVinoSession:
     """A model in OpenVINO on the CPU, one request object a thread."""
 
     def __init__(
-        self, path: Path, outputs: Sequence[str], bfloat16: bool, intra_op_threads: int = 1
+        self,
+        path: Path,
+        outputs: Sequence[str],
+        bfloat16: bool,
+        intra_op_threads: int = 1,
+        runs: int = 1,
     ) -> None:
-        """Opens and compiles `path`: seconds.
+        """Opens and compiles `path`: seconds. More than `runs` at once wait for one another.
 
         Raises:
             ArtefactError: OpenVINO is missing, `path` is not a model, or it lacks one of `outputs`.
@@ -37,8 +43,8 @@ class OpenVinoSession:
 
         properties: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
-            "INFERENCE_NUM_THREADS": intra_op_threads,
-            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": intra_op_threads * runs,
+            "NUM_STREAMS": runs,
             "PERFORMANCE_HINT": "LATENCY",
         }
         core = openvino.Core()
@@ -52,8 +58,18 @@ class OpenVinoSession:
         self._outputs = [self._model.output(name) for name in outputs]
         self._local = threading.local()
 
-    def run(self, inputs: Inputs) -> Outputs:
-        """All outputs, in the order asked for at construction."""
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+        """All outputs, in the order asked for at construction.
+
+        A run that has begun goes on to its end: cancelling left a dynamically shaped graph with
+        shapes of the run before, on which the next one failed (seen in OpenVINO 2026.4).
+
+        Raises:
+            StoppedError: `stop` was set before it began.
+
+        """
+        if stop and stop.is_set:
+            raise StoppedError("the run was not begun")
         request = getattr(self._local, "request", None)
         if request is None:
             request = self._local.request = self._model.create_infer_request()

@@ -6,6 +6,7 @@ Services never need it: sequences run one at a time, so there is nothing to alig
 import numpy as np
 
 from winnow.inference.session import Inputs, Outputs, Session
+from winnow.inference.stop import Stop
 
 
 class PaddedSession:
@@ -14,7 +15,7 @@ class PaddedSession:
     def __init__(self, session: Session, length: int) -> None:
         self._session, self._length = session, length
 
-    def run(self, inputs: Inputs) -> Outputs:
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
         """The outputs of the real tokens."""
         tokens = inputs["input_ids"].shape[1]
         missing = max(self._length - tokens, 0)
@@ -22,5 +23,5 @@ class PaddedSession:
         padded = tokens + missing
         return [
             output[:, :tokens] if output.ndim > 1 and output.shape[1] == padded else output
-            for output in self._session.run(filled)
+            for output in self._session.run(filled, stop)
         ]

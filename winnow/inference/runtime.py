@@ -37,6 +37,8 @@ class Levers:
     """Threads of one run; requests have threads of their own."""
     pad_to: int = 0
     """Tokens that every input is filled up to; 0 for none."""
+    runs: int = 1
+    """Runs that go on at the same time. OpenVINO has to know, or they wait for one another."""
 
 
 PLAIN = Levers()
@@ -76,7 +78,7 @@ def open_session(
     session: Session
     if choose(levers.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
         bfloat16 = bool(features & {"amx_bf16", "avx512_bf16"})
-        session = OpenVinoSession(path, outputs, bfloat16, levers.intra_op_threads)
+        session = OpenVinoSession(path, outputs, bfloat16, levers.intra_op_threads, levers.runs)
     else:
         session = OnnxSession(path, outputs, levers.intra_op_threads)
     return PaddedSession(session, levers.pad_to) if levers.pad_to else session

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.inference.stop import Stop
+
 Inputs = Mapping[str, NDArray[Any]]
 Outputs = list[NDArray[np.float32]]
 
@@ -16,8 +18,13 @@ Outputs = list[NDArray[np.float32]]
 class Session(Protocol):
     """A loaded model. Safe to run from several threads at once."""
 
-    def run(self, inputs: Inputs) -> Outputs:
-        """All outputs of the model for one batch."""
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+        """All outputs of the model for one batch.
+
+        Raises:
+            StoppedError: `stop` was set before it began, or while it went on if it can be ended.
+
+        """
 
 
 def model_inputs(ids: list[int], types: list[int]) -> dict[str, NDArray[np.int64]]:

@@ -22,6 +22,7 @@ def run(settings: UpSettings) -> None:
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
+        replicas=settings.replicas,
         show_logs=True,
     )
     end_on_signals()

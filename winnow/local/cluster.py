@@ -1,17 +1,18 @@
-"""A front node and one content node per shard, as processes of this machine."""
+"""A front node and the content nodes of every shard, as processes of this machine."""
 
 import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from winnow.client import AnswerClient
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.local.faults import not_loaded
 from winnow.local.ports import free_ports
 from winnow.local.processes import Processes
 
@@ -29,10 +30,20 @@ class LocalPlan:
     listen: str
     metrics_listen: str = ""
     reader_threads: int | None = None
+    replicas: int = 1
+    """Content nodes per shard."""
     front: tuple[str, ...] = ()
     """Further flags of the front node."""
     node: tuple[str, ...] = ()
     """Further flags of every content node."""
+    seen_as: Mapping[int, str] = field(default_factory=dict)
+    """HOST:PORT under which the front finds a node, by its number, where that is not its own."""
+    node_metrics: bool = False
+    """Whether content nodes serve metrics, on ports chosen freely."""
+    linger: float = 0.0
+    """Seconds that a process serves on after SIGTERM. Where all end together there is nobody to
+    notice that one leaves.
+    """
     show_logs: bool = False
 
 
@@ -47,18 +58,35 @@ class LocalCluster:
         self._logs: dict[str, IO[bytes]] = {}
         self.address = plan.listen.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         self.nodes: list[str] = []
+        """Addresses of the content nodes: the replicas of shard 0, then those of shard 1."""
+        self.node_metrics: list[str] = []
+        """HOST:PORT of the metrics of these content nodes, if the plan wants them."""
 
     def start(self) -> None:
         """Starts every process; does not wait until they serve."""
         plan = self._plan
-        self.nodes = [f"127.0.0.1:{port}" for port in free_ports(len(self._shards))]
-        for number, (shard, address) in enumerate(zip(self._shards, self.nodes, strict=True)):
+        served = [shard for shard in self._shards for _ in range(plan.replicas)]
+        ports = [f"127.0.0.1:{port}" for port in free_ports(2 * len(served))]
+        self.nodes = ports[: len(served)]
+        self.node_metrics = ports[len(served) :] if plan.node_metrics else []
+        for number, (shard, address) in enumerate(zip(served, self.nodes, strict=True)):
             threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
+            metrics = ["--metrics-listen", self.node_metrics[number]] if plan.node_metrics else []
             self._start(
                 f"node {number}",
-                ["node", "--shard", str(shard), "--listen", address, *threads, *plan.node],
+                [
+                    "node",
+                    "--shard",
+                    str(shard),
+                    "--listen",
+                    address,
+                    *threads,
+                    *metrics,
+                    *plan.node,
+                ],
             )
-        shards = [flag for address in self.nodes for flag in ("--shards", address)]
+        seen = [plan.seen_as.get(number, address) for number, address in enumerate(self.nodes)]
+        shards = [flag for address in seen for flag in ("--shards", address)]
         metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
         self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
 
@@ -66,7 +94,8 @@ class LocalCluster:
         """Waits until the front node serves; `look` is called now and then.
 
         Raises:
-            UnavailableError: a process ended, or it takes too long; says the last log lines.
+            UnavailableError: a process ended, a shard cannot be loaded, or it takes too long; says
+                the last log lines.
 
         """
         started = time.monotonic()
@@ -74,6 +103,7 @@ class LocalCluster:
             while not await client.serving():
                 look()
                 self.check()
+                await self._check_shards()
                 if time.monotonic() - started > _READY_SECONDS:
                     raise UnavailableError(f"not ready after {_READY_SECONDS:g} s{self._said()}")
                 await asyncio.sleep(_LOOK_SECONDS)
@@ -84,6 +114,12 @@ class LocalCluster:
         """Raises UnavailableError if a process has ended."""
         for name, code in self.processes.ended().items():
             raise UnavailableError(f"{name} ended with exit code {code}{self._said(name)}")
+
+    async def _check_shards(self) -> None:
+        """Raises UnavailableError if a node runs without its shard."""
+        for number, fault in enumerate(await asyncio.gather(*map(not_loaded, self.nodes))):
+            if fault:
+                raise UnavailableError(f"node {number} could not load its shard: {fault}")
 
     def __enter__(self) -> Self:
         return self
@@ -101,8 +137,8 @@ class LocalCluster:
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
-        bundle = ["--bundle", str(self._plan.bundle)]
-        self.processes.start(name, [*arguments, *bundle], log=self._logs.get(name))
+        common = ["--bundle", str(self._plan.bundle), "--drain-linger", str(self._plan.linger)]
+        self.processes.start(name, [*arguments, *common], log=self._logs.get(name))
 
     def _said(self, name: str | None = None) -> str:
         """The last lines of a process' log, or of every process'."""

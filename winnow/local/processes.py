@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Self
 
@@ -25,6 +25,7 @@ class Processes:
 
     def __init__(self) -> None:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._again: dict[str, Callable[[], subprocess.Popen[bytes]]] = {}
 
     def start(
         self,
@@ -34,7 +35,7 @@ class Processes:
         log: IO[bytes] | None = None,
     ) -> None:
         """Starts `python -m winnow ARGUMENTS` under `name`; its output goes to `log` if given."""
-        self._children[name] = subprocess.Popen(
+        self._again[name] = lambda: subprocess.Popen(
             [sys.executable, "-m", "winnow", *arguments],
             env={**os.environ, **(environment or {}), PARENT_VARIABLE: str(os.getpid())},
             stdin=subprocess.DEVNULL,
@@ -45,15 +46,28 @@ class Processes:
             # whoever waits for a reply would queue behind another node's reads
             process_group=0,
         )
+        self._children[name] = self._again[name]()
+
+    def wait(self, name: str) -> int:
+        """Waits until a child has ended; its exit code."""
+        return self._children[name].wait()
+
+    def again(self, name: str) -> None:
+        """Starts a child that has ended once more, as it was started."""
+        self._children[name] = self._again[name]()
 
     def ended(self) -> dict[str, int]:
         """Exit codes of those that have ended."""
         codes = {name: child.poll() for name, child in self._children.items()}
         return {name: code for name, code in codes.items() if code is not None}
 
-    def pid(self, name: str) -> int:
-        """The process id of a child."""
-        return self._children[name].pid
+    def pids(self) -> list[int]:
+        """The process ids of the children."""
+        return [child.pid for child in self._children.values()]
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        """Sends a signal to a child; nothing happens if it has ended."""
+        self._children[name].send_signal(number)
 
     def stop(self) -> None:
         """Ends all, the last started first; kills what has not ended after the grace."""

@@ -10,7 +10,7 @@ from winnow.settings.source import Settings
 
 
 class UpSettings(Settings):
-    """Run a whole cluster in the foreground: a front node and one content node per shard.
+    """Run a whole cluster in the foreground: a front node and the content nodes of every shard.
 
     Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it. Settings of the
     nodes themselves are read from their variables (WINNOW_FRONT_…, WINNOW_NODE_…).
@@ -21,6 +21,7 @@ class UpSettings(Settings):
     index: Path = Field(description="Directory of the index.")
     bundle: Path = Field(default_factory=default_bundle, description="Directory of models.")
     listen: str = Field("127.0.0.1:8080", description="HOST:PORT of the front node.")
+    replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard.")
     metrics_listen: str = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )

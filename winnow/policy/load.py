@@ -30,7 +30,9 @@ class LoadSettings:
     least_share: float = 0.3
     """Share of the reads asked for below which a request is refused instead; 1: no brown-out."""
     kept: float = 0.2
-    """Share of what can be let in that is kept for clients who come."""
+    """Share of what can be let in that is kept for clients who come, while there are several."""
+    here_for: float = 10.0
+    """Seconds for which a client counts as being there after it has asked."""
     hungry_for: float = 2.0
     """Seconds for which a client that was refused counts as wanting more."""
     shortest_wait: float = 0.05
@@ -53,15 +55,21 @@ class Load:
     """The reads in hand of one process."""
 
     def __init__(
-        self, settings: LoadSettings, clock: Clock, pace: Callable[[], float | None]
+        self,
+        settings: LoadSettings,
+        clock: Clock,
+        pace: Callable[[], float | None],
+        others: Callable[[], int] = lambda: 0,
     ) -> None:
         """`pace`: seconds per read while there are reads in hand; None if not known yet.
 
         It must be the speed of what reads. How fast answers come is none: they may wait for
         something that hangs, while what reads is idle.
+
+        `others`: reads that other processes have let in, for the same to read.
         """
-        self._settings, self._pace = settings, pace
-        self._shares = FairShares(settings.kept, settings.hungry_for, clock)
+        self._settings, self._pace, self._others = settings, pace, others
+        self._shares = FairShares(settings.kept, settings.here_for, settings.hungry_for, clock)
 
     @property
     def reads(self) -> int:
@@ -100,7 +108,7 @@ class Load:
         if usable <= 0:
             return 0.0
         pace = self._pace()
-        return min(most, usable / pace) if pace else most
+        return min(most, max(usable / pace - self._others(), 0.0)) if pace else most
 
     def _dimmed(self, asked: int, fewest: int, limit: float) -> int:
         """All reads while it is calm, then fewer and fewer down to the fewest."""

@@ -1,10 +1,11 @@
-"""What a series of numbers looked like lately: its mean over time, its quantile over a window.
+"""What happened lately: the mean of a series over time, its quantile over a window, who was seen.
 
-Knows numbers and a clock that it is given; does not know what they measure.
+Knows numbers, keys and a clock that it is given; does not know what they stand for.
 """
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Set as AbstractSet
 
 from winnow.deadline import Clock
 from winnow.policy.shares import at_least
@@ -64,3 +65,27 @@ class SlidingQuantile:
         Needs a sample, and a share between 0 and 1.
         """
         return self._sorted[max(at_least(share, len(self._sorted)), 1) - 1]
+
+
+class RecentKeys:
+    """The keys that were seen in the last few seconds, in bounded memory."""
+
+    def __init__(self, seconds: float, most: int, clock: Clock) -> None:
+        """`most`: keys kept; of more than that the oldest are forgotten sooner."""
+        self._seconds, self._most, self._clock = seconds, most, clock
+        self._seen: dict[str, float] = {}
+        """When each was seen last, the oldest first."""
+
+    def add(self, key: str) -> None:
+        """It was seen now."""
+        self._seen.pop(key, None)
+        if len(self._seen) == self._most:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = self._clock()
+
+    def keys(self) -> AbstractSet[str]:
+        """Those that were seen lately: a view that the next call may change."""
+        horizon = self._clock() - self._seconds
+        while self._seen and self._seen[next(iter(self._seen))] <= horizon:
+            del self._seen[next(iter(self._seen))]
+        return self._seen.keys()

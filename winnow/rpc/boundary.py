@@ -18,6 +18,10 @@ from winnow.rpc.status import INTERNAL_MESSAGE, code_of, rich_status
 from winnow.telemetry.metrics import RpcMetrics
 
 _log = structlog.get_logger("winnow.rpc")
+_EVERYDAY = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+"""What callers that hedge, give up and ask again make of a node, most of all when it has too much
+to do: then is no time to write a line for each.
+"""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
@@ -25,7 +29,7 @@ class Boundary(grpc.aio.ServerInterceptor):
     """Turns errors into statuses, names the request, and counts it."""
 
     def __init__(self, metrics: RpcMetrics, quiet: bool = False) -> None:
-        """`quiet` logs successful calls at debug level only."""
+        """`quiet` leaves calls that end in an everyday way to the metrics, and logs the rest."""
         self._metrics, self._quiet = metrics, quiet
 
     async def intercept_service(
@@ -57,7 +61,7 @@ class Boundary(grpc.aio.ServerInterceptor):
                 return response
             except WinnowError as error:
                 code = code_of(error).name
-                _report(error, method, code)
+                self._report(error, method, code)
                 await context.abort_with_status(rich_status(error))
             except asyncio.CancelledError:
                 raise
@@ -73,16 +77,14 @@ class Boundary(grpc.aio.ServerInterceptor):
         return call
 
     def _log_call(self, method: str, code: str, elapsed: float) -> None:
-        if code == "OK" and self._quiet:
-            return
-        _log.info("call", method=method, status=code, ms=round(elapsed * 1e3, 2))
+        if not (self._quiet and code in _EVERYDAY):
+            _log.info("call", method=method, status=code, ms=round(elapsed * 1e3, 2))
 
-
-def _report(error: WinnowError, method: str, code: str) -> None:
-    if code == "INTERNAL":
-        _log.error("call failed", method=method, error=str(error), exc_info=error)
-    else:
-        _log.info("call refused", method=method, status=code, error=str(error))
+    def _report(self, error: WinnowError, method: str, code: str) -> None:
+        if code == "INTERNAL":
+            _log.error("call failed", method=method, error=str(error), exc_info=error)
+        elif not (self._quiet and code in _EVERYDAY):
+            _log.info("call refused", method=method, status=code, error=str(error))
 
 
 def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:

@@ -1,4 +1,4 @@
-"""The life of a serving process: start, become ready, serve, drain, end.
+"""The life of a serving process: start, become ready, serve, leave, drain, end.
 
 Knows signals and the metrics endpoint; what is served is handed in.
 """
@@ -11,33 +11,47 @@ from collections.abc import Awaitable, Callable
 import structlog
 from prometheus_client import CollectorRegistry, start_http_server
 
-from winnow.errors import UnavailableError
+from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.server import Server
 
 _log = structlog.get_logger("winnow.service")
 
 
 async def serve(
-    server: Server, listen: str, prepare: Callable[[], Awaitable[None]], grace: float
+    server: Server,
+    listen: str,
+    prepare: Callable[[], Awaitable[None]],
+    *,
+    linger: float,
+    grace: float,
+    leave: Callable[[], None] = lambda: None,
 ) -> None:
     """Serves until SIGTERM or SIGINT.
 
     Listens at once but NOT_SERVING, awaits `prepare` (load, verify, warm up), then SERVING. If
-    `prepare` fails the error is raised after the server has stopped.
+    `prepare` fails the error is raised after the server has stopped, but for a NotLoadedError:
+    starting again would not help, so the process stays, NOT_SERVING, and can be asked why.
+
+    At the end it calls `leave` and says NOT_SERVING, serves on for `linger` seconds or until a
+    second signal, so that callers notice and go elsewhere, then takes no new calls and gives
+    those that run `grace` seconds.
     """
-    stop = asyncio.Event()
+    signals = asyncio.Semaphore(0)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, signals.release)
     port = await server.start(listen)
     _log.info("listening", listen=listen, port=port)
-    waiting = asyncio.create_task(stop.wait())
+    waiting = asyncio.create_task(signals.acquire())
     ready = asyncio.create_task(_become_ready(server, prepare))
     try:
         await asyncio.wait({waiting, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
-            ready.result()
+            was_ready = ready.result()
             await waiting
+            leave()
+            if was_ready:
+                await _linger(server, signals, linger)
         _log.info("draining", grace=grace)
     finally:
         ready.cancel()
@@ -65,7 +79,20 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     _log.info("serving metrics", listen=listen)
 
 
-async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> None:
-    await prepare()
+async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> bool:
+    try:
+        await prepare()
+    except NotLoadedError as error:
+        _log.error("not ready, and will not be", error=str(error))
+        return False
     await server.serving(True)
     _log.info("ready")
+    return True
+
+
+async def _linger(server: Server, signals: asyncio.Semaphore, seconds: float) -> None:
+    """Serves on as NOT_SERVING, until another signal or for so long."""
+    _log.info("leaving", linger=seconds)
+    await server.serving(False)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(signals.acquire(), seconds)

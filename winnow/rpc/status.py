@@ -3,15 +3,21 @@
 Knows the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
 
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
 from google.protobuf import any_pb2, duration_pb2
+from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
 from winnow.errors import (
+    NOT_LOADED,
     DeadlineExceededError,
     IdentityError,
     InvalidRequestError,
+    NotLoadedError,
     OverloadedError,
     UnavailableError,
     WinnowError,
@@ -25,6 +31,11 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (IdentityError, StatusCode.FAILED_PRECONDITION),
 )
 
+Trailing = Iterable[tuple[str, Any]] | None
+Detail = TypeVar("Detail", bound=Message)
+
+_DETAILS = "grpc-status-details-bin"
+_DOMAIN = "winnow"
 INTERNAL_MESSAGE = "internal error; the server's log has the details under this request id"
 
 
@@ -33,16 +44,23 @@ def code_of(error: WinnowError) -> StatusCode:
     return next((code for kind, code in _CODES if isinstance(error, kind)), StatusCode.INTERNAL)
 
 
-def error_of(code: StatusCode, message: str) -> WinnowError:
-    """The domain error of a gRPC status: the way back, on the caller's side."""
+def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowError:
+    """The domain error of a gRPC status: the way back, on the caller's side.
+
+    `trailing` is the call's trailing metadata, which carries the details.
+    """
     if code is StatusCode.RESOURCE_EXHAUSTED:
+        delays = [info.retry_delay for info in _sent(trailing, error_details_pb2.RetryInfo)]
+        if delays:
+            return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
         return OverloadedError(message)
     if code is StatusCode.DEADLINE_EXCEEDED:
         return DeadlineExceededError(message)
     if code is StatusCode.FAILED_PRECONDITION:
         return IdentityError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
-        return UnavailableError(message)
+        reasons = {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}
+        return (NotLoadedError if NOT_LOADED in reasons else UnavailableError)(message)
     return WinnowError(message)
 
 
@@ -62,11 +80,33 @@ def _details(error: WinnowError) -> list[any_pb2.Any]:
         bad = error_details_pb2.BadRequest()
         for violation in error.violations:
             bad.field_violations.add(field=violation.field, description=violation.description)
-        packed.append(any_pb2.Any())
-        packed[-1].Pack(bad)
+        packed.append(_packed(bad))
     if isinstance(error, OverloadedError):
         delay = duration_pb2.Duration()
         delay.FromNanoseconds(int(error.retry_after * 1e9))
-        packed.append(any_pb2.Any())
-        packed[-1].Pack(error_details_pb2.RetryInfo(retry_delay=delay))
+        packed.append(_packed(error_details_pb2.RetryInfo(retry_delay=delay)))
+    for fault in error.faults:
+        info = error_details_pb2.ErrorInfo(
+            reason=fault.reason, domain=_DOMAIN, metadata=fault.metadata
+        )
+        packed.append(_packed(info))
     return packed
+
+
+def _packed(message: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed
+
+
+def _sent(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
+    """The details of one kind that a status carries; none if they cannot be read."""
+    data = next((value for key, value in trailing or () if key == _DETAILS), b"")
+    try:
+        status = status_pb2.Status.FromString(data)
+        for packed in status.details:
+            detail = kind()
+            if packed.Unpack(detail):
+                yield detail
+    except DecodeError:
+        return

@@ -38,9 +38,10 @@ class ServiceSettings(Settings):
     default_deadline: float = Field(
         2.0, gt=0, description="Seconds for calls whose caller sets no deadline."
     )
-    drain_grace: float = Field(
-        10.0, ge=0, description="Seconds that running calls get after SIGTERM."
+    drain_linger: float = Field(
+        2.0, ge=0, description="Seconds to serve on after SIGTERM, while callers notice."
     )
+    drain_grace: float = Field(10.0, ge=0, description="Seconds that running calls get after that.")
     log_level: str = Field(
         "info", pattern="(?i)^(debug|info|warning|error)$", description="Least level logged."
     )

@@ -63,6 +63,30 @@ RETRIEVER_DENSE: Retriever.ValueType  # 1
 """Nearest passages by the distance between encodings."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
+class _PartialResults:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _PartialResultsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PartialResults.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    PARTIAL_RESULTS_UNSPECIFIED: _PartialResults.ValueType  # 0
+    """The front node's default."""
+    PARTIAL_RESULTS_ALLOW: _PartialResults.ValueType  # 1
+    """It is given, and says what it covers."""
+    PARTIAL_RESULTS_FORBID: _PartialResults.ValueType  # 2
+    """It is refused as soon as a shard has failed, with the status of that failure."""
+
+class PartialResults(_PartialResults, metaclass=_PartialResultsEnumTypeWrapper):
+    """What happens to an answer that does not cover the whole index."""
+
+PARTIAL_RESULTS_UNSPECIFIED: PartialResults.ValueType  # 0
+"""The front node's default."""
+PARTIAL_RESULTS_ALLOW: PartialResults.ValueType  # 1
+"""It is given, and says what it covers."""
+PARTIAL_RESULTS_FORBID: PartialResults.ValueType  # 2
+"""It is refused as soon as a shard has failed, with the status of that failure."""
+Global___PartialResults: typing_extensions.TypeAlias = PartialResults
+
 @typing.final
 class AnswerRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -74,6 +98,10 @@ class AnswerRequest(google.protobuf.message.Message):
     RETRIEVER_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
     MAX_LOSS_FIELD_NUMBER: builtins.int
+    PARTIAL_RESULTS_FIELD_NUMBER: builtins.int
+    MIN_COVERAGE_FIELD_NUMBER: builtins.int
+    MIN_WAIT_FACTOR_FIELD_NUMBER: builtins.int
+    MAX_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     question: builtins.str
     """1 to 1000 characters, of which at most 64 tokens are used."""
     passages_to_read: builtins.int
@@ -88,6 +116,15 @@ class AnswerRequest(google.protobuf.message.Message):
     """Exact match, in percent, that may be lost by stopping as soon as no unread passage is likely to
     win. 0 to 100; 0 reads every passage. Looked at under READ_SCOPE_GLOBAL.
     """
+    partial_results: Global___PartialResults.ValueType
+    min_coverage: builtins.float
+    """Share of the shards that is waited for until the deadline, 0 to 1; once it has answered, the
+    others get only a part of the time that is left. 1 waits for every shard.
+    """
+    min_wait_factor: builtins.float
+    """That part where one shard is missing, 0 to 1."""
+    max_wait_factor: builtins.float
+    """And where as many are missing as may be, min_wait_factor to 1."""
     def __init__(
         self,
         *,
@@ -98,15 +135,25 @@ class AnswerRequest(google.protobuf.message.Message):
         retriever: Global___Retriever.ValueType = ...,
         max_answer_tokens: builtins.int | None = ...,
         max_loss: builtins.float | None = ...,
+        partial_results: Global___PartialResults.ValueType = ...,
+        min_coverage: builtins.float | None = ...,
+        min_wait_factor: builtins.float | None = ...,
+        max_wait_factor: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_answer_tokens", b"_max_answer_tokens"]) -> typing.Literal["max_answer_tokens"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_loss", b"_max_loss"]) -> typing.Literal["max_loss"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_wait_factor", b"_max_wait_factor"]) -> typing.Literal["max_wait_factor"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_coverage", b"_min_coverage"]) -> typing.Literal["min_coverage"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_wait_factor", b"_min_wait_factor"]) -> typing.Literal["min_wait_factor"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages_to_read", b"_passages_to_read"]) -> typing.Literal["passages_to_read"] | None: ...
 
@@ -124,6 +171,8 @@ class AnswerResponse(google.protobuf.message.Message):
     READ_SCOPE_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     QUESTION_TRUNCATED_FIELD_NUMBER: builtins.int
+    PASSAGES_ASKED_FIELD_NUMBER: builtins.int
+    PASSAGES_GRANTED_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer is likely enough to be shown as one."""
     passages_read: builtins.int
@@ -134,6 +183,11 @@ class AnswerResponse(google.protobuf.message.Message):
     """Also in the logs of every process that worked on the question."""
     question_truncated: builtins.bool
     """The question was longer than the encoder reads and was cut."""
+    passages_asked: builtins.int
+    """Passages that should have been read, over all shards, and how many of them the front node let
+    be read: fewer where there was too much to do (brown-out).
+    """
+    passages_granted: builtins.int
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
         """Best first. Candidates are listed even where has_answer is false."""
@@ -153,9 +207,11 @@ class AnswerResponse(google.protobuf.message.Message):
         read_scope: Global___ReadScope.ValueType = ...,
         request_id: builtins.str = ...,
         question_truncated: builtins.bool = ...,
+        passages_asked: builtins.int = ...,
+        passages_granted: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["coverage", b"coverage", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
 
 Global___AnswerResponse: typing_extensions.TypeAlias = AnswerResponse
 
@@ -273,6 +329,10 @@ class ShardCoverage(google.protobuf.message.Message):
         STATUS_UNAVAILABLE: ShardCoverage._Status.ValueType  # 3
         STATUS_OVERLOADED: ShardCoverage._Status.ValueType  # 4
         STATUS_FAILED: ShardCoverage._Status.ValueType  # 5
+        STATUS_NOT_LOADED: ShardCoverage._Status.ValueType  # 6
+        """Its nodes run, but could not load the shard."""
+        STATUS_ADAPTIVE: ShardCoverage._Status.ValueType  # 7
+        """Given up before the deadline, because min_coverage had been reached."""
 
     class Status(_Status, metaclass=_StatusEnumTypeWrapper): ...
     STATUS_UNSPECIFIED: ShardCoverage.Status.ValueType  # 0
@@ -281,6 +341,10 @@ class ShardCoverage(google.protobuf.message.Message):
     STATUS_UNAVAILABLE: ShardCoverage.Status.ValueType  # 3
     STATUS_OVERLOADED: ShardCoverage.Status.ValueType  # 4
     STATUS_FAILED: ShardCoverage.Status.ValueType  # 5
+    STATUS_NOT_LOADED: ShardCoverage.Status.ValueType  # 6
+    """Its nodes run, but could not load the shard."""
+    STATUS_ADAPTIVE: ShardCoverage.Status.ValueType  # 7
+    """Given up before the deadline, because min_coverage had been reached."""
 
     SHARD_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int

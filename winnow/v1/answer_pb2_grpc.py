@@ -51,7 +51,8 @@ class AnswerServiceServicer(object):
         INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
         RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
         DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-        UNAVAILABLE         no shard answered
+        UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
+        one ErrorInfo for each that failed
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -65,7 +65,8 @@ class AnswerServiceStub(typing.Generic[_AnswerServiceAnswerType]):
       INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
       RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
       DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-      UNAVAILABLE         no shard answered
+      UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
+                          one ErrorInfo for each that failed
     """
 
 AnswerServiceAsyncStub: typing_extensions.TypeAlias = AnswerServiceStub[
@@ -88,7 +89,8 @@ class AnswerServiceServicer(metaclass=abc.ABCMeta):
           INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
           RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
           DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-          UNAVAILABLE         no shard answered
+          UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
+                              one ErrorInfo for each that failed
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

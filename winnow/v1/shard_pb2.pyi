@@ -39,6 +39,10 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     DIMENSION_FIELD_NUMBER: builtins.int
     BUNDLE_NAME_FIELD_NUMBER: builtins.int
     BUNDLE_FINGERPRINT_FIELD_NUMBER: builtins.int
+    GENERATION_FIELD_NUMBER: builtins.int
+    INDEX_PASSAGES_FIELD_NUMBER: builtins.int
+    SECONDS_PER_READ_FIELD_NUMBER: builtins.int
+    READS_IN_HAND_FIELD_NUMBER: builtins.int
     shard: builtins.int
     shards: builtins.int
     index_id: builtins.str
@@ -48,6 +52,16 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     bundle_name: builtins.str
     bundle_fingerprint: builtins.str
     """Vectors and answers are comparable only between equal fingerprints."""
+    generation: builtins.str
+    """Names the rows of the shard: replicas with equal generations hold the same passages in the same
+    rows. Empty where the node does not know.
+    """
+    index_passages: builtins.int
+    """Passages of all shards together; 0 where the node does not know."""
+    seconds_per_read: builtins.float
+    """Seconds per passage read while it reads, all threads together; 0 where not known yet."""
+    reads_in_hand: builtins.int
+    """Passages that wait to be read or are being read."""
     def __init__(
         self,
         *,
@@ -58,8 +72,12 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         dimension: builtins.int = ...,
         bundle_name: builtins.str = ...,
         bundle_fingerprint: builtins.str = ...,
+        generation: builtins.str = ...,
+        index_passages: builtins.int = ...,
+        seconds_per_read: builtins.float = ...,
+        reads_in_hand: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "index_id", b"index_id", "passages", b"passages", "shard", b"shard", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "shard", b"shard", "shards", b"shards"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 
@@ -121,8 +139,11 @@ class RetrieveResponse(google.protobuf.message.Message):
     HITS_FIELD_NUMBER: builtins.int
     QUEUE_MS_FIELD_NUMBER: builtins.int
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
+    GENERATION_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
+    generation: builtins.str
+    """Of the rows that the hits name."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]: ...
     def __init__(
@@ -131,8 +152,9 @@ class RetrieveResponse(google.protobuf.message.Message):
         hits: collections.abc.Iterable[Global___Hit] | None = ...,
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
+        generation: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["hits", b"hits", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -166,7 +188,12 @@ class ReadRequest(google.protobuf.message.Message):
     QUESTION_FIELD_NUMBER: builtins.int
     HITS_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
+    GENERATION_FIELD_NUMBER: builtins.int
     max_answer_tokens: builtins.int
+    generation: builtins.str
+    """Of the rows that the hits name; a node of another generation refuses, with FAILED_PRECONDITION.
+    Empty where that is not known.
+    """
     @property
     def question(self) -> Global___EncodedQuestion: ...
     @property
@@ -177,9 +204,10 @@ class ReadRequest(google.protobuf.message.Message):
         question: Global___EncodedQuestion | None = ...,
         hits: collections.abc.Iterable[Global___Hit] | None = ...,
         max_answer_tokens: builtins.int = ...,
+        generation: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["hits", b"hits", "max_answer_tokens", b"max_answer_tokens", "question", b"question"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "max_answer_tokens", b"max_answer_tokens", "question", b"question"]) -> None: ...
 
 Global___ReadRequest: typing_extensions.TypeAlias = ReadRequest
 

@@ -62,7 +62,8 @@ class ShardServiceServicer(object):
     """
 
     def GetShardInfo(self, request, context):
-        """What the node serves. Cheap; front nodes call it to form the cluster.
+        """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
+        cluster, and to notice who is there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

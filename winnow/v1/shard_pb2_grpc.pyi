@@ -133,7 +133,9 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetShardInfo: _ShardServiceGetShardInfoType
-    """What the node serves. Cheap; front nodes call it to form the cluster."""
+    """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
+    cluster, and to notice who is there.
+    """
 
     Retrieve: _ShardServiceRetrieveType
     """The shard's nearest passages to a question's encoding."""
@@ -172,7 +174,9 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.GetShardInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.GetShardInfoResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.GetShardInfoResponse]]:
-        """What the node serves. Cheap; front nodes call it to form the cluster."""
+        """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
+        cluster, and to notice who is there.
+        """
 
     @abc.abstractmethod
     def Retrieve(

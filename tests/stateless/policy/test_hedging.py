@@ -60,8 +60,14 @@ def test_a_request_is_overdue_after_several_delays() -> None:
     assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).overdue() is None
 
 
-def test_the_first_hedge_must_be_earned() -> None:
-    settings = HedgeSettings(budget=0.05, reserve=0)
+def test_a_replica_that_hangs_from_the_first_request_on_finds_a_few_hedges() -> None:
+    own = budget(1, HedgeSettings(start=2, reserve=10))
+    assert not own.spend(), "being late is no reason yet"
+    assert [own.spend(overdue=True) for _ in range(3)] == [True, True, False]
+
+
+def test_further_hedges_must_be_earned() -> None:
+    settings = HedgeSettings(budget=0.05, reserve=0, start=0)
     assert not budget(19, settings).spend()
     assert budget(20, settings).spend()
 
@@ -73,12 +79,12 @@ def test_late_requests_leave_the_reserve_to_overdue_ones() -> None:
 
 
 def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
-    own = budget(0, HedgeSettings(budget=0.05))
+    own = budget(0, HedgeSettings(budget=0.05, start=3))
     sent = 0
     for _ in range(1000):
         own.earn()
         sent += own.spend() or own.spend(overdue=True)
-    assert sent == 50
+    assert sent == 50 + 3
 
 
 def test_what_was_not_spent_is_kept_for_a_burst_and_no_more() -> None:
@@ -87,7 +93,7 @@ def test_what_was_not_spent_is_kept_for_a_burst_and_no_more() -> None:
 
 
 def test_without_a_budget_nothing_is_hedged() -> None:
-    assert not budget(100_000, HedgeSettings(budget=0.0)).spend()
+    assert not budget(100_000, HedgeSettings(budget=0.0)).spend(overdue=True)
 
 
 @given(
@@ -95,21 +101,22 @@ def test_without_a_budget_nothing_is_hedged() -> None:
     st.sampled_from([0.0, 0.01, 0.05, 0.07, 0.1, 0.3, 1.0]),
     st.integers(1, 20),
     st.integers(0, 20),
+    st.integers(0, 20),
 )
 def test_hedges_never_exceed_their_share_of_the_requests(
-    history: list[tuple[bool, bool]], share: float, burst: int, reserve: int
+    history: list[tuple[bool, bool]], share: float, burst: int, reserve: int, start: int
 ) -> None:
-    own = HedgeBudget(HedgeSettings(budget=share, burst=burst, reserve=reserve))
+    own = HedgeBudget(HedgeSettings(budget=share, burst=burst, reserve=reserve, start=start))
     sent = 0
     for requests, (is_late, is_overdue) in enumerate(history, start=1):
         own.earn()
         sent += is_late and own.spend(is_overdue)
-        assert sent <= share * requests + 1e-9
+        assert sent <= share * requests + start + 1e-9
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.5])
 def test_all_of_the_budget_can_be_used(share: float) -> None:
-    own = budget(0, HedgeSettings(budget=share, reserve=3))
+    own = budget(0, HedgeSettings(budget=share, reserve=3, start=0))
     sent = 0
     for _ in range(1000):
         own.earn()

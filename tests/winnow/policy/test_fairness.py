@@ -13,7 +13,7 @@ LIMIT = 120.0
 def shares(
     held: dict[str, int], hungry: str = "", kept: float = 0.0, clock: ManualClock | None = None
 ) -> FairShares:
-    own = FairShares(kept, hungry_for=2.0, clock=clock or ManualClock())
+    own = FairShares(kept, here_for=10.0, hungry_for=2.0, clock=clock or ManualClock())
     for client, amount in held.items():
         own.take(client, amount)
     for client in hungry:
@@ -24,10 +24,11 @@ def shares(
 @pytest.mark.parametrize(
     ("held", "hungry", "kept", "room"),
     [
-        # nobody else: everything, less what is kept
+        # nobody else: everything
         ({}, "", 0.0, 120),
-        ({}, "", 0.25, 90),
-        ({"a": 50}, "", 0.25, 40),
+        ({}, "", 0.25, 120),
+        ({"a": 50}, "", 0.25, 70),
+        ({"a": 50}, "a", 0.25, 70),
         # what others have and do not want more of is theirs, the rest is free
         ({"b": 20}, "", 0.0, 100),
         ({"b": 20, "c": 40}, "", 0.0, 60),
@@ -78,8 +79,18 @@ def test_any_number_of_refused_keys_is_remembered_in_bounded_memory() -> None:
     own = shares({})
     for number in range(5_000):
         own.refuse(str(number))
-    assert len(own._refused) == 1_000
-    assert "4999" in own._refused
+    for remembered in (own._refused.keys(), own._came.keys()):
+        assert len(remembered) == 1_000
+        assert "4999" in remembered
+
+
+def test_room_is_kept_as_long_as_another_client_came_lately() -> None:
+    clock = ManualClock()
+    own = shares({"b": 30}, kept=0.25, clock=clock)
+    own.give_back("b", 30)
+    assert own.room("a", LIMIT) == 90
+    clock.advance(10.0)
+    assert own.room("a", LIMIT) == 120
 
 
 amounts = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 60), max_size=6)

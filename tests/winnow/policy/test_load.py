@@ -159,6 +159,14 @@ def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() ->
     assert sum(reads for reads in granted if reads == 10) >= 80, "up to half of 160 it is calm"
 
 
+def test_what_others_let_in_leaves_less_for_me() -> None:
+    load = Load(PLAIN, ManualClock(), lambda: READ, lambda: 50)
+    assert load.admit(10, 1.0).reads == 10
+    with pytest.raises(OverloadedError):  # 60 of 80 that can be in time
+        load.admit(21, 1.0)
+    assert load.admit(20, 1.0).reads == 20
+
+
 def test_without_brown_out_all_reads_are_granted_or_none() -> None:
     assert set(fill(Machine(PLAIN).warm(), left=1.0)) == {10}
 
@@ -195,14 +203,26 @@ def reads_by_client(machine: Machine) -> Counter[str]:
     return reads
 
 
-def test_a_client_alone_may_use_nearly_everything() -> None:
-    machine = Machine().warm()
-    assert sum(fill(machine, left=1.0)) >= 0.75 * 80
+def test_a_client_alone_may_use_everything() -> None:
+    machine = Machine(replace(SETTINGS, least_share=1.0)).warm()
+    assert sum(fill(machine, left=1.0)) == 80
 
 
-def test_a_newcomer_finds_room_however_much_one_client_asks() -> None:
+def test_who_comes_while_there_are_several_finds_room_however_much_one_asks() -> None:
     machine = Machine().warm()
+    machine.ask(10, 1.0, "modest")
+    machine.run(1.0)
     fill(machine, left=1.0, client="greedy")
+    assert machine.ask(10, 1.0, "greedy") is None
+    assert machine.ask(10, 1.0, "modest") is not None
+
+
+def test_who_comes_to_one_that_was_alone_is_let_in_once_a_part_of_it_is_done() -> None:
+    machine = Machine().warm()
+    machine.run(SETTINGS.here_for)
+    fill(machine, left=1.0, client="greedy")
+    assert machine.ask(10, 1.0, "newcomer") is None
+    machine.run(0.2)
     assert machine.ask(10, 1.0, "greedy") is None
     assert machine.ask(10, 1.0, "newcomer") is not None
 

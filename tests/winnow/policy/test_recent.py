@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.recent import DecayedMean, SlidingQuantile
+from winnow.policy.recent import DecayedMean, RecentKeys, SlidingQuantile
 
 values = st.floats(0, 1e6)
 HALF_LIFE = 4.0
@@ -92,3 +92,21 @@ def test_quantiles_rise_with_their_share(samples: list[float]) -> None:
     for lower, higher in pairwise(n / 10 for n in range(11)):
         assert window.of(lower) <= window.of(higher)
     assert (window.of(0), window.of(1)) == (min(samples), max(samples))
+
+
+def test_a_key_is_forgotten_some_seconds_after_it_was_seen_last() -> None:
+    clock = ManualClock()
+    seen = RecentKeys(2.0, 10, clock)
+    for key in "aba":
+        seen.add(key)
+        clock.advance(0.75)
+    assert set(seen.keys()) == {"a", "b"}
+    clock.advance(0.5)
+    assert set(seen.keys()) == {"a"}
+
+
+def test_of_too_many_keys_the_oldest_are_forgotten() -> None:
+    seen = RecentKeys(2.0, 2, ManualClock())
+    for key in "abac":
+        seen.add(key)
+    assert set(seen.keys()) == {"a", "c"}

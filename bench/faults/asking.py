@@ -1,0 +1,24 @@
+"""Asking a front node of Winnow."""
+
+from bench.faults.rows import Row, answered
+from winnow.client import AnswerClient
+from winnow.errors import WinnowError
+from winnow.v1 import answer_pb2
+
+
+class Asking:
+    """Turns what becomes of a question into a row, and keeps the last answer."""
+
+    def __init__(self, client: AnswerClient, deadline: float) -> None:
+        """`deadline`: seconds for each question."""
+        self._client, self._deadline = client, deadline
+        self.reply = answer_pb2.AnswerResponse()
+
+    async def __call__(self, question: str) -> Row:
+        """A row without its times."""
+        request = answer_pb2.AnswerRequest(question=question)
+        try:
+            self.reply = await self._client.ask(request, self._deadline)
+        except WinnowError as error:
+            return Row(0.0, 0.0, str(error).split(":", 1)[0], 0.0, complete=False)
+        return answered(self.reply)

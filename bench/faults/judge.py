@@ -1,0 +1,169 @@
+"""Whether what was seen is what must hold. Pure: rows and marks in, findings out."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bench.faults.rows import OK, REFUSED, Row, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen while a scenario ran."""
+
+    phases: Mapping[str, Sequence[Row]]
+    """The questions that ended in each phase."""
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """What else was measured, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that must hold, and whether it did."""
+
+    holds: bool
+    said: str
+
+
+Criterion = Callable[[Observed], Finding]
+
+
+def availability(rows: Sequence[Row]) -> float:
+    """Share of the questions that got an answer, whatever it covers."""
+    return sum(row.status == OK for row in rows) / len(rows) if rows else 0.0
+
+
+def completeness(rows: Sequence[Row]) -> float:
+    """Share of the questions that got an answer from all of the index."""
+    return sum(map(whole, rows)) / len(rows) if rows else 0.0
+
+
+def coverage(rows: Sequence[Row]) -> float:
+    """Mean coverage of the answers; 0 without any."""
+    covered = [row.coverage for row in rows if row.status == OK]
+    return sum(covered) / len(covered) if covered else 0.0
+
+
+def latency(rows: Sequence[Row], share: float, status: str = OK) -> float:
+    """The quantile of the seconds that those with `status` took, by nearest rank; NaN if none."""
+    spent = sorted(row.seconds for row in rows if row.status == status)
+    return spent[max(math.ceil(share * len(spent)), 1) - 1] if spent else math.nan
+
+
+def all_in_time(phase: str, deadline: float) -> Criterion:
+    """Every question got an answer before its deadline."""
+
+    def judge(seen: Observed) -> Finding:
+        rows = seen.phases[phase]
+        longest = latency(rows, 1.0)
+        holds = availability(rows) == 1.0 and longest <= deadline
+        return Finding(
+            holds, f"{availability(rows):.2%} of {len(rows)} answered, longest {longest:.2f} s"
+        )
+
+    return judge
+
+
+def partial(phase: str, within: float = 0.01) -> Criterion:
+    """Answers cover what is left (the mark `left`) and say why not more."""
+
+    def judge(seen: Observed) -> Finding:
+        rows, left = [row for row in seen.phases[phase] if row.status == OK], seen.marks["left"]
+        near = bool(rows) and abs(coverage(rows) - left) <= within
+        reasons = all(row.explained for row in rows)
+        said = f"coverage {coverage(rows):.3f}, {left:.3f} is left"
+        return Finding(near and reasons, said + ("" if reasons else ", a reason is missing"))
+
+    return judge
+
+
+def complete_again(phase: str, within: float = 2.0) -> Criterion:
+    """From `within` seconds after the shard's return (the mark `returned`) answers are complete."""
+
+    def judge(seen: Observed) -> Finding:
+        rows = [row for row in seen.phases[phase] if row.at >= seen.marks["returned"]]
+        partly = [row.at - seen.marks["returned"] for row in rows if not whole(row)]
+        took = max(partly, default=0.0)
+        late = any(row.at >= seen.marks["returned"] + within for row in rows)
+        return Finding(late and took < within, f"complete {took:.1f} s after its return")
+
+    return judge
+
+
+def all_complete(phase: str, least: int = 1) -> Criterion:
+    """Of at least so many questions, every one got an answer from all of the index."""
+
+    def judge(seen: Observed) -> Finding:
+        rows = seen.phases[phase]
+        lost = Counter("partial" if r.status == OK else r.status for r in rows if not whole(r))
+        said = ", ".join(f"{count} {why}" for why, count in sorted(lost.items())) or "none lost"
+        return Finding(not lost and len(rows) >= least, f"{len(rows)} of at least {least}: {said}")
+
+    return judge
+
+
+def none_failed(phase: str, least: int) -> Criterion:
+    """Of at least so many questions, every one got an answer."""
+
+    def judge(seen: Observed) -> Finding:
+        rows = seen.phases[phase]
+        failed = Counter(row.status for row in rows if row.status != OK)
+        said = ", ".join(f"{count} {why}" for why, count in sorted(failed.items())) or "none failed"
+        return Finding(not failed and len(rows) >= least, f"{len(rows)} of {least}: {said}")
+
+    return judge
+
+
+def p99_within(factor: float, phase: str, healthy: str = "healthy") -> Criterion:
+    """The p99 is at most so many times the healthy one."""
+
+    def judge(seen: Observed) -> Finding:
+        before, after = (latency(seen.phases[name], 0.99) for name in (healthy, phase))
+        said = f"p99 {after * 1e3:.0f} ms, {after / before:.2f} of {before * 1e3:.0f} ms"
+        return Finding(after <= factor * before, said)
+
+    return judge
+
+
+def mark_within(name: str, most: float, unit: str = "") -> Criterion:
+    """A mark is at most so much."""
+
+    def judge(seen: Observed) -> Finding:
+        value = seen.marks[name]
+        return Finding(value <= most, f"{name} {value:.3g}{unit}, at most {most:.3g}{unit}")
+
+    return judge
+
+
+def mark_within_mark(name: str, most: str, unit: str = "") -> Criterion:
+    """A mark is at most another one."""
+
+    def judge(seen: Observed) -> Finding:
+        return mark_within(name, seen.marks[most], unit)(seen)
+
+    return judge
+
+
+def goodput(phase: str, share: float) -> Criterion:
+    """Complete answers per second, of what can be answered at most (the mark `peak`)."""
+
+    def judge(seen: Observed) -> Finding:
+        rows, peak = seen.phases[phase], seen.marks["peak"]
+        reached = sum(map(whole, rows)) / seen.marks[f"{phase} seconds"]
+        return Finding(reached >= share * peak, f"{reached:.1f}/s, {reached / peak:.0%} of peak")
+
+    return judge
+
+
+def refused_within(phase: str, seconds: float) -> Criterion:
+    """Whoever is not answered is refused, and nearly all of them at once: the p99 counts."""
+
+    def judge(seen: Observed) -> Finding:
+        rows = seen.phases[phase]
+        other = [row.status for row in rows if row.status not in (OK, REFUSED)]
+        took = latency(rows, 0.99, REFUSED)
+        said = f"p99 of {sum(r.status == REFUSED for r in rows)} refusals {took * 1e3:.1f} ms"
+        return Finding(not other and took <= seconds, said + (f", {other[0]}" if other else ""))
+
+    return judge

@@ -1,0 +1,162 @@
+"""Where a scenario plays: a cluster of real processes, a load on it, and what was measured."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.faults import gauges
+from bench.faults.asking import Asking
+from bench.faults.judge import Observed
+from bench.faults.load import Load
+from bench.faults.proxy import Proxy
+from winnow.bundle import default_bundle
+from winnow.client import AnswerClient
+from winnow.local.cluster import LocalCluster, LocalPlan
+from winnow.local.ports import free_ports
+
+DEADLINE = 2.0
+"""Seconds that every question has."""
+_CLIENTS = 8
+_SHARE = 0.5
+"""Of what can be answered, what is asked: there is room left, and yet always work in hand."""
+_WARM_UP = 20
+LOOK = 0.02
+"""Seconds between two looks at what is waited for."""
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a cluster is made of."""
+
+    replicas: int = 1
+    proxied: bool = False
+    """Whether the front reaches the first node through a proxy."""
+    stranger: bool = False
+    """Whether the front also looks at an address where nobody is yet."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """One cluster under load."""
+
+    cluster: LocalCluster
+    asking: Asking
+    load: Load
+    front_metrics: str
+    seconds: float
+    """That each phase lasts."""
+    say: Callable[[str], None]
+    proxy: Proxy
+    stranger: str
+    """HOST:PORT where nobody is yet."""
+    index: Path
+    rate: float = 0.0
+    marks: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> Observed:
+        """What was seen so far."""
+        return Observed(self.load.rows, self.marks)
+
+    async def warm(self) -> None:
+        """Finds out how much can be answered; half of that is asked from now on."""
+        self.phase("warm-up")
+        for _ in range(_WARM_UP):
+            await self.load.ask()
+        self.phase("peak")
+        self.marks["peak"] = await self.load.closed(_CLIENTS, self.seconds / 2)
+        self.rate = max(self.marks["peak"] * _SHARE, 1.0)
+
+    def phase(self, name: str) -> None:
+        """From now on questions end in this phase."""
+        self.load.phase = name
+        self.say(name)
+
+    async def spend(self, phase: str, times: float = 1.0) -> None:
+        """Lets a phase last."""
+        self.phase(phase)
+        began = self.load.now
+        await asyncio.sleep(self.seconds * times)
+        self.marks[f"{phase} seconds"] = self.load.now - began
+
+    def send(self, node: int, number: signal.Signals) -> None:
+        """Sends a signal to a content node."""
+        self.cluster.processes.send(f"node {node}", number)
+
+    async def restart(self, node: int) -> None:
+        """Starts a content node that has ended, or is about to, once more."""
+        await asyncio.to_thread(self.cluster.processes.wait, f"node {node}")
+        # here and not in that thread: children end with the thread that started them
+        self.cluster.processes.again(f"node {node}")
+
+    async def until_ready(self, node: int) -> None:
+        """Waits until a content node says that it is."""
+
+        async def ready() -> bool:
+            try:
+                page = await gauges.fetch(self.cluster.node_metrics[node])
+            except OSError:
+                return False
+            return gauges.total(page, "winnow_node_ready") == 1
+
+        await self.until(ready)
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Waits until something holds; raises TimeoutError if it takes too long."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                now = holds()
+                if await now if asyncio.iscoroutine(now) else now:
+                    return
+                await asyncio.sleep(LOOK)
+
+    async def front(self, name: str, **labels: str) -> float:
+        """A metric of the front node."""
+        return gauges.total(await gauges.fetch(self.front_metrics), name, **labels)
+
+    async def nodes(self, name: str, **labels: str) -> float:
+        """A metric of all content nodes together."""
+        return await gauges.totals(self.cluster.node_metrics, name, **labels)
+
+    def memory(self) -> int:
+        """Bytes that all processes hold."""
+        return gauges.memory(self.cluster.processes.pids())
+
+
+@contextlib.asynccontextmanager
+async def staged(
+    index: Path, questions: Sequence[str], shape: Shape, seconds: float, say: Callable[[str], None]
+) -> AsyncIterator[Stage]:
+    """A cluster that serves, and has been asked a few questions."""
+    front, metrics, proxy_port, stranger_port = free_ports(4)
+    proxy, stranger = Proxy(proxy_port), f"127.0.0.1:{stranger_port}"
+    plan = LocalPlan(
+        index,
+        default_bundle(),
+        f"127.0.0.1:{front}",
+        f"127.0.0.1:{metrics}",
+        replicas=shape.replicas,
+        front=("--shards", stranger) if shape.stranger else (),
+        seen_as={0: proxy.address} if shape.proxied else {},
+        node_metrics=True,
+        linger=2.0,
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(proxy.listening())
+        cluster = stack.enter_context(LocalCluster(plan))
+        say("starting")
+        cluster.start()
+        proxy.target = cluster.nodes[0]
+        await cluster.wait_ready()
+        client = await stack.enter_async_context(AnswerClient(cluster.address))
+        asking = Asking(client, DEADLINE)
+        load = Load(asking, questions)
+        stage = Stage(
+            cluster, asking, load, plan.metrics_listen, seconds, say, proxy, stranger, index
+        )
+        await stage.warm()
+        yield stage

@@ -1,0 +1,254 @@
+"""The same faults on a cluster of txtai: three shards over HTTP, one killed, then one stopped.
+
+    python -m bench.faults.txtai --index INDEX --questions FILE [--rate N] [--seconds N]
+        [--winnow FILE] [--json]
+
+Needs an environment of its own with txtai and Winnow in it; see the README. Builds txtai's shards
+from Winnow's, with the same passages and vectors, and starts one process per shard and one that
+asks them all, as txtai's documentation has it. Questions have two seconds, as Winnow's have.
+txtai only retrieves: it reads nothing, so its latency is no measure for Winnow's. What can be
+compared is how many questions are answered, and how much longer they take than when all is well.
+`--winnow` names what `python -m bench.faults --only kill-shard --only stop-shard --json` printed.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.faults import txtai_vectors
+from bench.faults.judge import availability, latency
+from bench.faults.load import Load
+from bench.faults.rows import Row
+from bench.faults.stage import DEADLINE
+from content_node.shard.manifest import read_shard_manifest
+from content_node.shard.store import PassageStore
+from winnow.local.cluster import shard_directories
+from winnow.local.ports import free_ports
+from winnow.questions import read_questions
+
+_TRANSFORM = "bench.faults.txtai_vectors.transform"
+_ALLOWED = {"ALLOW_RESOLVE_TRANSFORM": "True"}
+_PASSAGES = 10
+_READY_SECONDS = 120.0
+_LOOK_SECONDS = 0.2
+_MOST_OPEN = 256
+"""Questions under way at once: a hung cluster must not slow those down that come after."""
+_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
+"""Where the same phase is in Winnow's results; the healthy one stands beside both."""
+
+
+def build(shard: Path, out: Path) -> None:
+    """Makes txtai's index of a shard: the same passages, the same vectors."""
+    from txtai import Embeddings  # noqa: PLC0415 (an optional package)
+
+    store = PassageStore(shard / "passages.sqlite")
+    vectors = store.vectors(read_shard_manifest(shard).dimension)
+    passages = [stored.passage for stored in store.load(range(len(vectors)))]
+    txtai_vectors.known.update(
+        (passage.text, vector) for passage, vector in zip(passages, vectors, strict=True)
+    )
+    embeddings = Embeddings({"method": "external", "transform": _TRANSFORM, "content": True})
+    embeddings.index((passage.id, passage.text, None) for passage in passages)
+    embeddings.save(str(out))
+    embeddings.close()
+    txtai_vectors.known.clear()
+
+
+class Cluster:
+    """The processes of a txtai cluster; a context manager that leaves none behind."""
+
+    def __init__(self, scratch: Path, shards: int) -> None:
+        """`scratch` holds the index of each shard, by its number."""
+        self._scratch = scratch
+        self._ports = free_ports(shards + 1)
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT of the process that asks all shards."""
+        return f"127.0.0.1:{self._ports[-1]}"
+
+    def start(self, shard: int) -> None:
+        """Starts a shard, for the first time or again."""
+        self._start(shard, {"path": str(self._scratch / str(shard)), "embeddings": {}})
+
+    def start_all(self) -> None:
+        """Starts every shard, and what asks them."""
+        last = len(self._ports) - 1
+        for shard in range(last):
+            self.start(shard)
+        shards = [f"http://127.0.0.1:{port}" for port in self._ports[:-1]]
+        self._start(last, {"cluster": {"shards": shards}})
+
+    def send(self, shard: int, number: signal.Signals) -> None:
+        """Sends a signal to a shard."""
+        self._children[shard].send_signal(number)
+
+    def _start(self, place: int, config: Mapping[str, Any]) -> None:
+        path = self._scratch / f"{place}.yaml"
+        path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+        command = [sys.executable, "-m", "uvicorn", "txtai.api:app", "--log-level", "warning"]
+        self._children[place] = subprocess.Popen(
+            [*command, "--port", str(self._ports[place])],
+            env={**os.environ, **_ALLOWED, "CONFIG": str(path)},
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children.values():
+            child.kill()
+            child.wait()
+
+
+class Asking:
+    """Asks a txtai cluster over HTTP."""
+
+    def __init__(self, address: str, threads: ThreadPoolExecutor) -> None:
+        self._address, self._threads = address, threads
+
+    async def __call__(self, question: str) -> Row:
+        """A row without its times."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(DEADLINE):
+                found = await loop.run_in_executor(self._threads, self._search, question)
+        except TimeoutError:
+            return Row(0.0, 0.0, "late", 0.0, complete=False)
+        except urllib.error.HTTPError as error:
+            return Row(0.0, 0.0, f"HTTP {error.code}", 0.0, complete=False)
+        except (OSError, ValueError) as error:
+            return Row(0.0, 0.0, type(error).__name__, 0.0, complete=False)
+        return Row(0.0, 0.0) if found else Row(0.0, 0.0, "empty", 0.0, complete=False)
+
+    def _search(self, question: str) -> list[Any]:
+        asked = urllib.parse.urlencode({"query": question, "limit": _PASSAGES})
+        url = f"http://{self._address}/search?{asked}"
+        with urllib.request.urlopen(url, timeout=DEADLINE) as reply:
+            return list(json.load(reply))
+
+
+async def play(cluster: Cluster, load: Load, rate: float, seconds: float) -> None:
+    """Healthy, one shard killed, healthy again, one shard stopped."""
+
+    async def until_answered() -> None:
+        load.phase = "waiting"
+        async with asyncio.timeout(_READY_SECONDS):
+            while True:
+                await load.ask()
+                if load.rows["waiting"][-1].status == "OK":
+                    return
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    await until_answered()
+    async with load.at(rate):
+        load.phase = "healthy"
+        await asyncio.sleep(seconds)
+        cluster.send(0, signal.SIGKILL)
+        load.phase = "killed"
+        await asyncio.sleep(seconds)
+    cluster.start(0)
+    await until_answered()
+    async with load.at(rate):
+        cluster.send(0, signal.SIGSTOP)
+        load.phase = "stopped"
+        await asyncio.sleep(seconds)
+    cluster.send(0, signal.SIGCONT)
+
+
+def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
+    """Availability and latency of each phase, named as in Winnow's results.
+
+    There is no latency where nothing was answered.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for phase, own in rows.items():
+        if phase != "waiting":
+            found[phase] = {"questions": len(own), "availability": availability(own)}
+            if found[phase]["availability"]:
+                found[phase] |= {f"p{n}_ms": latency(own, n / 100) * 1e3 for n in (50, 99)}
+    return found
+
+
+def main() -> None:
+    """Builds, plays, prints."""
+    parser = argparse.ArgumentParser(prog="bench.faults.txtai", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--index", type=Path, required=True, help="of Winnow")
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--rate", type=float, default=5.0, help="questions a second")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
+    parser.add_argument("--winnow", type=Path, help="JSON of bench.faults, to stand beside")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    console = Console(stderr=True, highlight=False)
+    questions = [each.question for each in read_questions(options.questions)]
+    os.environ.update(_ALLOWED)
+    shards = shard_directories(options.index)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Cluster(Path(scratch), len(shards)) as cluster,
+        console.status("building") as status,
+    ):
+        for number, shard in enumerate(shards):
+            build(shard, Path(scratch) / str(number))
+        status.update("playing")
+        cluster.start_all()
+
+        async def run() -> Mapping[str, list[Row]]:
+            with ThreadPoolExecutor(_MOST_OPEN) as threads:
+                load = Load(Asking(cluster.address, threads), questions)
+                await play(cluster, load, options.rate, options.seconds)
+                return load.rows
+
+        seen = figures(asyncio.run(run()))
+    if options.json:
+        print(json.dumps(seen, indent=2))
+    else:
+        Console(highlight=False).print(_table(seen, options.winnow))
+
+
+def _table(seen: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
+    table = Table("system", "phase", "questions", "answered", "p50 ms", "p99 ms")
+    for phase, own in seen.items():
+        table.add_row("txtai", phase, *_cells(own))
+    results = json.loads(winnow.read_text(encoding="utf-8")) if winnow else {}
+    for phase, own in beside(results):
+        table.add_row("winnow", phase, *_cells(own))
+    return table
+
+
+def _cells(own: Mapping[str, float]) -> list[str]:
+    times = [f"{own[name]:.0f}" if name in own else "none" for name in ("p50_ms", "p99_ms")]
+    return [f"{own['questions']:.0f}", f"{own['availability']:.1%}", *times]
+
+
+def beside(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """The same phases out of what `bench.faults --json` printed, as far as they are there."""
+    for phase, (scenario, own) in _PHASES.items():
+        with contextlib.suppress(KeyError):
+            phases = results[scenario]["phases"]
+            yield f"healthy, before {phase}", phases["healthy"]
+            yield phase, phases[own]
+
+
+if __name__ == "__main__":
+    main()

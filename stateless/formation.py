@@ -1,0 +1,102 @@
+"""The cluster that is served, formed anew whenever nodes come or go.
+
+Knows nodes and what they say; who belongs together is the business of `membership`.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import structlog
+
+from stateless.absence import absence, reasons
+from stateless.cluster import Cluster
+from stateless.membership import Encoding, View, form
+from stateless.node import Node
+from stateless.replicated import ReplicatedSearcher
+from winnow.domain.shard import ShardInfo
+from winnow.errors import NotLoadedError
+from winnow.telemetry.metrics import ClusterMetrics
+
+_log = structlog.get_logger("stateless.formation")
+
+
+class Formation:
+    """Turns what nodes say into a cluster, and keeps it up to date."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        open_shard: Callable[[int], ReplicatedSearcher],
+        serve: Callable[[Cluster], None],
+        metrics: ClusterMetrics,
+    ) -> None:
+        """`serve` gets every new cluster: the first, and one of another index."""
+        self._encoding, self._open_shard = encoding, open_shard
+        self._serve, self._metrics = serve, metrics
+        self._shards: dict[int, ReplicatedSearcher] = {}
+        self._cluster: Cluster | None = None
+        self._formed = asyncio.Event()
+        self._patient = True
+        self._waits_for: list[int] | None = None
+        self._not_loaded: set[str] = set()
+        self.view = View()
+
+    async def ready(self, patience: float) -> None:
+        """Waits for a whole index, and after `patience` seconds for any part of one.
+
+        A front that is started beside a dead shard must not refuse to answer at all.
+        """
+        try:
+            await asyncio.wait_for(self._formed.wait(), patience)
+        except TimeoutError:
+            self._patient = False
+            await self._formed.wait()
+
+    def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
+        """These nodes are there, of all these."""
+        before, self.view = self.view, form(present, self._encoding, self.view)
+        self._tell(before, nodes)
+        infos = self.view.expected()
+        waits = self._cluster is None and self._patient and not self.view.whole
+        if waits or infos is None:
+            self._explain(nodes)
+            return
+        if before.identity != self.view.identity or self._cluster is None:
+            # questions under way keep the shards that they began with
+            self._shards = {shard: self._open_shard(shard) for shard in infos}
+            self._metrics.clear()
+            self._update(infos, nodes)
+            self._cluster = Cluster(self._shards, infos)
+            self._serve(self._cluster)
+            self._formed.set()
+        else:
+            self._update(infos, nodes)
+            self._cluster.infos = infos
+
+    def _update(self, infos: dict[int, ShardInfo], nodes: Collection[Node]) -> None:
+        for shard, info in infos.items():
+            addresses = self.view.replicas[shard]
+            self._shards[shard].update(addresses, absence(shard, nodes, self.view))
+            self._metrics.shard(shard, info.passages, len(addresses))
+
+    def _tell(self, before: View, nodes: Collection[Node]) -> None:
+        """Logs what has changed, and only that."""
+        for address, reason in self.view.refused.items():
+            if before.refused.get(address) != reason:
+                _log.warning("node refused", address=address, reason=reason)
+        self._metrics.refused.set(len(self.view.refused))
+        for shard, addresses in self.view.replicas.items():
+            if addresses != before.replicas.get(shard, ()):
+                _log.info("replicas", shard=shard, addresses=list(addresses))
+        not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
+        for node in nodes:
+            if node.address in not_loaded - self._not_loaded:
+                _log.warning("node is not loaded", address=node.address, reason=str(node.error))
+        self._not_loaded = not_loaded
+
+    def _explain(self, nodes: Collection[Node]) -> None:
+        missing = self.view.missing()
+        if missing != self._waits_for:
+            said = "; ".join(reasons(nodes, self.view)) or "none was found"
+            _log.warning("waiting for shards", shards=missing, reason=said)
+            self._waits_for = missing

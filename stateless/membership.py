@@ -1,0 +1,173 @@
+"""Which nodes form the index that is served, and which are refused and why. Pure.
+
+Answers of nodes with other models, passages or rows must never be mixed, so what does not fit is
+left out by name. What is served goes on being served: only another index that is whole takes the
+place of one that is not.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from winnow.domain.shard import ShardInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How the front node encodes questions."""
+
+    fingerprint: str
+    """Of its bundle."""
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """What all shards of one index agree on."""
+
+    index_id: str
+    shards: int
+    dimension: int
+
+    @classmethod
+    def of(cls, info: ShardInfo) -> "Identity":
+        """The index of a shard."""
+        return cls(info.index_id, info.shards, info.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The nodes that belong together."""
+
+    identity: Identity | None = None
+    """The index that they form; None if there is none yet."""
+    replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The addresses that may be asked, for every shard of the index; none for a dead one."""
+    infos: Mapping[int, ShardInfo] = field(default_factory=dict)
+    """What the shards said of themselves, also those that are dead by now."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why an address is left out."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every shard has a replica."""
+        return self.identity is not None and all(self.replicas.values())
+
+    def missing(self) -> list[int]:
+        """The shards without a replica; none while it is not known how many there are."""
+        return [shard for shard, addresses in self.replicas.items() if not addresses]
+
+    def expected(self) -> dict[int, ShardInfo] | None:
+        """Every shard of the index, with equal parts of what is left for those never seen.
+
+        None if there is no index, or not known how large it is.
+        """
+        if self.identity is None:
+            return None
+        unseen = [shard for shard in range(self.identity.shards) if shard not in self.infos]
+        known = max((info.index_passages for info in self.infos.values()), default=0)
+        if unseen and not known:
+            return None
+        left = max(known - sum(info.passages for info in self.infos.values()), 0)
+        like = next(iter(self.infos.values()))
+        parts = {
+            shard: left // len(unseen) + (place < left % len(unseen))
+            for place, shard in enumerate(unseen)
+        }
+        invented = {
+            shard: replace(like, shard=shard, passages=passages, generation="")
+            for shard, passages in parts.items()
+        }
+        return dict(sorted({**self.infos, **invented}.items()))
+
+
+def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> View:
+    """The index that the nodes present form, by address, beside what was `served` until now."""
+    refused: dict[str, str] = {}
+    indexes: dict[Identity, dict[str, ShardInfo]] = {}
+    if served.identity is not None:
+        indexes[served.identity] = {}
+    for address, info in sorted(present.items()):
+        if reason := _misfit(info, encoding):
+            refused[address] = reason
+        else:
+            indexes.setdefault(Identity.of(info), {})[address] = info
+    chosen = _choose(indexes, served.identity)
+    for identity in indexes.keys() - {chosen}:
+        for address, info in indexes[identity].items():
+            refused[address] = (
+                f"{_name(info)} is of index {info.index_id}, index "
+                f"{chosen.index_id if chosen else ''} of {chosen.shards if chosen else 0} shards "
+                "is served: list the shards of one index"
+            )
+    if chosen is None:
+        return View(refused=refused)
+    infos = dict(served.infos) if chosen == served.identity else {}
+    replicas: dict[int, tuple[str, ...]] = {}
+    for shard in range(chosen.shards):
+        holders = {a: info for a, info in indexes[chosen].items() if info.shard == shard}
+        kept = _same_rows(holders, infos.get(shard), refused)
+        replicas[shard] = tuple(kept)
+        if kept:
+            infos[shard] = next(iter(kept.values()))
+    return View(chosen, replicas, infos, refused)
+
+
+def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
+    if info.bundle_fingerprint != encoding.fingerprint:
+        return (
+            f"{_name(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), this "
+            f"front node has {encoding.fingerprint}: start both with the same bundle"
+        )
+    if info.dimension != encoding.dimension:
+        return (
+            f"{_name(info)} holds vectors of {info.dimension} values, this front node's have "
+            f"{encoding.dimension}: build the index with this bundle"
+        )
+    if info.shard >= info.shards:
+        return f"{_name(info)} cannot be: shards are counted from 0"
+    return None
+
+
+def _choose(
+    indexes: Mapping[Identity, Mapping[str, ShardInfo]], served: Identity | None
+) -> Identity | None:
+    """What is served, unless it is not whole and another is; at first, what is there most of.
+
+    Ties are settled by name, so that every front node chooses the same.
+    """
+    if not indexes:
+        return None
+    there = {i: len({info.shard for info in own.values()}) for i, own in indexes.items()}
+    if served is not None and there[served] == served.shards:
+        return served
+    rest = sorted(identity for identity in there if there[identity] == identity.shards)
+    if served is not None:
+        return rest[0] if rest else served
+    return min(rest or there, key=lambda identity: (-there[identity], identity))
+
+
+def _same_rows(
+    holders: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
+) -> dict[str, ShardInfo]:
+    """The replicas of one shard whose rows are the same; the others are refused."""
+    generation = _generation([info.generation for info in holders.values()], served)
+    for address, info in holders.items():
+        if info.generation != generation:
+            refused[address] = (
+                f"{_name(info)} has generation {info.generation or '(unknown)'}, "
+                f"{generation or '(unknown)'} is served: give its replicas the same files"
+            )
+    return {a: info for a, info in holders.items() if info.generation == generation}
+
+
+def _generation(held: Iterable[str], served: ShardInfo | None) -> str | None:
+    """The one that is served while it is there, then the one that most hold."""
+    counts = Counter(held)
+    if served is not None and served.generation in counts:
+        return served.generation
+    return min(counts, key=lambda generation: (-counts[generation], generation), default=None)
+
+
+def _name(info: ShardInfo) -> str:
+    return f"shard {info.shard} of {info.shards}"

@@ -1,0 +1,29 @@
+"""How fast all content nodes together read.
+
+Knows what each said of itself; does not know how busy they are.
+"""
+
+from collections.abc import Iterable, Sequence
+
+
+def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
+    """Seconds per passage while every shard is busy; None if no node has said anything.
+
+    Passages are spread evenly over the shards, so the slowest one sets the pace. Its replicas
+    share its part; one that has not read anything yet counts like the others.
+
+    Args:
+        shards: seconds per read of each replica, 0 where it is not known yet; shards without
+            replicas read nothing, and need not be listed.
+
+    """
+    serving = [replicas for replicas in shards if replicas]
+    paces = [pace for replicas in serving if (pace := _together(replicas)) is not None]
+    return max(paces) / len(serving) if paces else None
+
+
+def _together(replicas: Sequence[float]) -> float | None:
+    rates = [1 / seconds for seconds in replicas if seconds > 0]
+    if not rates:
+        return None
+    return len(rates) / (sum(rates) * len(replicas))

@@ -1,0 +1,86 @@
+"""The course of one request to a shard: sent, sent again where it is late or failed, and its end.
+
+Knows to which replicas it was sent and when, a deadline and what is usual; does not know how
+requests are sent. It is sent at most three times: first, once as a hedge, and once as a retry.
+"""
+
+from stateless.policy.hedging import HedgeDelay
+from stateless.policy.outcomes import Outcome, outcome_of
+from stateless.policy.replicas import Attempt
+from stateless.policy.retrying import RetrySettings, should_retry
+from winnow.deadline import Deadline
+from winnow.errors import WinnowError
+
+
+class Race:
+    """The attempts of one request."""
+
+    def __init__(
+        self, retry: RetrySettings, delay: HedgeDelay, patience: float, deadline: Deadline
+    ) -> None:
+        """`delay`: of requests like this; `patience`: seconds, while not enough of them are known.
+
+        Time is that of the deadline's clock.
+        """
+        self._retry, self._deadline = retry, deadline
+        late, overdue = delay.seconds(), delay.overdue()
+        self._patience = patience if overdue is None else overdue
+        # a replica that hangs must leave another one time to answer, also where answers take long
+        hopeless = min(self._patience, deadline.left() / 2)
+        self._moments = [(hopeless, True)]
+        """Seconds after which a hedge is tried, and whether it is overdue then."""
+        if late is not None and late <= hopeless:
+            self._moments.insert(0, (late, False))
+        self._typical = delay.typical()
+        self._sent: dict[Attempt, float] = {}
+        self._since = deadline.clock()
+        self._retried = 0
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """The replicas that it was sent to."""
+        return frozenset(attempt.replica.address for attempt in self._sent)
+
+    def sent(self, attempt: Attempt, hedge: bool = False) -> None:
+        """It was sent now. No second hedge comes after the first."""
+        now = self._deadline.clock()
+        self._sent[attempt] = now
+        if hedge:
+            self._moments.clear()
+        else:
+            self._since = now
+
+    def next(self) -> float | None:
+        """Seconds until a hedge should be tried, 0 or more; None if none should any more."""
+        if not self._moments:
+            return None
+        return max(self._since + self._moments[0][0] - self._deadline.clock(), 0.0)
+
+    def late(self) -> bool:
+        """Ticks off the moment that `next` named: whether the request is overdue, not just late."""
+        return self._moments.pop(0)[1]
+
+    def retries(self, error: WinnowError) -> bool:
+        """Whether to send it again, now that its last attempt failed with `error`; counts that."""
+        again = should_retry(
+            self._retry, error, self._retried, self._deadline.left(), self._typical or 0.0
+        )
+        self._retried += again
+        return again
+
+    def waited(self, attempt: Attempt) -> float:
+        """Seconds since an attempt was sent."""
+        return self._deadline.clock() - self._sent[attempt]
+
+    def relative(self, attempt: Attempt) -> float | None:
+        """The same in multiples of what such a request typically takes; None if not known."""
+        return self.waited(attempt) / self._typical if self._typical else None
+
+    def outcome(self, attempt: Attempt, error: WinnowError | None) -> Outcome:
+        """How an attempt ended with `error`, or without one because all was given up."""
+        return outcome_of(error, self.waited(attempt), self._patience)
+
+    def lost(self, attempt: Attempt, winner: Attempt) -> Outcome:
+        """How an attempt ended that was still running when `winner` answered."""
+        sent = list(self._sent)
+        return Outcome.BEATEN if sent.index(attempt) < sent.index(winner) else Outcome.ABANDONED

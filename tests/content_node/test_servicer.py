@@ -1,0 +1,86 @@
+"""A content node over real gRPC, in every state that it can be in, as a front node sees it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from content_node.servicer import SERVICE, ShardServicer
+from stateless.remote import RemoteSearcher
+from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion
+from winnow.errors import NotLoadedError, OverloadedError, UnavailableError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_channel
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import shard_pb2_grpc
+
+QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+
+
+@pytest.fixture
+def servicer() -> ShardServicer:
+    return ShardServicer(10.0)
+
+
+@pytest.fixture
+async def node(servicer: ShardServicer) -> AsyncIterator[RemoteSearcher]:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    async with open_channel(address) as channel:
+        yield RemoteSearcher(channel, address)
+    await server.drain(0)
+
+
+async def test_before_it_has_its_shard_it_is_unavailable(node: RemoteSearcher) -> None:
+    with pytest.raises(UnavailableError, match="still loading") as caught:
+        await node.info(Deadline.after(10))
+    assert type(caught.value) is UnavailableError
+
+
+async def test_without_a_shard_it_says_why_to_everybody(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    servicer.fail("the graph is damaged")
+    with pytest.raises(NotLoadedError, match="the graph is damaged"):
+        await node.info(Deadline.after(10))
+    with pytest.raises(NotLoadedError, match="the graph is damaged"):
+        await node.retrieve(QUESTION, 3, Deadline.after(10))
+
+
+async def test_a_caller_that_gives_up_ends_the_work(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    searcher = FakeSearcher([reading("a")], hangs=True)
+    servicer.serve(searcher)
+    call = asyncio.create_task(node.retrieve(QUESTION, 3, Deadline.after(60)))
+    await asyncio.wait_for(searcher.hanging.wait(), 60)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await asyncio.wait_for(searcher.released.wait(), 60)
+
+
+async def test_a_refusal_says_when_to_come_back(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    servicer.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
+    with pytest.raises(OverloadedError, match="no room") as caught:
+        await node.retrieve(QUESTION, 3, Deadline.after(10))
+    assert caught.value.retry_after == 0.25
+
+
+async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    servicer.serve(FakeSearcher([reading("a"), reading("b")]))
+    assert (await node.info(Deadline.after(10))).passages == 2
+    servicer.leave()
+    with pytest.raises(UnavailableError, match="leaving"):
+        await node.info(Deadline.after(10))
+    assert len((await node.retrieve(QUESTION, 3, Deadline.after(10))).hits) == 2

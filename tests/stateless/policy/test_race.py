@@ -1,0 +1,176 @@
+"""The course of one request, on a clock that stands still."""
+
+import random
+
+import pytest
+from manual_clock import ManualClock
+
+from stateless.policy.hedging import HedgeDelay, HedgeSettings
+from stateless.policy.outcomes import Outcome
+from stateless.policy.race import Race
+from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
+from stateless.policy.retrying import RetrySettings
+from winnow.deadline import Deadline
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+
+GONE = UnavailableError("gone")
+LATE = DeadlineExceededError("late")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def own(clock: ManualClock) -> Replicas:
+    return Replicas("abc", ReplicaSettings(), clock, random.Random(1))
+
+
+def race(clock: ManualClock, usual: float | None = 0.1, left: float = 10.0) -> Race:
+    """A request that usually takes `usual` seconds, is late after that, overdue after thrice."""
+    delay = HedgeDelay(HedgeSettings(least_samples=1, overdue_factor=3.0))
+    if usual is not None:
+        delay.observe(usual)
+    return Race(RetrySettings(most=1), delay, 0.5, Deadline.after(left, clock))
+
+
+def send(run: Race, own: Replicas, hedge: bool = False) -> Attempt:
+    attempt = own.take(run.tried)
+    assert attempt is not None
+    run.sent(attempt, hedge)
+    return attempt
+
+
+def test_while_little_is_known_a_request_is_overdue_once_patience_ends(
+    clock: ManualClock, own: Replicas
+) -> None:
+    run = race(clock, usual=None)
+    send(run, own)
+    assert run.next() == pytest.approx(0.5)
+    assert run.late() is True
+    assert run.next() is None
+
+
+def test_a_request_is_late_once_and_overdue_once(clock: ManualClock, own: Replicas) -> None:
+    run = race(clock)
+    send(run, own)
+    clock.advance(0.04)
+    assert run.next() == pytest.approx(0.06)
+    clock.advance(0.1)
+    assert run.next() == 0.0
+    assert run.late() is False
+    assert run.next() == pytest.approx(0.16)
+    assert run.late() is True
+    assert run.next() is None
+
+
+@pytest.mark.parametrize(
+    ("left", "moments"), [(0.5, [(0.1, False), (0.25, True)]), (0.16, [(0.08, True)])]
+)
+def test_halfway_to_its_deadline_a_request_is_overdue_whatever_is_usual(
+    clock: ManualClock, own: Replicas, left: float, moments: list[tuple[float, bool]]
+) -> None:
+    run = race(clock, usual=0.1, left=left)
+    send(run, own)
+    for seconds, overdue in moments:
+        assert run.next() == pytest.approx(seconds)
+        assert run.late() is overdue
+    assert run.next() is None
+
+
+def test_no_second_hedge_comes_after_the_first(clock: ManualClock, own: Replicas) -> None:
+    run = race(clock)
+    send(run, own)
+    run.late()
+    send(run, own, hedge=True)
+    assert run.next() is None
+
+
+def test_a_retry_is_late_by_the_time_it_was_sent_itself(clock: ManualClock, own: Replicas) -> None:
+    run = race(clock)
+    send(run, own)
+    clock.advance(0.08)
+    assert run.retries(GONE)
+    send(run, own)
+    assert run.next() == pytest.approx(0.1)
+
+
+def test_it_never_goes_to_the_same_replica_twice(clock: ManualClock, own: Replicas) -> None:
+    run = race(clock)
+    for _ in range(3):
+        send(run, own)
+    assert run.tried == {"a", "b", "c"}
+    assert own.take(run.tried) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "left", "again"),
+    [
+        (GONE, 10.0, True),
+        (OverloadedError("full"), 10.0, True),
+        (GONE, 0.09, False),  # it usually takes 0.1 s
+        (LATE, 10.0, False),
+        (IdentityError("other"), 10.0, False),
+    ],
+)
+def test_it_is_retried_once_if_that_can_help(
+    clock: ManualClock, own: Replicas, error: WinnowError, left: float, again: bool
+) -> None:
+    run = race(clock, left=left)
+    send(run, own)
+    assert run.retries(error) is again
+    assert not run.retries(error) or not again
+
+
+@pytest.mark.parametrize(
+    ("error", "after", "outcome"),
+    [
+        (GONE, 0.0, Outcome.FAILED),
+        (OverloadedError("full"), 0.0, Outcome.REFUSED),
+        (LATE, 0.29, Outcome.ABANDONED),
+        (LATE, 0.31, Outcome.FAILED),
+        (None, 0.29, Outcome.ABANDONED),
+        (None, 0.31, Outcome.FAILED),
+    ],
+)
+def test_silence_is_held_against_a_replica_once_it_is_overdue(
+    clock: ManualClock, own: Replicas, error: WinnowError | None, after: float, outcome: Outcome
+) -> None:
+    run = race(clock)
+    attempt = send(run, own)
+    clock.advance(after)
+    assert run.outcome(attempt, error) is outcome
+
+
+def test_before_anything_is_known_patience_says_what_is_overdue(
+    clock: ManualClock, own: Replicas
+) -> None:
+    run = race(clock, usual=None)
+    attempt = send(run, own)
+    clock.advance(0.49)
+    assert run.outcome(attempt, None) is Outcome.ABANDONED
+    clock.advance(0.02)
+    assert run.outcome(attempt, None) is Outcome.FAILED
+
+
+def test_who_was_asked_before_the_winner_was_beaten(clock: ManualClock, own: Replicas) -> None:
+    run = race(clock)
+    first, hedge = send(run, own), send(run, own, hedge=True)
+    assert run.lost(first, winner=hedge) is Outcome.BEATEN
+    assert run.lost(hedge, winner=first) is Outcome.ABANDONED
+
+
+def test_times_are_compared_with_what_is_typical(clock: ManualClock, own: Replicas) -> None:
+    run, unknown = race(clock), race(clock, usual=None)
+    attempt = send(run, own)
+    unknown.sent(attempt)
+    clock.advance(0.25)
+    assert run.relative(attempt) == pytest.approx(2.5)
+    assert unknown.relative(attempt) is None

@@ -1,0 +1,56 @@
+"""Replicas over real gRPC: nodes that leave, return, or do not belong."""
+
+from pathlib import Path
+
+import pytest
+from tenacious import happens
+from whole_cluster import Running, running
+
+from winnow.bundle import Bundle
+from winnow.errors import UnavailableError
+from winnow.v1 import answer_pb2
+
+TIMEOUT = 30.0
+ASKED = answer_pb2.AnswerRequest(question="Who discovered penicillin?", passages_to_read=4)
+
+
+async def ask(cluster: Running) -> answer_pb2.AnswerResponse:
+    return await cluster.client.ask(ASKED, TIMEOUT)
+
+
+def replicas(cluster: Running, shard: int) -> float:
+    labels = {"shard": str(shard)}
+    return cluster.registry.get_sample_value("winnow_front_replicas", labels) or 0.0
+
+
+async def test_a_replica_that_leaves_costs_no_answer_and_no_part_of_one(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[2], bundle, replicas=2) as cluster:
+        before = await ask(cluster)
+        await cluster.nodes[0].server.drain(0)
+        replies = [await ask(cluster) for _ in range(5)]
+        assert all(reply.coverage.complete for reply in replies)
+        assert {reply.answers[0].text for reply in replies} == {before.answers[0].text}
+        await happens(lambda: replicas(cluster, 0) == 1)
+        assert replicas(cluster, 1) == 2
+        assert (await ask(cluster)).coverage.complete
+
+
+async def test_a_shard_without_replicas_is_known_to_be_missing(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[2], bundle) as cluster:
+        known = (await ask(cluster)).coverage.passages_known
+        await cluster.nodes[1].server.drain(0)
+        await happens(lambda: replicas(cluster, 1) == 0)
+        coverage = (await ask(cluster)).coverage
+        assert coverage.passages_known == known
+        assert coverage.shards[1].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE
+        assert cluster.nodes[1].address in coverage.shards[1].reason
+        assert not coverage.complete
+        whole = answer_pb2.AnswerRequest()
+        whole.CopyFrom(ASKED)
+        whole.partial_results = answer_pb2.PARTIAL_RESULTS_FORBID
+        with pytest.raises(UnavailableError, match="shard 1: no replica of shard 1 is there"):
+            await cluster.client.ask(whole, TIMEOUT)

@@ -1,0 +1,17 @@
+"""Who asks, as far as sharing fairly needs to know it: a key that the caller sends along.
+
+Nobody checks it: behind a proxy that knows its callers, the proxy sets it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+KEY = "x-winnow-client"
+_ALLOWED = re.compile(r"[A-Za-z0-9._:@-]{1,64}")
+
+
+def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
+    """The caller's key; empty, the key of all who have none, if it sent none that is usable."""
+    sent = next((value for key, value in metadata or () if key == KEY), "")
+    return sent if isinstance(sent, str) and _ALLOWED.fullmatch(sent) else ""
