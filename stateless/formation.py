@@ -39,6 +39,7 @@ class Formation:
         self._patient = True
         self._waits_for: list[int] | None = None
         self._not_loaded: set[str] = set()
+        self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
         self.view = View()
 
     async def ready(self, patience: float) -> None:
@@ -49,11 +50,18 @@ class Formation:
         try:
             await asyncio.wait_for(self._formed.wait(), patience)
         except TimeoutError:
-            self._patient = False
+            self.take_what_is_there()
             await self._formed.wait()
+
+    def take_what_is_there(self) -> None:
+        """From now on a part of an index will do, also one that has been there for a while."""
+        self._patient = False
+        if self._last is not None:
+            self.update(*self._last)
 
     def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
         """These nodes are there, of all these."""
+        self._last = (present, nodes)
         before, self.view = self.view, form(present, self._encoding, self.view)
         self._tell(before, nodes)
         infos = self.view.expected()

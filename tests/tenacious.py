@@ -16,8 +16,15 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
 
 
 async def happens(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """The same without holding up other tasks."""
+    """The same for other tasks: looks after every turn of the event loop."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.001)
+        await turn()
+
+
+async def turn() -> None:
+    """Lets everything go on that the event loop has ready, once."""
+    turned = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turned.set)
+    await turned.wait()

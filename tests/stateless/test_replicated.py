@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import happens, turn
 
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.outliers import OutlierSettings, Standing
@@ -301,7 +301,7 @@ def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
             elif event == "turn":
                 shard.clock.advance(chance.random())
                 for _ in range(3):
-                    await asyncio.sleep(0)
+                    await turn()
         for fake in shard.fakes.values():
             fake.go_on.set()
         await asyncio.gather(*asked, return_exceptions=True)
