@@ -50,7 +50,7 @@ async def _run(settings: NodeSettings) -> None:
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
-    pool = ReaderPool(settings.threads, settings.reader_threads, metrics)
+    pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
 
     async def prepare() -> None:
         try:

@@ -26,6 +26,12 @@ class NodeSettings(ServiceSettings):
     reader_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
     )
+    reader_nice: int = Field(
+        5,
+        ge=0,
+        le=19,
+        description="How far reading gives way to all else on the machine, as `nice` counts it.",
+    )
     max_reads: int = Field(
         1_000, ge=1, description="Passages that may wait to be read; further calls are refused."
     )

@@ -57,7 +57,7 @@ TRAINED_SHARE = 0.7
 """Of the encoder's weights: the pretrained ones know more of the world than the training set has
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
 """
-MEMBERS = 2
+MEMBERS = 3
 """Runs of the reader, each with a seed of its own, whose weights are averaged: better than each."""
 _HEADS = ("/span/MatMul", "/relevance/Gemm")
 _PARITY_TEXTS = 40

@@ -48,7 +48,8 @@ class Formation:
         A front that is started beside a dead shard must not refuse to answer at all.
         """
         try:
-            await asyncio.wait_for(self._formed.wait(), patience)
+            async with asyncio.timeout(patience):
+                await self._formed.wait()
         except TimeoutError:
             self.take_what_is_there()
             await self._formed.wait()
@@ -100,6 +101,7 @@ class Formation:
         for node in nodes:
             if node.address in not_loaded - self._not_loaded:
                 _log.warning("node is not loaded", address=node.address, reason=str(node.error))
+        self._metrics.not_loaded.set(len(not_loaded))
         self._not_loaded = not_loaded
 
     def _explain(self, nodes: Collection[Node]) -> None:

@@ -84,8 +84,10 @@ class Registry:
                 for address in self._listed() - self.nodes.keys():
                     node = self.nodes[address] = self._open_node(address)
                     group.create_task(self._watch(node))
+                # not wait_for, which up to Python 3.11 may swallow a cancellation
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._lost.wait(), self._settings.resolve_every)
+                    async with asyncio.timeout(self._settings.resolve_every):
+                        await self._lost.wait()
 
     def _listed(self) -> set[str]:
         return {address for addresses in self._named.values() for address in addresses}

@@ -20,7 +20,7 @@ async def happens(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.001)
+        await turn()
 
 
 async def turn() -> None:

@@ -1,14 +1,13 @@
 """What is done to a cluster in each scenario. Each course leaves rows and marks behind."""
 
 import asyncio
-import json
-import shutil
 import signal
 import tempfile
 from pathlib import Path
 
 from bench.faults.rows import Row
 from bench.faults.stage import LOOK, Stage
+from bench.faults.strangers import Stranger
 from winnow.client import AnswerClient
 from winnow.local.processes import Processes
 from winnow.v1 import answer_pb2
@@ -117,24 +116,19 @@ async def restarted(stage: Stage) -> None:
             await asyncio.sleep(max(more, 0) / stage.rate)
 
 
-async def joined(stage: Stage) -> None:
-    """A node of another index appears at an address that the front looks at."""
-    original = next(iter(sorted(stage.index.glob("shard-*"))))
+async def joined(stage: Stage, stranger: Stranger) -> None:
+    """A node that does not belong appears at an address that the front looks at."""
     with tempfile.TemporaryDirectory() as scratch, Processes() as others:
-        shard = Path(scratch) / original.name
-        shutil.copytree(original, shard)
-        manifest = json.loads((shard / "manifest.json").read_text(encoding="utf-8"))
-        manifest["index_id"] = "another"
-        (shard / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        arguments = stranger.node(next(iter(sorted(stage.index.glob("shard-*")))), Path(scratch))
         async with stage.load.at(stage.rate):
             await stage.spend("healthy")
             stage.phase("joining")
-            others.start("stranger", ["node", "--shard", str(shard), "--listen", stage.stranger])
+            others.start("stranger", [*arguments, "--listen", stage.stranger])
 
-            async def refused() -> bool:
-                return await stage.front("winnow_front_refused_nodes") == 1
+            async def named() -> bool:
+                return await stage.front(stranger.counted) == 1
 
-            await stage.until(refused)
+            await stage.until(named)
             await stage.spend("joining")
 
 

@@ -65,7 +65,7 @@ def all_in_time(phase: str, deadline: float) -> Criterion:
     return judge
 
 
-def partial(phase: str, within: float = 0.01) -> Criterion:
+def partial_answers(phase: str, within: float = 0.01) -> Criterion:
     """Answers cover what is left (the mark `left`) and say why not more."""
 
     def judge(seen: Observed) -> Finding:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from bench.faults import courses
 from bench.faults.judge import (
@@ -14,10 +15,11 @@ from bench.faults.judge import (
     mark_within_mark,
     none_failed,
     p99_within,
-    partial,
+    partial_answers,
     refused_within,
 )
 from bench.faults.stage import DEADLINE, Shape, Stage
+from bench.faults.strangers import STRANGERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ _LATE = DEADLINE + 0.1
 _LOST = (
     all_in_time("going", _LATE),
     all_in_time("without", _LATE),
-    partial("without"),
+    partial_answers("without"),
     all_in_time("back", _LATE),
     complete_again("back"),
 )
@@ -83,11 +85,14 @@ SCENARIOS = (
         (none_failed("restarting", 2_000), all_complete("restarting")),
         Shape(2),
     ),
-    Scenario(
-        "stranger",
-        "a shard of another index joins",
-        courses.joined,
-        (all_complete("joining"),),
-        Shape(stranger=True),
+    *(
+        Scenario(
+            f"stranger-{name}",
+            f"{stranger.said} joins",
+            partial(courses.joined, stranger=stranger),
+            (all_complete("joining"),),
+            Shape(stranger=True),
+        )
+        for name, stranger in STRANGERS.items()
     ),
 )

@@ -5,6 +5,8 @@ threads of its own, so that it never waits behind what is long. Knows jobs, not 
 """
 
 import asyncio
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from winnow.telemetry.metrics import NodeMetrics
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_MOST_NICE = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,14 @@ class _Job(Generic[Item, Result]):
 class ReaderPool:
     """A sized pool of threads, shared fairly among requests by taking one item at a time."""
 
-    def __init__(self, threads: int, per_request: int, metrics: NodeMetrics) -> None:
-        self._readers = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+    def __init__(self, threads: int, per_request: int, metrics: NodeMetrics, nice: int = 0) -> None:
+        """`nice`: how far the readers give way to the threads that serve and retrieve.
+
+        Without that a busy node is late with all that is quick: to refuse, to say that it lives.
+        """
+        self._readers = ThreadPoolExecutor(
+            threads, thread_name_prefix="reader", initializer=partial(_give_way, nice)
+        )
         self._brief = ThreadPoolExecutor(threads, thread_name_prefix="brief")
         self._per_request, self._metrics = per_request, metrics
         metrics.threads.set(threads)
@@ -137,6 +146,14 @@ class ReaderPool:
                 job.drain()
             except StoppedError:
                 self._metrics.runs_ended.inc()
+
+
+def _give_way(nice: int) -> None:
+    """Lowers the priority of the calling thread, where threads have one of their own."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        now = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, min(now + nice, _MOST_NICE))
 
 
 async def _worked(

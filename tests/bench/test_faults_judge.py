@@ -67,7 +67,7 @@ def test_all_in_time(rows: list[Row], expected: bool) -> None:
     [([PART, PART], True), ([PART, LOST], True), ([WHOLE], False), ([DUMB], False), ([], False)],
 )
 def test_what_is_left_is_covered_and_the_rest_explained(rows: list[Row], expected: bool) -> None:
-    assert holds(judge.partial("phase"), rows, left=0.665) is expected
+    assert holds(judge.partial_answers("phase"), rows, left=0.665) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The threads that read: shared, bounded, freed when nobody waits."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -43,6 +45,22 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
 
     await pool.map(work, list(range(40)), Deadline.after(10))
     assert len(seen) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+@pytest.mark.parametrize(("nice", "further"), [(0, 0), (3, 3), (19, 19)])
+async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()), nice=nice)
+    try:
+        [reading] = (await pool.map(lambda _n, _: priority(), [None], Deadline.after(10))).results
+        [brief] = (await pool.call(priority, Deadline.after(10))).results
+    finally:
+        pool.close()
+    assert brief == priority()
+    assert reading == min(brief + further, 19)
 
 
 async def test_each_item_that_is_done_is_told_on_the_event_loop(pool: ReaderPool) -> None:

@@ -141,6 +141,7 @@ async def test_a_shard_that_could_not_be_loaded_is_told_from_one_that_is_gone(
     front.update()
     bad.missed(NotLoadedError("b: graph.hnsw is damaged"))
     front.update()
+    assert front.gauge("not_loaded_nodes") == 1
     with pytest.raises(NotLoadedError, match=r"shard 1 is not loaded: b: graph\.hnsw is damaged"):
         await front.ask(1)
 

@@ -95,4 +95,5 @@ async def _linger(server: Server, signals: asyncio.Semaphore, seconds: float) ->
     _log.info("leaving", linger=seconds)
     await server.serving(False)
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(signals.acquire(), seconds)
+        async with asyncio.timeout(seconds):
+            await signals.acquire()

@@ -130,6 +130,11 @@ class ClusterMetrics:
             "Nodes that are there but do not belong to the index that is served",
             registry=registry,
         )
+        self.not_loaded = Gauge(
+            "winnow_front_not_loaded_nodes",
+            "Nodes that are there but say that they cannot serve their shard",
+            registry=registry,
+        )
 
     def shard(self, shard: int, passages: int, replicas: int) -> None:
         """What is known of one shard."""
