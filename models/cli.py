@@ -92,7 +92,7 @@ def build(
 ) -> None:
     """Make a bundle from data and pretrained weights: every step below, in order.
 
-    Interrupted, the same command goes on. About an hour and a half on two cores with bfloat16.
+    Interrupted, the same command goes on. About three hours on two cores with bfloat16.
     """
     with minilm(weights) as directory:
         _mine_if_needed(data, directory, work, extra)
@@ -202,7 +202,7 @@ def train_reader(
 
     Interrupted, the same command goes on from the last checkpoint.
 
-    About fifty minutes on two cores with bfloat16. Preload jemalloc where you can: glibc's
+    About forty minutes a run on two cores with bfloat16. Preload jemalloc where you can: glibc's
     allocator may spend most of the time in the kernel.
     """
     place = Workspace(work).made()

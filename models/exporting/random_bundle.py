@@ -59,7 +59,7 @@ def random_bundle(
             "score": asdict(network.score),
             "files": file_entries(place, {*kept, part.file}),
         }
-        write(place, {**_encoding(source), **parts, "accuracy": {}})
+        write(place, {**_encoding(source), **parts, "accuracy": {}, "untrained": True})
         made = load_bundle(place)
     return Bundle(target, made.manifest)
 

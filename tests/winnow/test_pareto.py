@@ -39,7 +39,7 @@ def test_every_point_is_on_the_front_or_beaten_by_one_that_is(plane: list[Figure
     assert best
     for each in plane:
         beaten = any(
-            b.exact_match >= each.exact_match
+            (b.exact_match or 0.0) >= (each.exact_match or 0.0)
             and b.p50 <= each.p50
             and (b.exact_match, b.p50) != (each.exact_match, each.p50)
             for b in best
@@ -100,6 +100,20 @@ def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "points.csv").read_text().splitlines()[1].startswith("p,100.00")
     assert (tmp_path / "points.json").stat().st_size
     assert (tmp_path / "pareto.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
+    found = figures(
+        [outcome("p", 0), outcome("random", 0, ms=1.0)], {"p": 48.0, "random": 48.0}, {"random"}
+    )
+    assert [(each.point, each.exact_match, each.on_front) for each in found] == [
+        ("p", 100.0, True),
+        ("random", None, False),
+    ]
+    assert recommend(found, max_p95=5) is None
+    write(found, tmp_path)
+    plot(found, tmp_path / "pareto.png")
+    assert "random,random weights,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
 
 
 @pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])

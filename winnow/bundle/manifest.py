@@ -98,6 +98,8 @@ class Manifest(_Part):
     licences: dict[str, str] = {}
     provenance: dict[str, Any] = {}
     accuracy: dict[str, Any] = {}
+    untrained: bool = False
+    """Whether the reader's weights are random: it is there to be timed, and has no accuracy."""
 
     @property
     def encoding_fingerprint(self) -> str:

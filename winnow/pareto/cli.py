@@ -22,7 +22,8 @@ from winnow.inference.runtime import Runtime
 from winnow.pareto import levers, report
 from winnow.pareto.figures import Figures, figures, recommend
 from winnow.pareto.plot import plot
-from winnow.pareto.point import Point, grid, megabytes
+from winnow.pareto.point import Point, grid, megabytes, untrained
+from winnow.pareto.report import percent
 from winnow.pareto.run import Questions, run
 from winnow.questions import AskedQuestion, read_questions
 from winnow.settings.common import cores
@@ -90,7 +91,7 @@ def run_(
                       f"{min(found, key=lambda each: each.p95).point}")  # fmt: skip
     else:
         console.print(
-            f"recommended: {chosen.point}: exact match {chosen.exact_match:.1f}, "
+            f"recommended: {chosen.point}: exact match {percent(chosen.exact_match)}, "
             f"p95 {chosen.p95:.0f} ms"
         )
 
@@ -147,7 +148,7 @@ def _measure(
         )
     wanted = {point.name for point in points}
     sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-    found = figures((each for each in outcomes if each.point in wanted), sizes)
+    found = figures((each for each in outcomes if each.point in wanted), sizes, untrained(points))
     report.write(found, out)
     plot(found, out / "pareto.png")
     return found

@@ -1,7 +1,7 @@
 """From outcomes to figures, the front, and the point to choose. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ class Figures:
     """One point of the plane. Accuracy in percent, times in milliseconds."""
 
     point: str
-    exact_match: float
-    """Mean of the question files', so that a large one does not drown a small one."""
+    exact_match: float | None
+    """Mean of the question files', so that a large one does not drown a small one; None for what
+    has random weights.
+    """
     by_file: Mapping[str, tuple[float, float]]
     """Exact match and F1 by question file."""
     p50: float
@@ -33,23 +35,30 @@ class Figures:
         return asdict(self)
 
 
-def figures(outcomes: Iterable[Outcome], sizes: Mapping[str, float]) -> list[Figures]:
+def figures(
+    outcomes: Iterable[Outcome], sizes: Mapping[str, float], untrained: Collection[str] = ()
+) -> list[Figures]:
     """The figures of every point, most accurate first, those on the front marked.
 
-    `sizes` are those of the points' bundles, in megabytes.
+    `sizes` are those of the points' bundles, in megabytes; `untrained` points have no accuracy.
     """
     by_point: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
     found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
+    found = [
+        replace(each, exact_match=None, by_file={}) if each.point in untrained else each
+        for each in found
+    ]
     best = front(found)
-    marked = [Figures(**{**_fields(each), "on_front": each.point in best}) for each in found]
-    return sorted(marked, key=lambda each: (-each.exact_match, each.p50))
+    marked = [replace(each, on_front=each.point in best) for each in found]
+    return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
 
 
 def front(found: Sequence[Figures]) -> set[str]:
     """The points that no other beats in both accuracy and median latency."""
-    return {each.point for each in found if not any(_dominates(other, each) for other in found)}
+    judged = [each for each in found if each.exact_match is not None]
+    return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
 
 
 def recommend(
@@ -61,17 +70,22 @@ def recommend(
     allowed = [
         each
         for each in found
-        if (max_p95 is None or each.p95 <= max_p95)
+        if each.exact_match is not None
+        and (max_p95 is None or each.p95 <= max_p95)
         and (min_exact_match is None or each.exact_match >= min_exact_match)
     ]
     if min_exact_match is not None and max_p95 is None:
         return min(allowed, key=lambda each: each.p95, default=None)
-    return max(allowed, key=lambda each: (each.exact_match, -each.p95), default=None)
+    return max(allowed, key=lambda each: (_accuracy(each), -each.p95), default=None)
+
+
+def _accuracy(each: Figures) -> float:
+    return -1.0 if each.exact_match is None else each.exact_match
 
 
 def _dominates(one: Figures, other: Figures) -> bool:
-    no_worse = one.exact_match >= other.exact_match and one.p50 <= other.p50
-    better = one.exact_match > other.exact_match or one.p50 < other.p50
+    no_worse = _accuracy(one) >= _accuracy(other) and one.p50 <= other.p50
+    better = _accuracy(one) > _accuracy(other) or one.p50 < other.p50
     return no_worse and better
 
 
@@ -99,7 +113,3 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
         failed=sum(o.failed for o in outcomes),
         megabytes=size,
     )
-
-
-def _fields(each: Figures) -> dict[str, Any]:
-    return {name: getattr(each, name) for name in Figures.__dataclass_fields__}

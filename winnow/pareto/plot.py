@@ -20,7 +20,7 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 
 
 def plot(found: Sequence[Figures], path: Path) -> None:
-    """Draws every point that answered (.png, .svg).
+    """Draws every point that answered and has an accuracy (.png, .svg).
 
     Raises:
         WinnowError: matplotlib is missing.
@@ -34,15 +34,17 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     from matplotlib import pyplot  # noqa: PLC0415
 
     figure, (own, theirs) = pyplot.subplots(1, 2, figsize=(13, 5), width_ratios=(2, 1))
-    answered = [each for each in found if each.failed < each.questions]
-    own.scatter(
-        [each.p50 for each in answered], [each.exact_match for each in answered], s=18, alpha=0.5
-    )
-    best = sorted((each for each in answered if each.on_front), key=lambda each: each.p50)
-    own.plot([each.p50 for each in best], [each.exact_match for each in best], marker="o")
-    for each in best:
+    answered = [
+        (each.p50, each.exact_match, each)
+        for each in found
+        if each.failed < each.questions and each.exact_match is not None
+    ]
+    own.scatter([ms for ms, _, _ in answered], [exact for _, exact, _ in answered], s=18, alpha=0.5)
+    best = sorted((point for point in answered if point[2].on_front), key=lambda point: point[0])
+    own.plot([ms for ms, _, _ in best], [exact for _, exact, _ in best], marker="o")
+    for ms, exact, each in best:
         own.annotate(
-            each.point, (each.p50, each.exact_match), fontsize=6, rotation=12,
+            each.point, (ms, exact), fontsize=6, rotation=12,
             xytext=(4, -8), textcoords="offset points",
         )  # fmt: skip
     own.set_title("measured in one interleaved run")

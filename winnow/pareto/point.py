@@ -1,5 +1,6 @@
 """Operating points: what is deployed, and how it is asked. Plain values."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -61,6 +62,11 @@ def describe(bundle: Path) -> str:
     """Name, and the precisions of reader and question encoder."""
     manifest = read_manifest(bundle)
     return f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
+
+
+def untrained(points: Iterable[Point]) -> set[str]:
+    """The names of those whose reader is there to be timed only."""
+    return {each.name for each in points if read_manifest(each.deployment.bundle).untrained}
 
 
 def megabytes(bundle: Path) -> float:

@@ -33,7 +33,12 @@ def write(found: Sequence[Figures], directory: Path) -> None:
                 f"{each.megabytes:.1f}",
             ]
             counts = [each.questions, each.failed, each.on_front]
-            writer.writerow([each.point, f"{each.exact_match:.2f}", *values, *times, *counts])
+            writer.writerow([each.point, percent(each.exact_match, 2), *values, *times, *counts])
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """An accuracy, or that there is none."""
+    return "random weights" if value is None else f"{value:.{digits}f}"
 
 
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
@@ -43,7 +48,7 @@ def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
         made.add_column("times as fast")
     for each in found:
         files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
-        row = ["●" if each.on_front else "", each.point, f"{each.exact_match:.1f}", files]
+        row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
         row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
         row.append(f"{each.megabytes:.0f}")
         if compare is not None:
