@@ -7,19 +7,26 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.errors import UnavailableError
-from winnow.rpc.channel import open_channel
+from winnow.rpc.channel import open_balanced_channel, open_channel
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SERVICE = "winnow.v1.AnswerService"
+_SCHEMES = ("dns:", "ipv4:", "ipv6:")
 
 
 class AnswerClient:
-    """One connection to a front node; an asynchronous context manager."""
+    """Asks a front node, or several alike; an asynchronous context manager."""
 
     def __init__(self, address: str) -> None:
+        """`address`: HOST:PORT of a front node, or a target of several: `dns:///HOST:PORT` or
+        `ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of those each call takes one that serves.
+        """
         self.address = address
-        self._channel = open_channel(address)
+        several = address.startswith(_SCHEMES)
+        self._channel = (
+            open_balanced_channel(address, SERVICE) if several else open_channel(address)
+        )
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 

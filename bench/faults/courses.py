@@ -101,7 +101,7 @@ async def cancelled(stage: Stage) -> None:
 
 
 async def restarted(stage: Stage) -> None:
-    """Every node is restarted, one after the other, while questions go on."""
+    """Every process is restarted, one after the other, while questions go on."""
     async with stage.load.at(stage.rate):
         await stage.spend("healthy")
         stage.phase("restarting")
@@ -111,6 +111,9 @@ async def restarted(stage: Stage) -> None:
             await stage.restart(node)
             await stage.until_ready(node)
             await _whole(stage)
+        for number in range(len(stage.cluster.fronts)):
+            stage.say(f"restarting front {number}")
+            await stage.restart_front(number)
         more = _LEAST_RESTARTED - len(stage.load.rows["restarting"])
         if stage.seconds >= 10:  # a shorter run is to try the course out
             await asyncio.sleep(max(more, 0) / stage.rate)

@@ -33,6 +33,7 @@ class Shape:
     """What a cluster is made of."""
 
     replicas: int = 1
+    fronts: int = 1
     proxied: bool = False
     """Whether the front reaches the first node through a proxy."""
     stranger: bool = False
@@ -89,9 +90,20 @@ class Stage:
 
     async def restart(self, node: int) -> None:
         """Starts a content node that has ended, or is about to, once more."""
-        await asyncio.to_thread(self.cluster.processes.wait, f"node {node}")
+        await self._again(f"node {node}")
+
+    async def restart_front(self, number: int) -> None:
+        """Ends a front node in order, starts it once more, and waits until it serves."""
+        name = f"front {number}" if number else "front"
+        self.cluster.processes.send(name, signal.SIGTERM)
+        await self._again(name)
+        async with AnswerClient(self.cluster.fronts[number]) as client:
+            await self.until(client.serving)
+
+    async def _again(self, process: str) -> None:
+        await asyncio.to_thread(self.cluster.processes.wait, process)
         # here and not in that thread: children end with the thread that started them
-        self.cluster.processes.again(f"node {node}")
+        self.cluster.processes.again(process)
 
     async def until_ready(self, node: int) -> None:
         """Waits until a content node says that it is."""
@@ -132,7 +144,7 @@ async def staged(
     index: Path, questions: Sequence[str], shape: Shape, seconds: float, say: Callable[[str], None]
 ) -> AsyncIterator[Stage]:
     """A cluster that serves, and has been asked a few questions."""
-    front, metrics, proxy_port, stranger_port = free_ports(4)
+    front, metrics, proxy_port, stranger_port, *others = free_ports(3 + shape.fronts)
     proxy, stranger = Proxy(proxy_port), f"127.0.0.1:{stranger_port}"
     plan = LocalPlan(
         index,
@@ -141,6 +153,7 @@ async def staged(
         f"127.0.0.1:{metrics}",
         replicas=shape.replicas,
         front=("--shards", stranger) if shape.stranger else (),
+        more_fronts=tuple(f"127.0.0.1:{port}" for port in others),
         seen_as={0: proxy.address} if shape.proxied else {},
         node_metrics=True,
         linger=2.0,

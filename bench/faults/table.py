@@ -80,10 +80,10 @@ SCENARIOS = (
     ),
     Scenario(
         "rolling-restart",
-        "every node restarted, two replicas",
+        "every process restarted, two replicas, two fronts",
         courses.restarted,
         (none_failed("restarting", 2_000), all_complete("restarting")),
-        Shape(2),
+        Shape(2, fronts=2),
     ),
     *(
         Scenario(

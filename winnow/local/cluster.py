@@ -36,6 +36,8 @@ class LocalPlan:
     """Further flags of the front node."""
     node: tuple[str, ...] = ()
     """Further flags of every content node."""
+    more_fronts: tuple[str, ...] = ()
+    """HOST:PORT of further front nodes."""
     seen_as: Mapping[int, str] = field(default_factory=dict)
     """HOST:PORT under which the front finds a node, by its number, where that is not its own."""
     node_metrics: bool = False
@@ -56,7 +58,9 @@ class LocalCluster:
         self._shards = shard_directories(plan.index)
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
-        self.address = plan.listen.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+        listening = (plan.listen, *plan.more_fronts)
+        self.fronts = [address.replace("0.0.0.0", "127.0.0.1") for address in listening]  # noqa: S104
+        """Addresses of the front nodes."""
         self.nodes: list[str] = []
         """Addresses of the content nodes: the replicas of shard 0, then those of shard 1."""
         self.node_metrics: list[str] = []
@@ -89,9 +93,16 @@ class LocalCluster:
         shards = [flag for address in seen for flag in ("--shards", address)]
         metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
         self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
+        for number, listen in enumerate(plan.more_fronts, 1):
+            self._start(f"front {number}", ["front", "--listen", listen, *shards, *plan.front])
+
+    @property
+    def address(self) -> str:
+        """What a client is given: the front node, or all of them."""
+        return self.fronts[0] if len(self.fronts) == 1 else f"ipv4:{','.join(self.fronts)}"
 
     async def wait_ready(self, look: Callable[[], None] = lambda: None) -> None:
-        """Waits until the front node serves; `look` is called now and then.
+        """Waits until every front node serves; `look` is called now and then.
 
         Raises:
             UnavailableError: a process ended, a shard cannot be loaded, or it takes too long; says
@@ -99,14 +110,17 @@ class LocalCluster:
 
         """
         started = time.monotonic()
-        async with AnswerClient(self.address) as client:
-            while not await client.serving():
-                look()
-                self.check()
-                await self._check_shards()
-                if time.monotonic() - started > _READY_SECONDS:
-                    raise UnavailableError(f"not ready after {_READY_SECONDS:g} s{self._said()}")
-                await asyncio.sleep(_LOOK_SECONDS)
+        for address in self.fronts:
+            async with AnswerClient(address) as client:
+                while not await client.serving():
+                    look()
+                    self.check()
+                    await self._check_shards()
+                    if time.monotonic() - started > _READY_SECONDS:
+                        raise UnavailableError(
+                            f"not ready after {_READY_SECONDS:g} s{self._said()}"
+                        )
+                    await asyncio.sleep(_LOOK_SECONDS)
         # the port may have been somebody else's all along
         self.check()
 

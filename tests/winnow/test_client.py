@@ -1,0 +1,90 @@
+"""A client of several front nodes, over real gRPC on free ports."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from winnow.client import SERVICE, AnswerClient
+from winnow.errors import UnavailableError
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+ENOUGH = 20
+
+
+class Front(answer_pb2_grpc.AnswerServiceServicer):
+    """Counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+        answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
+        self.asked = 0
+
+    async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        self.asked += 1
+        return answer_pb2.AnswerResponse()
+
+
+class Client:
+    """Asks again and again."""
+
+    def __init__(self, client: AnswerClient) -> None:
+        self._client = client
+
+    async def ask(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self._client.ask(answer_pb2.AnswerRequest(question="?"), 10)
+
+    async def ask_all(self, fronts: list[Front]) -> None:
+        while not all(each.asked for each in fronts):
+            await self.ask()
+
+
+@pytest.fixture
+async def fronts() -> AsyncIterator[list[Front]]:
+    made = [Front(), Front()]
+    yield made
+    for each in made:
+        await each.server.drain(0)
+
+
+@pytest.fixture
+async def client(fronts: list[Front]) -> AsyncIterator[Client]:
+    ports = [await each.server.start("127.0.0.1:0") for each in fronts]
+    for each in fronts:
+        await each.server.serving(True)
+    target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    async with AnswerClient(target) as opened:
+        yield Client(opened)
+
+
+async def test_several_fronts_share_the_questions(fronts: list[Front], client: Client) -> None:
+    await client.ask_all(fronts)
+    await client.ask(ENOUGH)
+    assert min(each.asked for each in fronts) >= ENOUGH // 2
+
+
+async def test_a_front_that_leaves_is_asked_no_more_and_no_question_is_lost(
+    fronts: list[Front], client: Client
+) -> None:
+    leaving, _ = fronts
+    await client.ask_all(fronts)
+    await leaving.server.serving(False)
+    before = -1
+    while leaving.asked != before:  # until the client has heard of it
+        before = leaving.asked
+        await client.ask(ENOUGH)
+    await leaving.server.drain(0)
+    await client.ask(ENOUGH)
+
+
+async def test_without_any_front_a_question_fails(fronts: list[Front], client: Client) -> None:
+    await client.ask_all(fronts)
+    for each in fronts:
+        await each.server.drain(0)
+    with pytest.raises(UnavailableError):
+        await client.ask()
