@@ -32,6 +32,7 @@ def plot(found: Sequence[Figures], path: Path) -> None:
         raise WinnowError("drawing needs matplotlib: install the extra `plots`") from error
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415
 
     figure, (own, theirs) = pyplot.subplots(1, 2, figsize=(13, 5), width_ratios=(2, 1))
     answered = [
@@ -42,11 +43,13 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     own.scatter([ms for ms, _, _ in answered], [exact for _, exact, _ in answered], s=18, alpha=0.5)
     best = sorted((point for point in answered if point[2].on_front), key=lambda point: point[0])
     own.plot([ms for ms, _, _ in best], [exact for _, exact, _ in best], marker="o")
-    for ms, exact, each in best:
+    for number, (ms, exact, _) in enumerate(best, 1):
         own.annotate(
-            each.point, (ms, exact), fontsize=6, rotation=12,
-            xytext=(4, -8), textcoords="offset points",
-        )  # fmt: skip
+            str(number), (ms, exact), fontsize=8, xytext=(-3, 5), textcoords="offset points"
+        )
+    # names beside the points would lie on one another: the front's points are close together
+    named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
+    own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes)
     own.set_title("measured in one interleaved run")
     theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")
     for name, ms, exact in VESPA:
@@ -55,6 +58,9 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     for axes in (own, theirs):
         axes.set(xscale="log", xlabel="median latency, ms", ylabel="exact match, %")
         axes.grid(alpha=0.3, which="both")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(NullFormatter())
     figure.tight_layout()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
