@@ -73,7 +73,9 @@ class Call(Generic[Result]):
         attempt = self._crew.take(self._race.tried, last_resort=False)
         if attempt is None:
             return
-        if not self._budget.spend(overdue):
+        # whoever hangs is late with everything: only the first request waits until it is overdue
+        suspect = any(each.attempt.replica.record.suspect for each in self._running.values())
+        if not self._budget.spend(overdue or suspect):
             self._crew.untake(attempt)
             self._metrics.hedged("refused")
             return

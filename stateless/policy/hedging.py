@@ -23,14 +23,14 @@ class HedgeSettings:
     """Answers before which nothing is hedged."""
     shortest_delay: float = 0.001
     """Seconds before which no request counts as late."""
-    overdue_factor: float = 3.0
+    overdue_factor: float = 2.0
     """Delays after which a late request is overdue: a replica hangs, or nearly."""
     budget: float = 0.05
     """Hedges per request, at most; 0 for none."""
     burst: int = 20
     """Hedges that may be saved up."""
     reserve: int = 10
-    """Hedges of these that only overdue requests may use, so that a hung replica finds them."""
+    """Hedges of these that only urgent requests may use, so that a hung replica finds them."""
     start: int = 5
     """Hedges that are there at first: a replica may hang before others were paid for."""
 
@@ -52,12 +52,13 @@ class HedgeBudget:
         """Counts a request; hedges are none."""
         self._saved = min(self._saved + 1, self._most)
 
-    def spend(self, overdue: bool = False) -> bool:
+    def spend(self, urgent: bool = False) -> bool:
         """Whether a hedge may be sent now; the caller sends it if so.
 
-        A late request that is refused may ask again, once, when it is overdue.
+        Urgent are requests that are overdue, and late ones of a replica under suspicion. A late
+        request that is refused may ask again, once, when it is overdue.
         """
-        least = self._price + (0.0 if overdue else self._kept)
+        least = self._price + (0.0 if urgent else self._kept)
         allowed = self._on and self._saved >= least
         if allowed:
             self._saved -= self._price

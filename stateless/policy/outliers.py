@@ -62,6 +62,11 @@ class Record:
             return Standing.ACTIVE
         return Standing.EJECTED if self._clock() < self._ejected_until else Standing.HALF_OPEN
 
+    @property
+    def suspect(self) -> bool:
+        """Whether its last request failed or was beaten, or it is out for that."""
+        return self._strikes > 0 or self._ejected_until is not None
+
     def serves(self) -> bool:
         """Whether it may get a request: it is active, or half-open and not being probed."""
         standing = self.standing

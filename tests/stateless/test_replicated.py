@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from tenacious import happens, turn
 
 from stateless.policy.hedging import HedgeSettings
+from stateless.policy.outcomes import Outcome
 from stateless.policy.outliers import OutlierSettings, Standing
 from stateless.policy.replicas import Replica, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
@@ -197,6 +198,18 @@ async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
     assert await asyncio.wait_for(asked, 5) == "a"
     assert shard.count("hedges_total", result="sent") == 0
     assert shard.idle()
+
+
+async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overdue() -> None:
+    kept = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6, burst=200, reserve=100)
+    shard = Shard("ab", kept)
+    await shard.ask()
+    first = await shard.ask_first("a")
+    await happens(lambda: shard.count("hedges_total", result="refused") == 1)
+    shard.known["a"].record.end(False, Outcome.BEATEN)
+    second = await shard.ask_first("a")
+    assert await asyncio.wait_for(second, 5) == "b"
+    assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
 
 
 async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:

@@ -63,7 +63,7 @@ def test_a_request_is_overdue_after_several_delays() -> None:
 def test_a_replica_that_hangs_from_the_first_request_on_finds_a_few_hedges() -> None:
     own = budget(1, HedgeSettings(start=2, reserve=10))
     assert not own.spend(), "being late is no reason yet"
-    assert [own.spend(overdue=True) for _ in range(3)] == [True, True, False]
+    assert [own.spend(urgent=True) for _ in range(3)] == [True, True, False]
 
 
 def test_further_hedges_must_be_earned() -> None:
@@ -75,7 +75,7 @@ def test_further_hedges_must_be_earned() -> None:
 def test_late_requests_leave_the_reserve_to_overdue_ones() -> None:
     own = budget(100_000, HedgeSettings(burst=5, reserve=3))
     assert [own.spend() for _ in range(4)] == [True, True, False, False]
-    assert [own.spend(overdue=True) for _ in range(4)] == [True, True, True, False]
+    assert [own.spend(urgent=True) for _ in range(4)] == [True, True, True, False]
 
 
 def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
@@ -83,7 +83,7 @@ def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
     sent = 0
     for _ in range(1000):
         own.earn()
-        sent += own.spend() or own.spend(overdue=True)
+        sent += own.spend() or own.spend(urgent=True)
     assert sent == 50 + 3
 
 
@@ -93,7 +93,7 @@ def test_what_was_not_spent_is_kept_for_a_burst_and_no_more() -> None:
 
 
 def test_without_a_budget_nothing_is_hedged() -> None:
-    assert not budget(100_000, HedgeSettings(budget=0.0)).spend(overdue=True)
+    assert not budget(100_000, HedgeSettings(budget=0.0)).spend(urgent=True)
 
 
 @given(

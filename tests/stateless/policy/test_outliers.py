@@ -54,6 +54,33 @@ def test_strikes_in_a_row_eject(outcomes: list[Outcome], standing: Standing) -> 
     assert record.standing is standing
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "suspect"),
+    [
+        ([], False),
+        ([Outcome.ANSWERED], False),
+        ([Outcome.BEATEN], True),
+        ([Outcome.FAILED], True),
+        ([Outcome.BEATEN, Outcome.ABANDONED], True),
+        ([Outcome.BEATEN, Outcome.ANSWERED], False),
+        ([Outcome.FAILED] * 3, True),
+    ],
+)
+def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
+    outcomes: list[Outcome], suspect: bool
+) -> None:
+    record = Record(SETTINGS, ManualClock())
+    serve(record, *outcomes)
+    assert record.suspect is suspect
+
+
+def test_a_replica_that_is_probed_is_suspect_until_it_answers() -> None:
+    record = half_open(ManualClock())
+    assert record.suspect
+    serve(record, Outcome.ANSWERED)
+    assert not record.suspect
+
+
 def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
     clock = ManualClock()
     record = ejected(clock)
