@@ -121,7 +121,8 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
     """What a shard says of itself when it serves a bundle.
 
     Raises:
-        IdentityError: the shard's vectors were made by another encoder.
+        IdentityError: the shard's vectors were made by another encoder, or cannot have been made
+            by this one.
 
     """
     manifest, served = shard.manifest, bundle.manifest
@@ -130,6 +131,13 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
             f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), this node has {served.name} "
             f"({served.encoding_fingerprint}): serve the bundle it was built with, or build again"
+        )
+    if manifest.dimension != served.encoder.dimension:
+        # hnswlib would take it as it is, and compare vectors with what lies beside them
+        raise IdentityError(
+            f"shard {manifest.shard} says that its vectors have {manifest.dimension} values, those "
+            f"of bundle {served.name} have {served.encoder.dimension}: its manifest was altered; "
+            "copy it again, or build again"
         )
     return ShardInfo(
         manifest.shard,

@@ -90,9 +90,18 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
         await searcher.search(short, 3, 10, Deadline.after(10))
 
 
-def test_a_shard_of_another_encoder_is_refused(shard: Shard, bundle: Bundle) -> None:
-    changed = shard.manifest.model_copy(update={"encoding_fingerprint": "other"})
-    with pytest.raises(IdentityError, match=r"was encoded by bundle .*other"):
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"encoding_fingerprint": "other"}, r"was encoded by bundle .*other"),
+        ({"dimension": 4_096}, "its vectors have 4096 values"),
+    ],
+)
+def test_a_shard_that_this_encoder_did_not_make_is_refused(
+    shard: Shard, bundle: Bundle, altered: dict[str, object], said: str
+) -> None:
+    changed = shard.manifest.model_copy(update=altered)
+    with pytest.raises(IdentityError, match=said):
         shard_info(replace(shard, manifest=changed), bundle)
 
 
