@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import OverloadedError
 from winnow.policy.load import Load, LoadSettings
@@ -44,15 +44,15 @@ class AdmittedSearcher:
         return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; raises OverloadedError if too many ask for some."""
+        """What may be read; raises OverloadedError if too many ask for some."""
         if self._retrieving >= self._most:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(f"{self._most} questions look for passages already; try again")
         self._retrieving += 1
         try:
-            return await self._inner.retrieve(question, passages, deadline)
+            return await self._inner.retrieve(question, depth, deadline)
         finally:
             self._retrieving -= 1
 
@@ -68,11 +68,11 @@ class AdmittedSearcher:
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once; raises OverloadedError if not in time."""
-        with self._admitted(passages, deadline):
-            return await self._inner.search(question, passages, max_answer_tokens, deadline)
+        with self._admitted(depth.passages, deadline):
+            return await self._inner.search(question, depth, max_answer_tokens, deadline)
 
     @contextmanager
     def _admitted(self, reads: int, deadline: Deadline) -> Iterator[None]:

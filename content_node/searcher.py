@@ -11,7 +11,7 @@ from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError, InvalidRequestError, Violation
@@ -36,6 +36,7 @@ class LocalSearcher:
         """`pace` is told of every passage that was read."""
         self._shard, self._reader, self._pool, self._metrics = shard, reader, pool, metrics
         self._pace = pace
+        self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(shard, bundle)
         metrics.index.labels(str(self._info.shard)).set(self._info.passages)
 
@@ -45,11 +46,11 @@ class LocalSearcher:
         return self._info
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; fewer if the shard is smaller."""
+        """What may be among the passages to be read, of all candidates of all shards."""
         self._check(question)
-        work = partial(_timed, partial(self._shard.nearest, question.vector, passages))
+        work = partial(_timed, partial(self._shard.retrieve, question, depth, self._word_weight))
         done = await self._pool.call(work, deadline)
         hits, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
@@ -74,11 +75,12 @@ class LocalSearcher:
         return Read(tuple(done.results), ShardTimings(queue=done.queued, read=spent))
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once."""
-        retrieved = await self.retrieve(question, passages, deadline)
-        read = await self.read(question, retrieved.hits, max_answer_tokens, deadline)
+        retrieved = await self.retrieve(question, depth, deadline)
+        hits = retrieved.hits[: depth.passages]
+        read = await self.read(question, hits, max_answer_tokens, deadline)
         return Read(read.readings, retrieved.timings + read.timings)
 
     def _read_one(

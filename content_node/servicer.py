@@ -50,8 +50,10 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
         check_passages(request.passages)
+        depth = convert.depth_of_message(request)
+        check_passages(depth.looked_at, "candidates")
         found = await self._ready().retrieve(
-            _question(request.question), request.passages, self._deadline(context)
+            _question(request.question), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
 
@@ -72,10 +74,12 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.SearchRequest, context: Any
     ) -> shard_pb2.SearchResponse:
         check_passages(request.passages)
+        depth = convert.depth_of_message(request)
+        check_passages(depth.looked_at, "candidates")
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().search(
             _question(request.question),
-            request.passages,
+            depth,
             request.max_answer_tokens,
             self._deadline(context),
         )

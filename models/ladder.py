@@ -152,11 +152,12 @@ def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
 
 
 def share_score(source: Path, target: Path) -> None:
-    """Gives a bundle the score and the rules for stopping of another with the same reader."""
+    """Gives a bundle the calibrated weights of another with the same reader."""
     manifest = read_manifest(source)
     amend(
         target,
         score=manifest.score.model_dump(),
+        retrieval=manifest.retrieval.model_dump(),
         stopping=[entry.model_dump() for entry in manifest.stopping],
     )
 

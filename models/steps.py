@@ -21,6 +21,7 @@ from models.measuring.calibrate import Candidates, candidates, exact_match_by_pa
 from models.measuring.gold import read_gold
 from models.measuring.parity import largest_difference, mean_cosine
 from models.measuring.reading import OfflineReader
+from models.measuring.retrieving import fit_words, recall_by_passages, retrieve
 from models.measuring.stopping import Stopped
 from models.measuring.verify import Verdict, judge
 from models.mining.cloze import APART, mine_cloze
@@ -234,14 +235,22 @@ def make_bundle(weights: Path, work: Workspace, target: Path, about: Description
 
 
 def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], None]) -> Score:
-    """Fits the score's weights on held-out training questions and writes them into the bundle."""
+    """Fits the weights of retrieval, score and stopping on held-out training questions, and writes
+    them into the bundle.
+    """
     bundle = load_bundle(target)
     passages, questions = load(work.mined)
     embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=work.vectors)
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
     _, held = split(questions, passages)
     chosen = sample(held, CALIBRATION, seed)
-    found = candidates(chosen, passages, embedder, reader)
+    near = retrieve(chosen, passages, embedder, Tokenizer.from_file(str(bundle.tokenizer)))
+    right = near.places == np.array([question.positive for question in chosen])[:, None]
+    word_weight = round(fit_words(near, right), 5)
+    for weight in (0.0, word_weight):
+        curve = recall_by_passages(near, right, weight, STEPS)
+        say(f"words worth {weight:g}: recall by passages {STEPS}: {[round(v, 1) for v in curve]}")
+    found = candidates(chosen, passages, near, word_weight, reader)
     np.savez_compressed(work.candidates, features=found.features, right=found.right)
     score = fit(found)
     for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
@@ -249,6 +258,7 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
         say(f"{name}: exact match by passages {STEPS}: {[round(v, 1) for v in curve]}")
     amend(
         target,
+        retrieval={"words": word_weight},
         score={
             "relevance": round(score.relevance, 5),
             "span": round(score.span, 5),

@@ -107,7 +107,12 @@ async def _run(settings: FrontSettings) -> None:
                 cluster,
                 manifest.score.no_answer_below,
                 manifest.stopping_rule,
-                Limits(settings.merge_reserve, settings.retrieve_share, settings.first_look),
+                Limits(
+                    settings.merge_reserve,
+                    settings.retrieve_share,
+                    settings.first_look,
+                    settings.candidates,
+                ),
                 metrics,
             )
         )

@@ -37,7 +37,7 @@ class Defaults:
     read_scope: ReadScope
     max_answer_tokens: int
     max_loss: float = 0.0
-    retriever: Retriever = Retriever.DENSE
+    retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
     patience: Patience = field(default_factory=Patience)
 

@@ -9,7 +9,7 @@ import grpc
 from winnow import convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.rpc import request_id
 from winnow.rpc.deadline import timeout
@@ -37,11 +37,13 @@ class RemoteSearcher:
         return convert.info_of_message(reply)
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; fewer if the shard is smaller."""
+        """What may be among the passages to be read, of all candidates of all shards."""
         request = shard_pb2.RetrieveRequest(
-            question=convert.question_to_message(question), passages=passages
+            question=convert.question_to_message(question),
+            passages=depth.passages,
+            candidates=depth.candidates,
         )
         reply = await self._call(
             self._stub.Retrieve(request, timeout=timeout(deadline), metadata=request_id.outgoing())
@@ -69,15 +71,16 @@ class RemoteSearcher:
         return convert.read_of_message(reply)
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once."""
         request = shard_pb2.SearchRequest(
             question=convert.question_to_message(question),
-            passages=passages,
+            passages=depth.passages,
+            candidates=depth.candidates,
             max_answer_tokens=max_answer_tokens,
         )
-        with self._reading(passages):
+        with self._reading(depth.passages):
             reply = await self._call(
                 self._stub.Search(
                     request, timeout=timeout(deadline), metadata=request_id.outgoing()

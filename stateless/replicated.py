@@ -17,7 +17,7 @@ from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Read, Retrieved, Searcher
@@ -67,11 +67,11 @@ class ReplicatedSearcher:
         return await self._call("info", 0, lambda one: one.info(deadline), deadline)
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; fewer if the shard is smaller."""
+        """What may be among the passages to be read, of all candidates of all shards."""
         return await self._call(
-            "retrieve", 0, lambda one: one.retrieve(question, passages, deadline), deadline
+            "retrieve", 0, lambda one: one.retrieve(question, depth, deadline), deadline
         )
 
     async def read(
@@ -90,13 +90,13 @@ class ReplicatedSearcher:
         )
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once."""
         return await self._call(
             "search",
-            passages,
-            lambda one: one.search(question, passages, max_answer_tokens, deadline),
+            depth.passages,
+            lambda one: one.search(question, depth, max_answer_tokens, deadline),
             deadline,
         )
 

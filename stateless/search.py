@@ -8,14 +8,22 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stateless.choose import by_shard, nearest_overall
+from stateless.choose import best_overall, by_shard
 from stateless.cluster import Cluster
 from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion, PartialResults, Patience, Question, ReadScope
+from winnow.domain.question import (
+    Depth,
+    EncodedQuestion,
+    PartialResults,
+    Patience,
+    Question,
+    ReadScope,
+    Retriever,
+)
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Read
@@ -23,7 +31,7 @@ from winnow.searcher import Read
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long shards are waited for, and how much is read at once."""
+    """How long shards are waited for, how many passages are looked at and how many read at once."""
 
     merge_reserve: float
     """Seconds before a deadline at which shards are given up."""
@@ -33,6 +41,8 @@ class Limits:
     """
     first_look: int
     """Passages read before looking whether more are needed."""
+    candidates: int = 0
+    """Nearest passages among which a hybrid retriever chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ async def search(
 
     """
     if question.read_scope is ReadScope.PER_SHARD:
-        return await _per_shard(cluster, question, encoded, deadline, timings)
+        return await _per_shard(cluster, question, encoded, deadline, limits, timings)
     return await _global(cluster, question, encoded, rule, deadline, limits, timings)
 
 
@@ -72,13 +82,13 @@ async def _per_shard(
     question: Question,
     encoded: EncodedQuestion,
     deadline: Deadline,
+    limits: Limits,
     timings: Timings,
 ) -> Searched:
     started = time.perf_counter()
+    depth = _depth(question, limits)
     calls = {
-        shard: searcher.search(
-            encoded, question.passages_to_read, question.max_answer_tokens, deadline
-        )
+        shard: searcher.search(encoded, depth, question.max_answer_tokens, deadline)
         for shard, searcher in cluster.searchers.items()
     }
     gathered = await scatter(calls, _waits(cluster, question, deadline), partial=_partial(question))
@@ -96,10 +106,11 @@ async def _global(
     timings: Timings,
 ) -> Searched:
     started = time.perf_counter()
+    depth = _depth(question, limits)
     patience = deadline.earlier(deadline.left() * (1 - limits.retrieve_share))
     found = await scatter(
         {
-            shard: searcher.retrieve(encoded, question.passages_to_read, patience)
+            shard: searcher.retrieve(encoded, depth, patience)
             for shard, searcher in cluster.searchers.items()
         },
         _waits(cluster, question, patience),
@@ -108,7 +119,7 @@ async def _global(
     for shard, retrieved in found.results.items():
         timings.shards[shard] = retrieved.timings
     hits = {shard: retrieved.hits for shard, retrieved in found.results.items()}
-    ranked = nearest_overall(hits, question.passages_to_read)
+    ranked = best_overall(hits, depth)
     timings.retrieve = time.perf_counter() - started
     searched = Searched({}, dict(found.failures))
     most = len(ranked)
@@ -134,6 +145,11 @@ async def _global(
         start = end
     timings.read = time.perf_counter() - started - timings.retrieve
     return searched
+
+
+def _depth(question: Question, limits: Limits) -> Depth:
+    hybrid = question.retriever is Retriever.HYBRID
+    return Depth(question.passages_to_read, limits.candidates if hybrid else 0)
 
 
 def _waits(cluster: Cluster, question: Question, until: Deadline) -> AdaptiveTimeout:

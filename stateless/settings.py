@@ -11,7 +11,7 @@ from stateless.policy.retrying import RetrySettings
 from stateless.registry import RegistrySettings
 from stateless.replicated import ReplicaPolicies
 from stateless.resolving import resolver
-from winnow.domain.question import PartialResults, Patience, ReadScope
+from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
 
@@ -36,6 +36,18 @@ class FrontSettings(ServiceSettings):
     answers: int = Field(3, ge=1, le=100, description="Answers where a question does not say.")
     read_scope: ReadScope = Field(
         ReadScope.GLOBAL, description="global or per-shard, where a question does not say."
+    )
+    retriever: Retriever = Field(
+        Retriever.HYBRID,
+        description="dense (the nearest encodings) or hybrid (the question's words count, too), "
+        "where a question does not say.",
+    )
+    candidates: int = Field(
+        100,
+        ge=1,
+        le=1_000,
+        description="Nearest passages among which hybrid retrieval chooses those to read; nodes "
+        "look at no more than their --ef.",
     )
     max_loss: float = Field(
         0.0,

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
+from winnow.domain.question import Depth, EncodedQuestion, PartialResults, ReadScope, Retriever
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError, Violation
@@ -22,7 +22,11 @@ _SCOPES = {
     ReadScope.PER_SHARD: answer_pb2.READ_SCOPE_PER_SHARD,
 }
 _SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
-_RETRIEVERS_BACK: dict[int, Retriever] = {answer_pb2.RETRIEVER_DENSE: Retriever.DENSE}
+_RETRIEVERS = {
+    Retriever.DENSE: answer_pb2.RETRIEVER_DENSE,
+    Retriever.HYBRID: answer_pb2.RETRIEVER_HYBRID,
+}
+_RETRIEVERS_BACK: dict[int, Retriever] = {message: way for way, message in _RETRIEVERS.items()}
 _PARTIAL_BACK: dict[int, PartialResults] = {
     answer_pb2.PARTIAL_RESULTS_ALLOW: PartialResults.ALLOW,
     answer_pb2.PARTIAL_RESULTS_FORBID: PartialResults.FORBID,
@@ -61,6 +65,16 @@ def retriever(message: int) -> Retriever | None:
 
     """
     return _choice("retriever", message, _RETRIEVERS_BACK)
+
+
+def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueType:
+    """The retriever as a request says it; none leaves the choice to the server."""
+    return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
+
+
+def depth_of_message(message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest) -> Depth:
+    """How far a shard is to look."""
+    return Depth(message.passages, message.candidates)
 
 
 def partial_results(message: int) -> PartialResults | None:
@@ -104,12 +118,15 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
 
 def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
     """Hits as they travel."""
-    return [shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance) for h in hits]
+    return [
+        shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance, dense=h.dense)
+        for h in hits
+    ]
 
 
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
     """Hits as they arrived; all are of one generation, which travels beside them."""
-    return tuple(Hit(m.row, m.passage_id, m.distance, generation) for m in messages)
+    return tuple(Hit(m.row, m.passage_id, m.distance, m.dense, generation) for m in messages)
 
 
 def generation_of(hits: Sequence[Hit]) -> str:

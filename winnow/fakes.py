@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
@@ -58,15 +58,16 @@ class FakeSearcher:
         )
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
         await self._behave()
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
-        hits = (
-            Hit(row, self.readings[row].passage.id, self.readings[row].distance)
-            for row in near[:passages]
-        )
+        hits = (self._hit(row) for row in near[: depth.passages])
         return Retrieved(tuple(hits), ShardTimings(retrieve=0.001))
+
+    def _hit(self, row: int) -> Hit:
+        reading = self.readings[row]
+        return Hit(row, reading.passage.id, reading.distance, reading.distance)
 
     async def read(
         self,
@@ -84,9 +85,9 @@ class FakeSearcher:
         return Read(tuple(self.readings[hit.row] for hit in hits), ShardTimings(read=0.002))
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
-        found = await self.retrieve(question, passages, deadline)
+        found = await self.retrieve(question, depth, deadline)
         return await self.read(question, found.hits, max_answer_tokens, deadline)
 
     async def _behave(self) -> None:

@@ -11,14 +11,14 @@ from typing import Protocol
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The nearest passages of one shard, nearest first."""
+    """Passages of one shard, best first: all that may be chosen from the whole cluster."""
 
     hits: tuple[Hit, ...]
     timings: ShardTimings
@@ -44,9 +44,9 @@ class Searcher(Protocol):
         """Which shard this is."""
 
     async def retrieve(
-        self, question: EncodedQuestion, passages: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """The `passages` nearest passages; fewer if the shard is smaller."""
+        """What may be among the passages to be read, of all candidates of all shards."""
 
     async def read(
         self,
@@ -58,6 +58,6 @@ class Searcher(Protocol):
         """Reads passages that `retrieve` named."""
 
     async def search(
-        self, question: EncodedQuestion, passages: int, max_answer_tokens: int, deadline: Deadline
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
-        """Retrieves and reads at once: one round trip."""
+        """Retrieves and reads this shard's best passages at once: one round trip."""

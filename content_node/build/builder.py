@@ -1,4 +1,4 @@
-"""An index from a file of passages: stage, encode, publish, rename.
+"""An index from a file of passages: stage, encode, count, publish, rename.
 
 Interrupted at any moment, the same command goes on where it was.
 """
@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.build.counting import WordCounts, count_words
 from content_node.build.encode import PassageEncoder, encode_pending
 from content_node.build.publish import GraphPlan, Identity, publish_shard, sync_directory
 from content_node.build.rows import BadRow, Row, read_rows
@@ -77,9 +81,10 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
             _stage(staging, plan, bundle, progress)
         _encode(staging, plan, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
+        words = _count(staging, progress)
     finally:
         staging.close()
-    _publish(staging.path, partial, manifest, plan, progress)
+    _publish(staging.path, partial, manifest, words, plan, progress)
     write(partial / INDEX_FILE, manifest)
     for leftover in partial.glob("staging.sqlite*"):
         leftover.unlink()
@@ -182,8 +187,24 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
     )
 
 
+def _count(staging: Staging, progress: Progress) -> WordCounts:
+    progress.start("counting words", staging.counts()[0])
+
+    def counted() -> Iterator[NDArray[np.uint32]]:
+        for tokens in staging.words():
+            progress.advance(1)
+            yield tokens
+
+    return count_words(counted())
+
+
 def _publish(
-    staging: Path, partial: Path, manifest: IndexManifest, plan: BuildPlan, progress: Progress
+    staging: Path,
+    partial: Path,
+    manifest: IndexManifest,
+    words: WordCounts,
+    plan: BuildPlan,
+    progress: Progress,
 ) -> None:
     identity = Identity(
         manifest.index_id,
@@ -192,6 +213,7 @@ def _publish(
         manifest.bundle_name,
         manifest.encoding_fingerprint,
         manifest.passages,
+        words,
     )
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):

@@ -1,4 +1,4 @@
-"""Staged passages to shard directories: database, graph, manifest, each durable.
+"""Staged passages to shard directories: database, graph, words, manifest, each durable.
 
 Everything is written into the partial directory; the caller renames it when all is there.
 """
@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hnswlib
+import numpy as np
+from numpy.typing import NDArray
 
+from content_node.build.counting import WordCounts
 from content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
     FileEntry,
     ShardManifest,
+    WordsEntry,
     shard_name,
     write,
 )
@@ -24,6 +28,8 @@ from winnow.checksum import sha256
 from winnow.errors import ArtefactError
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
+TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"
+_FILES = (STORE, GRAPH, TOKENS, ENDS, FREQUENCIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class Identity:
     bundle_name: str
     encoding_fingerprint: str
     passages: int
+    words: WordCounts
 
 
 def publish_shard(
@@ -53,12 +60,16 @@ def publish_shard(
     """Writes one shard below `target`, over whatever an interrupted build left there."""
     directory = target / shard_name(shard, identity.shards)
     directory.mkdir(exist_ok=True)
-    for name in (STORE, GRAPH, SHARD_FILE):
+    for name in (*_FILES, SHARD_FILE):
         (directory / name).unlink(missing_ok=True)
     _copy_passages(staging, directory / STORE, shard)
     store = PassageStore(directory / STORE)
     vectors = store.vectors(identity.dimension)
+    tokens, ends = store.words(identity.words.vocabulary)
     store.close()
+    arrays = ((TOKENS, tokens), (ENDS, ends), (FREQUENCIES, identity.words.passages))
+    for name, values in arrays:
+        _save_array(values, directory / name)
     graph = build_graph(vectors, plan.m, plan.ef_construction, plan.threads)
     _save_graph(graph, directory / GRAPH)
     manifest = ShardManifest(
@@ -71,7 +82,13 @@ def publish_shard(
         ef_construction=plan.ef_construction,
         store=STORE,
         graph=GRAPH,
-        files={name: _entry(directory / name) for name in (STORE, GRAPH)},
+        words=WordsEntry(
+            tokens=TOKENS,
+            ends=ENDS,
+            frequencies=FREQUENCIES,
+            index_tokens=identity.words.tokens,
+        ),
+        files={name: _entry(directory / name) for name in _FILES},
         index_id=identity.index_id,
         shards=identity.shards,
         dimension=identity.dimension,
@@ -117,6 +134,11 @@ def _save_graph(graph: hnswlib.Index, path: Path) -> None:
         raise ArtefactError(
             f"{path} has {written} bytes of {graph.index_file_size()}: is the disk full?"
         )
+    _sync_file(path)
+
+
+def _save_array(values: NDArray[np.generic], path: Path) -> None:
+    np.save(path, values, allow_pickle=False)
     _sync_file(path)
 
 

@@ -97,6 +97,12 @@ class Staging:
         for start in range(0, len(waiting), chunk):
             yield [self._tokens(seq) for seq in waiting[start : start + chunk]]
 
+    def words(self) -> Iterator[NDArray[np.uint32]]:
+        """The tokens of every passage, title and text."""
+        query = "SELECT title_tokens, text_tokens FROM passages ORDER BY seq"
+        for title, text in self._connection.execute(query):
+            yield np.frombuffer(title + text, "<u4")
+
     def encoded(self, vectors: Sequence[tuple[int, NDArray[np.float32]]]) -> None:
         """Stores vectors by sequence number, durably."""
         self._connection.executemany(

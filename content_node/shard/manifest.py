@@ -26,6 +26,17 @@ class FileEntry(BaseModel):
     bytes: int
 
 
+class WordsEntry(BaseModel):
+    """The files of a word index; see `content_node.shard.words`."""
+
+    model_config = ConfigDict(frozen=True)
+    tokens: str
+    ends: str
+    frequencies: str
+    index_tokens: int = Field(ge=0)
+    """Tokens of all passages of all shards."""
+
+
 class ShardManifest(BaseModel):
     """Everything about a shard before its files are opened."""
 
@@ -46,6 +57,8 @@ class ShardManifest(BaseModel):
     """Vectors can be compared only with questions of the same encoding."""
     store: str
     graph: str
+    words: WordsEntry | None = None
+    """None where the shard was built before it had one: words count for nothing there."""
     files: dict[str, FileEntry]
 
     @property

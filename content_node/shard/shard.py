@@ -1,16 +1,18 @@
-"""An opened shard: verified files, passages and an index over their vectors."""
+"""An opened shard: verified files, passages and the indexes over their vectors and words."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from content_node.shard.contenders import contenders
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from content_node.shard.nearest import ExactIndex, NearestIndex, load_graph
 from content_node.shard.store import PassageStore
+from content_node.shard.words import WordIndex, load_words
 from winnow.checksum import verify
 from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
 
 EXACT_UP_TO = 2_000
@@ -19,21 +21,38 @@ EXACT_UP_TO = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Passages that can be searched by vector and read by row."""
+    """Passages that can be searched by encoding and words, and read by row."""
 
     manifest: ShardManifest
     store: PassageStore
     index: NearestIndex
+    words: WordIndex | None = None
 
-    def nearest(self, vector: NDArray[np.float32], k: int) -> tuple[Hit, ...]:
-        """The `k` nearest passages; fewer if the shard is smaller."""
-        found = self.index.search(vector, k)
-        ids = self.store.ids([row for row, _ in found])
-        generation = self.manifest.generation
-        return tuple(
-            Hit(row, identifier, distance, generation)
-            for (row, distance), identifier in zip(found, ids, strict=True)
+    def retrieve(
+        self, question: EncodedQuestion, depth: Depth, word_weight: float
+    ) -> tuple[Hit, ...]:
+        """All that may be chosen to be read, whatever other shards find; best first.
+
+        `word_weight` is the squared distance that one unit of BM25 is worth.
+        """
+        found = self.index.search(question.vector, depth.looked_at)
+        rows = [row for row, _ in found]
+        dense = np.array([distance for _, distance in found], np.float32)
+        matches = (
+            self.words.match(question.token_ids, rows)
+            if self.words and word_weight
+            else np.zeros(len(rows))
         )
+        # single precision, as on the wire: the same order on a node and in the front
+        distances = (dense - word_weight * matches).astype(np.float32)
+        kept = contenders(dense, distances, depth.passages)
+        ids = self.store.ids([rows[place] for place in kept])
+        generation = self.manifest.generation
+        hits = (
+            Hit(rows[place], identifier, float(distances[place]), float(dense[place]), generation)
+            for place, identifier in zip(kept, ids, strict=True)
+        )
+        return tuple(sorted(hits, key=lambda hit: (hit.distance, hit.passage_id)))
 
 
 def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
@@ -53,7 +72,8 @@ def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
         raise ArtefactError(
             f"{directory} holds {store.count()} passages, its manifest says {manifest.passages}"
         )
-    return Shard(manifest, store, _index(directory, manifest, store, ef, exact))
+    index = _index(directory, manifest, store, ef, exact)
+    return Shard(manifest, store, index, _words(directory, manifest))
 
 
 def _index(
@@ -63,3 +83,10 @@ def _index(
         return ExactIndex(store.vectors(manifest.dimension))
     path = directory / manifest.graph
     return load_graph(path, manifest.dimension, manifest.passages, ef)
+
+
+def _words(directory: Path, manifest: ShardManifest) -> WordIndex | None:
+    if manifest.words is None:
+        return None
+    passages = manifest.index_passages or manifest.passages
+    return load_words(directory, manifest.words, manifest.passages, passages)

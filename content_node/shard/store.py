@@ -73,6 +73,18 @@ class PassageStore:
         data = b"".join(row[0] for row in rows)
         return np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
 
+    def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
+        """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
+        the smallest type that holds `vocabulary` tokens, and [passages].
+        """
+        rows = self._connection().execute(
+            "SELECT title_tokens, text_tokens FROM passages ORDER BY row"
+        )
+        smallest = np.min_scalar_type(vocabulary)
+        own = [np.frombuffer(title + text, "<u4").astype(smallest) for title, text in rows]
+        ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
+        return np.concatenate([np.empty(0, smallest), *own]), ends
+
     def close(self) -> None:
         """Closes this thread's connection."""
         connection = getattr(self._local, "connection", None)

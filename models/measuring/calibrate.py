@@ -17,8 +17,8 @@ from torch import Tensor
 from models.assemble import Score
 from models.data.rows import DataError, Passage
 from models.measuring.reading import OfflineReader
-from models.mining.embedding import Embedder
-from models.mining.mine import TrainingQuestion, nearest
+from models.measuring.retrieving import Near
+from models.mining.mine import TrainingQuestion
 from winnow.evaluation.scores import exact_match
 
 PASSAGES = 20
@@ -32,7 +32,7 @@ _KEPT = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Features [questions, passages, 3] (relevance, span, squared distance), and which passages'
+    """Features [questions, passages, 3] (relevance, span, distance), and which passages'
     spans are right [questions, passages].
     """
 
@@ -55,26 +55,22 @@ def sample(
 def candidates(
     questions: Sequence[TrainingQuestion],
     passages: Sequence[Passage],
-    embedder: Embedder,
+    near: Near,
+    word_weight: float,
     reader: OfflineReader,
 ) -> Candidates:
-    """Retrieves and reads `PASSAGES` passages for every question."""
-    vectors = embedder.passages(passages)
-    asked = embedder.questions([question.question for question in questions])
-    found = nearest(asked, vectors, PASSAGES)
-    work = []
-    for number, question in enumerate(questions):
-        distances = ((asked[number] - vectors[found[number]]) ** 2).sum(1)
-        work += [
-            (question.question, passages[place], float(distance))
-            for place, distance in zip(found[number], distances, strict=True)
-        ]
+    """Reads the best `PASSAGES` of those near every question."""
+    found, distances = near.best(word_weight, PASSAGES)
+    work = [
+        (question.question, passages[place], float(distance))
+        for question, places, own in zip(questions, found, distances, strict=True)
+        for place, distance in zip(places, own, strict=True)
+    ]
     readings = reader.read_all(work, "read candidates")
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
-    answers = [question.answer for question in questions for _ in range(PASSAGES)]
+    answers = [question.answer for question in questions for _ in range(found.shape[1])]
     right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
-    shape = (len(questions), PASSAGES)
-    return Candidates(features.reshape(*shape, 3), np.array(right).reshape(shape))
+    return Candidates(features.reshape(*found.shape, 3), np.array(right).reshape(found.shape))
 
 
 def fit(found: Candidates) -> Score:

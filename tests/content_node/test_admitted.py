@@ -15,19 +15,19 @@ from prometheus_client import CollectorRegistry
 from content_node.admitted import AdmittedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import OverloadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.policy.pace import Pace
 from winnow.telemetry.metrics import NodeMetrics
 
 QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
-HITS = [Hit(row, str(row), 1.0) for row in range(4)]
+HITS = [Hit(row, str(row), 1.0, 1.0) for row in range(4)]
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
-    (lambda node, deadline: node.retrieve(QUESTION, 100, deadline), 0),
+    (lambda node, deadline: node.retrieve(QUESTION, Depth(100), deadline), 0),
     (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(QUESTION, 4, 10, deadline), 4),
+    (lambda node, deadline: node.search(QUESTION, Depth(4), 10, deadline), 4),
 ]
 
 

@@ -13,6 +13,7 @@ from content_node.build.verify import verify_index
 from content_node.shard import open_shard
 from content_node.shard.manifest import shard_name
 from winnow.bundle import Bundle
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
 
 
@@ -40,7 +41,7 @@ def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> N
         opened = open_shard(indexes[3] / shard_name(shard, 3), ef=64)
         vectors = opened.store.vectors(opened.manifest.dimension)
         for row, vector in enumerate(vectors):
-            assert opened.nearest(vector, 1)[0].row == row
+            assert opened.retrieve(EncodedQuestion("", (), vector, ""), Depth(1), 0.0)[0].row == row
 
 
 class Interrupted(Recorder):

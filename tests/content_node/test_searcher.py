@@ -18,7 +18,7 @@ from content_node.shard.manifest import shard_name
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import DeadlineExceededError, IdentityError, InvalidRequestError
 from winnow.policy.pace import Pace
 from winnow.telemetry.metrics import NodeMetrics
@@ -53,7 +53,7 @@ def question(shard: Shard, bundle: Bundle) -> EncodedQuestion:
 async def test_the_nearest_passage_of_a_vector_is_its_own(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, 100, Deadline.after(10))
+    found = await searcher.retrieve(question, Depth(100), Deadline.after(10))
     assert found.hits[0].row == 3
     assert found.hits[0].distance == pytest.approx(0, abs=1e-6)
     assert len(found.hits) == (await searcher.info(Deadline.after(1))).passages
@@ -64,16 +64,16 @@ async def test_the_nearest_passage_of_a_vector_is_its_own(
 async def test_search_is_retrieve_and_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, 3, Deadline.after(10))
+    found = await searcher.retrieve(question, Depth(3), Deadline.after(10))
     read = await searcher.read(question, found.hits, 10, Deadline.after(10))
-    both = await searcher.search(question, 3, 10, Deadline.after(10))
+    both = await searcher.search(question, Depth(3), 10, Deadline.after(10))
     assert both.readings == read.readings
 
 
 async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(
     searcher: LocalSearcher, question: EncodedQuestion, pace: Pace
 ) -> None:
-    found = await searcher.retrieve(question, 3, Deadline.after(10))
+    found = await searcher.retrieve(question, Depth(3), Deadline.after(10))
     assert pace.seconds is None
     await searcher.read(question, found.hits, 10, Deadline.after(10))
     assert pace.seconds == 0.0
@@ -84,10 +84,10 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
 ) -> None:
     other = replace(question, bundle_fingerprint="other")
     with pytest.raises(IdentityError, match="encoded by bundle other"):
-        await searcher.retrieve(other, 3, Deadline.after(10))
+        await searcher.retrieve(other, Depth(3), Deadline.after(10))
     short = replace(question, vector=np.ones(3, np.float32))
     with pytest.raises(IdentityError, match="has 3 values"):
-        await searcher.search(short, 3, 10, Deadline.after(10))
+        await searcher.search(short, Depth(3), 10, Deadline.after(10))
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ async def test_a_row_that_is_not_there_is_a_field_violation(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]\.row"):
         await searcher.read(
-            question, [Hit(0, "a", 1.0), Hit(10**9, "b", 1.0)], 10, Deadline.after(10)
+            question, [Hit(0, "a", 1.0, 1.0), Hit(10**9, "b", 1.0, 1.0)], 10, Deadline.after(10)
         )
 
 
 async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, 1, Deadline.after(10))
+    found = await searcher.retrieve(question, Depth(1), Deadline.after(10))
     info = await searcher.info(Deadline.after(1))
     assert [hit.generation for hit in found.hits] == [info.generation]
     with pytest.raises(IdentityError, match="generation other"):
@@ -132,7 +132,7 @@ async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
 
 async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:
     with pytest.raises(DeadlineExceededError):
-        await searcher.search(question, 3, 10, Deadline.after(-1))
+        await searcher.search(question, Depth(3), 10, Deadline.after(-1))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from content_node.servicer import SERVICE, ShardServicer
 from stateless.remote import RemoteSearcher
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import NotLoadedError, OverloadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
@@ -50,7 +50,7 @@ async def test_without_a_shard_it_says_why_to_everybody(
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
-        await node.retrieve(QUESTION, 3, Deadline.after(10))
+        await node.retrieve(QUESTION, Depth(3), Deadline.after(10))
 
 
 async def test_a_caller_that_gives_up_ends_the_work(
@@ -58,7 +58,7 @@ async def test_a_caller_that_gives_up_ends_the_work(
 ) -> None:
     searcher = FakeSearcher([reading("a")], hangs=True)
     servicer.serve(searcher)
-    call = asyncio.create_task(node.retrieve(QUESTION, 3, Deadline.after(60)))
+    call = asyncio.create_task(node.retrieve(QUESTION, Depth(3), Deadline.after(60)))
     await asyncio.wait_for(searcher.hanging.wait(), 60)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -71,7 +71,7 @@ async def test_a_refusal_says_when_to_come_back(
 ) -> None:
     servicer.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
     with pytest.raises(OverloadedError, match="no room") as caught:
-        await node.retrieve(QUESTION, 3, Deadline.after(10))
+        await node.retrieve(QUESTION, Depth(3), Deadline.after(10))
     assert caught.value.retry_after == 0.25
 
 
@@ -83,4 +83,4 @@ async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
     servicer.leave()
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
-    assert len((await node.retrieve(QUESTION, 3, Deadline.after(10))).hits) == 2
+    assert len((await node.retrieve(QUESTION, Depth(3), Deadline.after(10))).hits) == 2

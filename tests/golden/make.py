@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from content_node.build.counting import count_words
 from content_node.build.publish import GraphPlan, Identity, publish_shard
 from content_node.build.rows import Row
 from content_node.build.staging import Staging
@@ -26,8 +27,9 @@ def main() -> None:
             vector = np.zeros(8, np.float32)
             vector[number] = 1.0
             staging.encoded([(number + 1, vector)])
+        words = count_words(staging.words())
         staging.close()
-        identity = Identity("golden", 1, 8, "golden", "golden", 3)
+        identity = Identity("golden", 1, 8, "golden", "golden", 3, words)
         publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{FORMAT}"
         (Path(directory) / "shard-00000-of-00001").rename(target)

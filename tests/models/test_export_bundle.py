@@ -21,6 +21,7 @@ from content_node.shard.store import StoredPassage
 from models.cli import app
 from winnow.bundle import Bundle, load_bundle
 from winnow.domain.passage import Passage
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import Levers, Runtime
@@ -119,7 +120,7 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    hits = shard.nearest(vector, len(PASSAGES))
+    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0)
     assert [hit.passage_id for hit in hits] == sorted(products, key=lambda n: -products[n])
 
 

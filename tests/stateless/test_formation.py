@@ -17,7 +17,7 @@ from stateless.membership import Encoding
 from stateless.node import Node
 from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
@@ -71,7 +71,7 @@ class Front:
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
-        found = await searcher.retrieve(ASKED, 1, Deadline.after(5))
+        found = await searcher.retrieve(ASKED, Depth(1), Deadline.after(5))
         return found.hits[0].passage_id
 
     def gauge(self, name: str, **labels: str) -> float | None:
@@ -217,5 +217,5 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     front.update()
     assert len(front.served) == 2
     assert [await front.ask(0), await front.ask(1)] == ["x", "y"]
-    found = await front.served[0].searchers[0].retrieve(ASKED, 1, Deadline.after(5))
+    found = await front.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(5))
     assert found.hits[0].passage_id == "a"

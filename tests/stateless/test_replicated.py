@@ -20,7 +20,7 @@ from stateless.policy.replicas import Replica, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
@@ -64,7 +64,7 @@ class Shard:
 
     async def ask(self, left: float = 60.0) -> str:
         """The name of the replica that answered."""
-        found = await self.searcher.retrieve(ASKED, 1, Deadline.after(left, self.clock))
+        found = await self.searcher.retrieve(ASKED, Depth(1), Deadline.after(left, self.clock))
         return found.hits[0].passage_id
 
     async def ask_first(self, name: str) -> "asyncio.Task[str]":
@@ -107,9 +107,9 @@ async def test_every_replica_gets_its_part() -> None:
 async def test_reading_and_searching_go_to_replicas_too() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, 1, deadline)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
     assert len((await shard.searcher.read(ASKED, found.hits, 10, deadline)).readings) == 1
-    assert len((await shard.searcher.search(ASKED, 1, 10, deadline)).readings) == 1
+    assert len((await shard.searcher.search(ASKED, Depth(1), 10, deadline)).readings) == 1
     assert (await shard.searcher.info(deadline)).passages == 1
 
 

@@ -73,6 +73,13 @@ class ScoreEntry(_Part):
     no_answer_below: float
 
 
+class RetrievalEntry(_Part):
+    """What a hybrid retriever weighs."""
+
+    words: float = Field(ge=0)
+    """Squared distance that one unit of BM25 is worth; 0 where that was not fitted."""
+
+
 class StoppingEntry(_Part):
     """A calibrated rule for reading fewer passages; see `winnow.domain.stopping`."""
 
@@ -92,6 +99,7 @@ class Manifest(_Part):
     encoder: EncoderEntry
     reader: ReaderEntry
     score: ScoreEntry
+    retrieval: RetrievalEntry = RetrievalEntry(words=0)
     stopping: tuple[StoppingEntry, ...] = ()
     tokenizer: str
     files: dict[str, FileEntry]
@@ -112,13 +120,14 @@ class Manifest(_Part):
 
     @property
     def fingerprint(self) -> str:
-        """Names everything that an answer depends on: encoding, reader and score."""
+        """Names everything that an answer depends on: encoding, retrieval, reader and score."""
         return _digest(
             self.encoding_fingerprint,
             self.files[self.encoder.question].sha256,
             self.files[self.reader.file].sha256,
             self.reader.model_dump_json(),
             self.score.model_dump_json(),
+            self.retrieval.model_dump_json(),
         )
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:

@@ -19,6 +19,10 @@ class Hit:
     row: int
     passage_id: str
     distance: float
-    """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""
+    """What passages are chosen by, smaller is nearer: `dense` less what the words that it has in
+    common with the question are worth.
+    """
+    dense: float
+    """Squared Euclidean distance of unit vectors: 0 to 4."""
     generation: str = ""
     """Of the shard's rows: in another one the row may be another passage. Empty if not known."""

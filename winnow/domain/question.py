@@ -20,6 +20,24 @@ class Retriever(Enum):
     """How passages are found."""
 
     DENSE = "dense"
+    """The nearest by encoding."""
+    HYBRID = "hybrid"
+    """Of many near ones, those that have the question's words in them, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many passages are looked at, and how many of them are read."""
+
+    passages: int
+    """To be read."""
+    candidates: int = 0
+    """Nearest by encoding among which those are chosen by distance and words."""
+
+    @property
+    def looked_at(self) -> int:
+        """Candidates, or as many as are read if that is more."""
+        return max(self.candidates, self.passages)
 
 
 class PartialResults(Enum):

@@ -22,7 +22,7 @@ class Reading:
     span_score: float
     """Start logit plus end logit of the span."""
     distance: float
-    """Squared Euclidean distance between question and passage."""
+    """As the retriever ordered by: see `Hit.distance`."""
 
     @property
     def text(self) -> str:

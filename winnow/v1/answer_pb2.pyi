@@ -53,6 +53,8 @@ class _RetrieverEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The front node's default."""
     RETRIEVER_DENSE: _Retriever.ValueType  # 1
     """Nearest passages by the distance between encodings."""
+    RETRIEVER_HYBRID: _Retriever.ValueType  # 3
+    """Of many near passages those that have the question's words in them, too."""
 
 class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
     """How passages are found."""
@@ -61,6 +63,8 @@ RETRIEVER_UNSPECIFIED: Retriever.ValueType  # 0
 """The front node's default."""
 RETRIEVER_DENSE: Retriever.ValueType  # 1
 """Nearest passages by the distance between encodings."""
+RETRIEVER_HYBRID: Retriever.ValueType  # 3
+"""Of many near passages those that have the question's words in them, too."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
 class _PartialResults:
@@ -236,7 +240,9 @@ class Answer(google.protobuf.message.Message):
     score: builtins.float
     """Higher is better; comparable over shards that serve the same bundle."""
     relevance: builtins.float
-    """What the score is made of: the reader's raw logits and the squared Euclidean distance."""
+    """What the score is made of: the reader's raw logits, and the squared Euclidean distance less what
+    the words in common are worth.
+    """
     span_score: builtins.float
     distance: builtins.float
     shard: builtins.int

@@ -118,7 +118,13 @@ class RetrieveRequest(google.protobuf.message.Message):
 
     QUESTION_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
+    CANDIDATES_FIELD_NUMBER: builtins.int
     passages: builtins.int
+    """How many of the whole cluster's will be read."""
+    candidates: builtins.int
+    """Nearest passages of the cluster among which those are chosen by distance and words; 0 for as
+    many as are read.
+    """
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -126,9 +132,10 @@ class RetrieveRequest(google.protobuf.message.Message):
         *,
         question: Global___EncodedQuestion | None = ...,
         passages: builtins.int = ...,
+        candidates: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["passages", b"passages", "question", b"question"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "passages", b"passages", "question", b"question"]) -> None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
@@ -167,17 +174,22 @@ class Hit(google.protobuf.message.Message):
     ROW_FIELD_NUMBER: builtins.int
     PASSAGE_ID_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
+    DENSE_FIELD_NUMBER: builtins.int
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
+    """What passages are chosen by: `dense` less what the words in common are worth."""
+    dense: builtins.float
+    """Squared Euclidean distance between the encodings."""
     def __init__(
         self,
         *,
         row: builtins.int = ...,
         passage_id: builtins.str = ...,
         distance: builtins.float = ...,
+        dense: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["dense", b"dense", "distance", b"distance", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
 
 Global___Hit: typing_extensions.TypeAlias = Hit
 
@@ -240,8 +252,11 @@ class SearchRequest(google.protobuf.message.Message):
     QUESTION_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
+    CANDIDATES_FIELD_NUMBER: builtins.int
     passages: builtins.int
     max_answer_tokens: builtins.int
+    candidates: builtins.int
+    """As in RetrieveRequest, of this shard alone."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -250,9 +265,10 @@ class SearchRequest(google.protobuf.message.Message):
         question: Global___EncodedQuestion | None = ...,
         passages: builtins.int = ...,
         max_answer_tokens: builtins.int = ...,
+        candidates: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question"]) -> None: ...
 
 Global___SearchRequest: typing_extensions.TypeAlias = SearchRequest
 

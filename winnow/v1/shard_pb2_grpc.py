@@ -70,7 +70,7 @@ class ShardServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Retrieve(self, request, context):
-        """The shard's nearest passages to a question's encoding.
+        """The shard's passages that may be among the best of the cluster.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

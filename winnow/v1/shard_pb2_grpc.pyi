@@ -138,7 +138,7 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     """
 
     Retrieve: _ShardServiceRetrieveType
-    """The shard's nearest passages to a question's encoding."""
+    """The shard's passages that may be among the best of the cluster."""
 
     Read: _ShardServiceReadType
     """Reads the named passages and returns the best span of each."""
@@ -184,7 +184,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveResponse]]:
-        """The shard's nearest passages to a question's encoding."""
+        """The shard's passages that may be among the best of the cluster."""
 
     @abc.abstractmethod
     def Read(

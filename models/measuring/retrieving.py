@@ -1,0 +1,111 @@
+"""Retrieving offline as a shard does: nearest by encoding, then by distance and words; and what a
+matched word is worth in distance.
+
+That is fitted on training questions that no model has seen: the weight under which the passage
+that has the answer most likely comes first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from content_node.build.counting import count_words
+from content_node.shard.words import WordIndex
+from models.data.rows import Passage
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, nearest
+
+CANDIDATES = 100
+_RIDGE = 1e-4
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """For each question its nearest passages by encoding, [questions, candidates]."""
+
+    places: NDArray[np.int64]
+    dense: NDArray[np.float64]
+    """Squared distances."""
+    matches: NDArray[np.float64]
+    """BM25."""
+
+    def best(self, word_weight: float, passages: int) -> tuple[NDArray[np.int64], Floats]:
+        """The best by distance and words, best first: places and distances."""
+        distances = self.dense - word_weight * self.matches
+        order = distances.argsort(1, kind="stable")[:, :passages]
+        return np.take_along_axis(self.places, order, 1), np.take_along_axis(distances, order, 1)
+
+
+def retrieve(
+    questions: Sequence[TrainingQuestion],
+    passages: Sequence[Passage],
+    embedder: Embedder,
+    tokenizer: Tokenizer,
+) -> Near:
+    """The nearest `CANDIDATES` of `passages`; fewer if there are fewer."""
+    vectors = embedder.passages(passages)
+    asked = embedder.questions([question.question for question in questions])
+    places = nearest(asked, vectors, min(CANDIDATES, len(passages) - 1))
+    dense = np.stack(
+        [((one - vectors[own]) ** 2).sum(1) for one, own in zip(asked, places, strict=True)]
+    )
+    words = _words(passages, tokenizer)
+    tokens = [_ids(tokenizer, question.question) for question in questions]
+    matches = np.stack(
+        [words.match(one, own.tolist()) for one, own in zip(tokens, places, strict=True)]
+    )
+    return Near(places, dense.astype(np.float64), matches)
+
+
+def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
+    """The squared distance that one unit of BM25 is worth.
+
+    `right` says which candidates have the answer; questions without any are left out.
+    """
+    able = right.any(1)
+    dense, matches = (torch.tensor(each[able]) for each in (near.dense, near.matches))
+    target = torch.tensor(right[able])
+    roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        distance, words = (roots**2).unbind()  # neither ever speaks against a passage
+        scores = words * matches - distance * dense
+        chosen = scores.masked_fill(~target, float("-inf")).logsumexp(1)
+        loss: torch.Tensor = (scores.logsumexp(1) - chosen).mean() + _RIDGE * (roots**2).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    distance, words = (roots.detach() ** 2).tolist()
+    return float(words) / float(distance)
+
+
+def recall_by_passages(
+    near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
+) -> list[float]:
+    """Percent of questions with an answer among the best so many passages."""
+    order = (near.dense - word_weight * near.matches).argsort(1, kind="stable")
+    ordered = np.take_along_axis(right, order, 1)
+    return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
+
+
+def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> WordIndex:
+    texts = [f"{passage.title} {passage.text}" for passage in passages]
+    encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
+    own = [np.array(encoding.ids, np.uint32) for encoding in encoded]
+    counts = count_words(own)
+    ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
+    mean = counts.tokens / max(len(own), 1)
+    return WordIndex(np.concatenate(own), ends, counts.passages, len(own), mean)
+
+
+def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
+    return list(tokenizer.encode(text, add_special_tokens=False).ids)
