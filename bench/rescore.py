@@ -25,7 +25,7 @@ def curve(rows: list[dict[str, Any]], weights: ScoreEntry) -> dict[str, dict[str
     for step in STEPS:
         matches, overlaps = [], []
         for row in rows:
-            near = sorted(row["answers"], key=lambda a: (a["distance"], a["passage"]))[:step]
+            near = sorted(row["answers"], key=lambda a: (a["fused"], a["passage"]))[:step]
             said = max(near, key=lambda a: score(weights, a))["text"] if near else ""
             matches.append(exact_match(said, row["accepted"]))
             overlaps.append(f1(said, row["accepted"]))

@@ -23,7 +23,7 @@ def stopped(ranked: list[dict[str, Any]], rule: StoppingRule, first_look: int) -
         if end == len(ranked):
             break
         best = max(answer["score"] for answer in ranked[:end])
-        if rule.safe(best, ranked[0]["distance"], ranked[end]["distance"]):
+        if rule.safe(best, ranked[0]["fused"], ranked[end]["fused"]):
             return end
     return len(ranked)
 
@@ -47,7 +47,7 @@ def main() -> None:
         rule = manifest.stopping_rule(entry.max_loss)
         lost = read = whole = 0
         for row in rows:
-            ranked = sorted(row["answers"], key=lambda a: (a["distance"], a["passage"]))
+            ranked = sorted(row["answers"], key=lambda a: (a["fused"], a["passage"]))
             ranked = ranked[: options.passages]
             end = stopped(ranked, rule, options.first_look) if rule else len(ranked)
             lost += right(ranked, row["accepted"]) - right(ranked[:end], row["accepted"])

@@ -87,7 +87,7 @@ class LocalSearcher:
         self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit, stop: Stop
     ) -> Reading:
         stored = self._shard.store.load([hit.row])[0]
-        return self._reader.read(question.token_ids, stored, hit.distance, max_answer_tokens, stop)
+        return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
 
     def _count_read(self) -> None:
         self._metrics.passages_read.inc()

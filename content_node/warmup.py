@@ -5,7 +5,7 @@ First runs at a new shape are slow in ONNX Runtime.
 
 from content_node.reader.reader import Reader
 from content_node.shard.store import StoredPassage
-from winnow.domain.passage import Passage
+from winnow.domain.passage import Hit, Passage
 from winnow.text.tokenizer import Tokens
 
 _LENGTHS = (16, 64, 128, 192, 256, 300)
@@ -18,4 +18,4 @@ def warm_up(reader: Reader) -> None:
     for length in _LENGTHS:
         tokens = Tokens((_WORD,) * length, tuple((i, i + 1) for i in range(length)))
         passage = Passage("", "", "." * length)
-        reader.read((_WORD,) * 8, StoredPassage(passage, (), tokens), 0.0, 10)
+        reader.read((_WORD,) * 8, StoredPassage(passage, (), tokens), Hit(0, "", 0.0, 0.0), 10)

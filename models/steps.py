@@ -251,7 +251,9 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
         curve = recall_by_passages(near, right, weight, STEPS)
         say(f"words worth {weight:g}: recall by passages {STEPS}: {[round(v, 1) for v in curve]}")
     found = candidates(chosen, passages, near, word_weight, reader)
-    np.savez_compressed(work.candidates, features=found.features, right=found.right)
+    np.savez_compressed(
+        work.candidates, features=found.features, fused=found.fused, right=found.right
+    )
     score = fit(found)
     for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
         curve = exact_match_by_passages(found, weights, STEPS)

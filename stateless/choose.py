@@ -16,9 +16,9 @@ def best_overall(hits: Mapping[int, Sequence[Hit]], depth: Depth) -> Ranked:
     Ties are settled by passage id, so that the choice does not depend on how the index is cut.
     """
     every = [(shard, hit) for shard, found in hits.items() for hit in found]
-    every.sort(key=lambda pair: (pair[1].dense, pair[1].passage_id))
+    every.sort(key=lambda pair: (pair[1].distance, pair[1].passage_id))
     near = every[: depth.looked_at]
-    near.sort(key=lambda pair: (pair[1].distance, pair[1].passage_id))
+    near.sort(key=lambda pair: (pair[1].fused, pair[1].passage_id))
     return near[: depth.passages]
 
 

@@ -182,7 +182,7 @@ def _add(searched: Searched, read: Gathered[Read], timings: Timings) -> None:
 def _safe(
     rule: StoppingRule, searched: Searched, ranked: Sequence[tuple[int, Hit]], end: int
 ) -> bool:
-    return rule.safe(_best(searched), ranked[0][1].distance, ranked[end][1].distance)
+    return rule.safe(_best(searched), ranked[0][1].fused, ranked[end][1].fused)
 
 
 def _best(searched: Searched) -> float:

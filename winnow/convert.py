@@ -119,14 +119,14 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
 def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
     """Hits as they travel."""
     return [
-        shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance, dense=h.dense)
+        shard_pb2.Hit(row=h.row, passage_id=h.passage_id, distance=h.distance, fused=h.fused)
         for h in hits
     ]
 
 
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
     """Hits as they arrived; all are of one generation, which travels beside them."""
-    return tuple(Hit(m.row, m.passage_id, m.distance, m.dense, generation) for m in messages)
+    return tuple(Hit(m.row, m.passage_id, m.distance, m.fused, generation) for m in messages)
 
 
 def generation_of(hits: Sequence[Hit]) -> str:
@@ -253,6 +253,7 @@ def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
         relevance=reading.relevance,
         span_score=reading.span_score,
         distance=reading.distance,
+        fused=reading.fused,
     )
 
 
@@ -265,6 +266,7 @@ def _reading_of_message(message: shard_pb2.Reading) -> Reading:
         message.relevance,
         message.span_score,
         message.distance,
+        message.fused,
     )
 
 
@@ -282,6 +284,7 @@ def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
         span_score=reading.span_score,
         distance=reading.distance,
         shard=answer.shard,
+        fused=reading.fused,
     )
 
 

@@ -44,6 +44,8 @@ class FakeSearcher:
     """Set once a hanging call was cancelled."""
     calls: int = 0
     read_rows: list[int] = field(default_factory=list)
+    depths: list[Depth] = field(default_factory=list)
+    """How far it was told to look."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         await self._behave()
@@ -61,6 +63,7 @@ class FakeSearcher:
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
         await self._behave()
+        self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
         hits = (self._hit(row) for row in near[: depth.passages])
         return Retrieved(tuple(hits), ShardTimings(retrieve=0.001))
@@ -108,4 +111,5 @@ def reading(
 ) -> Reading:
     """A reading of a made-up passage whose first word is the answer."""
     end = text.index(" ") if " " in text else len(text)
-    return Reading(Passage(identifier, "Title", text), 0, end, score, score, 1.0, distance)
+    passage = Passage(identifier, "Title", text)
+    return Reading(passage, 0, end, score, score, 1.0, distance, distance)

@@ -161,9 +161,10 @@ def refused_within(phase: str, seconds: float) -> Criterion:
 
     def judge(seen: Observed) -> Finding:
         rows = seen.phases[phase]
-        other = [row.status for row in rows if row.status not in (OK, REFUSED)]
+        other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))
         took = latency(rows, 0.99, REFUSED)
         said = f"p99 of {sum(r.status == REFUSED for r in rows)} refusals {took * 1e3:.1f} ms"
-        return Finding(not other and took <= seconds, said + (f", {other[0]}" if other else ""))
+        said += "".join(f", {count} {why}" for why, count in sorted(other.items()))
+        return Finding(not other and took <= seconds, said)
 
     return judge

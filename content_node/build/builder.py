@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 from content_node.build.counting import WordCounts, count_words
 from content_node.build.encode import PassageEncoder, encode_pending
 from content_node.build.publish import GraphPlan, Identity, publish_shard, sync_directory
+from content_node.build.recut import is_index, stores
 from content_node.build.rows import BadRow, Row, read_rows
 from content_node.build.staging import Staging
-from content_node.shard.manifest import FORMAT, INDEX_FILE, IndexManifest, write
+from content_node.shard.manifest import (
+    FORMAT,
+    INDEX_FILE,
+    IndexManifest,
+    read_index_manifest,
+    write,
+)
 from winnow.bundle import Bundle
 from winnow.checksum import sha256
 from winnow.errors import ArtefactError
@@ -78,7 +85,8 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
     staging = _open_staging(plan, bundle, partial)
     try:
         if staging.get("staged") is None:
-            _stage(staging, plan, bundle, progress)
+            stage = _take_over if is_index(plan.source) else _stage
+            stage(staging, plan, bundle, progress)
         _encode(staging, plan, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
         words = _count(staging, progress)
@@ -109,10 +117,11 @@ def _partial(target: Path) -> Path:
 
 
 def _open_staging(plan: BuildPlan, bundle: Bundle, partial: Path) -> Staging:
-    if not plan.source.is_file():
-        raise ArtefactError(f"no file {plan.source}: give one with --passages")
+    file = plan.source / INDEX_FILE if is_index(plan.source) else plan.source
+    if not file.is_file():
+        raise ArtefactError(f"no file and no index {plan.source}: give one with --passages")
     wanted = {
-        "source": sha256(plan.source),
+        "source": sha256(file),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
@@ -148,6 +157,16 @@ def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress
     if staging.counts()[0] == 0:
         raise ArtefactError(f"{plan.source} has no passages")
     staging.note("bad_rows", bad)
+    staging.note("staged", value=True)
+
+
+def _take_over(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
+    staging.clear()
+    found = stores(plan.source, bundle.manifest)
+    progress.start("taking over passages", read_index_manifest(plan.source).passages)
+    for store in found:
+        progress.advance(staging.copy(store, lambda name: shard_of(name, plan.shards)))
+    staging.note("bad_rows", 0)
     staging.note("staged", value=True)
 
 

@@ -27,8 +27,9 @@ def build(
     passages: Annotated[
         Path,
         typer.Option(
-            help="TSV (id, text, title) or JSON lines (id, title, text, metadata); "
-            "plain, .gz or .zst."
+            help="TSV (id, text, title) or JSON lines (id, title, text, metadata), plain, .gz or "
+            ".zst; or an index, whose vectors are taken over: to cut it into other shards, or to "
+            "bring an old one up to date."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory to write the index to.")],

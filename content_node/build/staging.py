@@ -5,14 +5,14 @@ Knows the staging schema; what is encoded is a row with a vector.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from content_node.build.rows import Row
-from content_node.shard.store import pack_ids, pack_offsets, unpack_ids
+from content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
 from winnow.text.tokenizer import Tokens
 
 _SCHEMA = """
@@ -38,7 +38,7 @@ class Staging:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = sqlite3.connect(path)
+        self._connection = sqlite3.connect(path.resolve().as_uri(), uri=True)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
@@ -69,6 +69,24 @@ class Staging:
             values,
         )
         return added.rowcount == 1
+
+    def copy(self, store: Path, shard_of: Callable[[str], int]) -> int:
+        """Adds the passages of a shard's database, with their vectors; returns how many."""
+        self._connection.create_function("shard_of", 1, shard_of, deterministic=True)
+        self._connection.execute("ATTACH ? AS old", (f"{store.resolve().as_uri()}?immutable=1",))
+        try:
+            added = self._connection.execute(
+                "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
+                " text_offsets, shard, tokens, vector) SELECT id, title, text, metadata,"
+                " title_tokens, text_tokens, text_offsets, shard_of(id),"
+                " (length(title_tokens) + length(text_tokens)) / ?, vector"
+                " FROM old.passages ORDER BY row",
+                (TOKEN_BYTES,),
+            )
+            self._connection.commit()
+        finally:
+            self._connection.execute("DETACH old")
+        return added.rowcount
 
     def clear(self) -> None:
         """Forgets every passage that was added."""

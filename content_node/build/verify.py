@@ -1,4 +1,4 @@
-"""Checking a built index: checksums, counts, vectors, recall of the graphs.
+"""Checking a built index: checksums, counts, vectors, words, recall of the graphs.
 
 Knows how to find faults; says them, and leaves exit codes to the command line.
 """
@@ -18,6 +18,7 @@ from content_node.shard.manifest import (
 )
 from content_node.shard.nearest import ExactIndex, load_graph
 from content_node.shard.store import PassageStore
+from content_node.shard.words import load_words
 from winnow.checksum import verify
 from winnow.errors import ArtefactError
 
@@ -86,6 +87,8 @@ def _verify_contents(
         vectors = store.vectors(manifest.dimension)
     finally:
         store.close()
+    if manifest.words:
+        load_words(directory, manifest.words, manifest.passages, manifest.index_passages)
     faults = [*_identity_faults(manifest, shard, index), *_vector_faults(manifest, vectors)]
     recall = _recall(directory, manifest, vectors, sample)
     if recall < min_recall:

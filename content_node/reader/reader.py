@@ -11,6 +11,7 @@ from content_node.reader.prepare import Window, prepare
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ReaderEntry, ScoreEntry
+from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
 from winnow.inference.runtime import PLAIN, Levers, open_session
 from winnow.inference.session import Session, model_inputs
@@ -43,11 +44,12 @@ class Reader:
         self,
         question: Sequence[int],
         stored: StoredPassage,
-        distance: float,
+        hit: Hit,
         max_answer_tokens: int,
         stop: Stop | None = None,
     ) -> Reading:
-        """The best span of a passage. `question` are token ids without special tokens.
+        """The best span of a passage that was found as `hit`. `question` are token ids without
+        special tokens.
 
         A passage without a span (no tokens) gets an empty one at 0 and a score of minus infinity.
 
@@ -57,10 +59,14 @@ class Reader:
         """
         parts = prepare(question, stored.title_ids, stored.tokens.ids, self._special, self._entry)
         candidates = [self._window(part, max_answer_tokens, stop) for part in parts]
-        best = max(candidates, key=lambda c: combine(self._score, c.relevance, c.span, distance))
+        scores = [
+            combine(self._score, each.relevance, each.span, hit.distance) for each in candidates
+        ]
+        score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
         start, end = self._characters(stored, best)
-        score = combine(self._score, best.relevance, best.span, distance)
-        return Reading(stored.passage, start, end, score, best.relevance, best.span, distance)
+        return Reading(
+            stored.passage, start, end, score, best.relevance, best.span, hit.distance, hit.fused
+        )
 
     def _window(self, window: Window, max_answer_tokens: int, stop: Stop | None) -> _Candidate:
         inputs = model_inputs(window.ids, window.types)

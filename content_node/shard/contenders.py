@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 
 def contenders(
-    dense: NDArray[np.float32], distances: NDArray[np.float32], passages: int
+    distances: NDArray[np.float32], fused: NDArray[np.float32], passages: int
 ) -> list[int]:
     """Places of the hits that may be among the best `passages` of the candidates of all shards.
 
-    A hit that so many others are nearer than by both measures cannot be: wherever it is a
+    A hit that so many others are nearer than, with and without words, cannot be: wherever it is a
     candidate they are, too, and they are better.
     """
-    nearer = (dense[:, None] < dense) & (distances[:, None] < distances)
+    nearer = (distances[:, None] < distances) & (fused[:, None] < fused)
     return [int(place) for place in np.flatnonzero(nearer.sum(0) < passages)]

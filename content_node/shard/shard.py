@@ -37,22 +37,22 @@ class Shard:
         """
         found = self.index.search(question.vector, depth.looked_at)
         rows = [row for row, _ in found]
-        dense = np.array([distance for _, distance in found], np.float32)
+        distances = np.array([distance for _, distance in found], np.float32)
         matches = (
             self.words.match(question.token_ids, rows)
             if self.words and word_weight
             else np.zeros(len(rows))
         )
         # single precision, as on the wire: the same order on a node and in the front
-        distances = (dense - word_weight * matches).astype(np.float32)
-        kept = contenders(dense, distances, depth.passages)
+        fused = (distances - word_weight * matches).astype(np.float32)
+        kept = contenders(distances, fused, depth.passages)
         ids = self.store.ids([rows[place] for place in kept])
         generation = self.manifest.generation
         hits = (
-            Hit(rows[place], identifier, float(distances[place]), float(dense[place]), generation)
+            Hit(rows[place], identifier, float(distances[place]), float(fused[place]), generation)
             for place, identifier in zip(kept, ids, strict=True)
         )
-        return tuple(sorted(hits, key=lambda hit: (hit.distance, hit.passage_id)))
+        return tuple(sorted(hits, key=lambda hit: (hit.fused, hit.passage_id)))
 
 
 def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:

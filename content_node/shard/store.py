@@ -31,6 +31,8 @@ CREATE TABLE passages (
 );
 """
 
+TOKEN_BYTES = 4
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:

@@ -32,12 +32,14 @@ _KEPT = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Features [questions, passages, 3] (relevance, span, distance), and which passages'
-    spans are right [questions, passages].
-    """
+    """Passages that were read, in the order of their fused distance."""
 
     features: NDArray[np.float64]
+    """Relevance, span and distance, [questions, passages, 3]."""
+    fused: NDArray[np.float64]
+    """[questions, passages]."""
     right: NDArray[np.bool_]
+    """Whether their spans are, [questions, passages]."""
 
 
 def sample(
@@ -60,7 +62,10 @@ def candidates(
     reader: OfflineReader,
 ) -> Candidates:
     """Reads the best `PASSAGES` of those near every question."""
-    found, distances = near.best(word_weight, PASSAGES)
+    every = near.fused(word_weight)
+    order = every.argsort(1, kind="stable")[:, :PASSAGES]
+    fused, distances = (np.take_along_axis(each, order, 1) for each in (every, near.distances))
+    found = np.take_along_axis(near.places, order, 1)
     work = [
         (question.question, passages[place], float(distance))
         for question, places, own in zip(questions, found, distances, strict=True)
@@ -70,7 +75,9 @@ def candidates(
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
     answers = [question.answer for question in questions for _ in range(found.shape[1])]
     right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
-    return Candidates(features.reshape(*found.shape, 3), np.array(right).reshape(found.shape))
+    return Candidates(
+        features.reshape(*found.shape, 3), fused, np.array(right).reshape(found.shape)
+    )
 
 
 def fit(found: Candidates) -> Score:

@@ -16,6 +16,7 @@ from content_node.reader.reader import OUTPUTS, Reader
 from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
 from winnow.bundle import Manifest
+from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
 from winnow.inference.onnx import OnnxSession
@@ -45,7 +46,7 @@ class OfflineReader:
             self._tokenizer.tokenise(passage.text),
         )
         most = self._manifest.reader.max_answer_tokens
-        return self._reader.read(asked, stored, distance, most)
+        return self._reader.read(asked, stored, Hit(0, "", distance, distance), most)
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         """Question, passage and distance, each read; in order, with a progress bar."""

@@ -30,16 +30,14 @@ class Near:
     """For each question its nearest passages by encoding, [questions, candidates]."""
 
     places: NDArray[np.int64]
-    dense: NDArray[np.float64]
+    distances: Floats
     """Squared distances."""
-    matches: NDArray[np.float64]
+    matches: Floats
     """BM25."""
 
-    def best(self, word_weight: float, passages: int) -> tuple[NDArray[np.int64], Floats]:
-        """The best by distance and words, best first: places and distances."""
-        distances = self.dense - word_weight * self.matches
-        order = distances.argsort(1, kind="stable")[:, :passages]
-        return np.take_along_axis(self.places, order, 1), np.take_along_axis(distances, order, 1)
+    def fused(self, word_weight: float) -> Floats:
+        """Distances less what matches are worth."""
+        return self.distances - word_weight * self.matches
 
 
 def retrieve(
@@ -52,7 +50,7 @@ def retrieve(
     vectors = embedder.passages(passages)
     asked = embedder.questions([question.question for question in questions])
     places = nearest(asked, vectors, min(CANDIDATES, len(passages) - 1))
-    dense = np.stack(
+    distances = np.stack(
         [((one - vectors[own]) ** 2).sum(1) for one, own in zip(asked, places, strict=True)]
     )
     words = _words(passages, tokenizer)
@@ -60,7 +58,7 @@ def retrieve(
     matches = np.stack(
         [words.match(one, own.tolist()) for one, own in zip(tokens, places, strict=True)]
     )
-    return Near(places, dense.astype(np.float64), matches)
+    return Near(places, distances.astype(np.float64), matches)
 
 
 def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
@@ -69,7 +67,7 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
     `right` says which candidates have the answer; questions without any are left out.
     """
     able = right.any(1)
-    dense, matches = (torch.tensor(each[able]) for each in (near.dense, near.matches))
+    distances, matches = (torch.tensor(each[able]) for each in (near.distances, near.matches))
     target = torch.tensor(right[able])
     roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
@@ -77,7 +75,7 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
         distance, words = (roots**2).unbind()  # neither ever speaks against a passage
-        scores = words * matches - distance * dense
+        scores = words * matches - distance * distances
         chosen = scores.masked_fill(~target, float("-inf")).logsumexp(1)
         loss: torch.Tensor = (scores.logsumexp(1) - chosen).mean() + _RIDGE * (roots**2).sum()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -92,7 +90,7 @@ def recall_by_passages(
     near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
 ) -> list[float]:
     """Percent of questions with an answer among the best so many passages."""
-    order = (near.dense - word_weight * near.matches).argsort(1, kind="stable")
+    order = near.fused(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(right, order, 1)
     return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
 

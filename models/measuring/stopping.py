@@ -1,13 +1,13 @@
 """When a later passage still wins, fitted on training questions.
 
-The rule (`winnow.domain.stopping`) weighs the best score so far, the distance of the next passage
-and how much further that is than the first. The weights are those of a logistic regression: does
-any later passage win? The bar is as low as the promised loss of exact match allows, on questions
-that no model has seen. Pure.
+The rule (`winnow.domain.stopping`) weighs the best score so far, the fused distance of the next
+passage and how much further that is than the first. The weights are those of a logistic
+regression: does any later passage win? The bar is as low as the promised loss of exact match
+allows, on questions that no model has seen; the loss there counts with its standard error. Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -34,16 +34,20 @@ class Stopped:
     rule: StoppingRule
     lost: float
     """Exact match, in percent."""
+    error: float
+    """Standard error of that."""
     read: float
     """Mean of passages read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Scores, distances and whether answers are right, [questions, passages], nearest first."""
+    """Scores, fused distances and whether answers are right, [questions, passages], in the order
+    of reading.
+    """
 
     scores: Floats
-    distances: Floats
+    fused: Floats
     right: NDArray[np.bool_]
 
 
@@ -51,7 +55,12 @@ def calibrate(
     found: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[Stopped]:
     """For each promised loss the rule that reads least."""
-    read = _nearest_first(found, score, passages)
+    weights = np.array([score.relevance, score.span, score.distance])
+    read = _Read(
+        (found.features @ weights)[:, :passages],
+        found.fused[:, :passages],
+        found.right[:, :passages],
+    )
     looks = [end for end in wave_ends(passages, FIRST_LOOK) if end < passages]
     nearness, gap = _weights(read, looks)
     marks = {look: _marks(read, look) @ np.array([1.0, nearness, gap]) for look in looks}
@@ -62,23 +71,16 @@ def calibrate(
     ]
     chosen = []
     for loss in losses:
-        best = min((each for each in tried if each.lost <= loss), key=lambda each: each.read)
-        chosen.append(Stopped(loss, best.rule, best.lost, best.read))
+        kept = (each for each in tried if each.lost + each.error <= loss)
+        chosen.append(replace(min(kept, key=lambda each: each.read), max_loss=loss))
     return chosen
 
 
-def _nearest_first(found: Candidates, score: Score, passages: int) -> _Read:
-    order = found.features[..., 2].argsort(1, kind="stable")[:, :passages]
-    scores = found.features @ np.array([score.relevance, score.span, score.distance])
-    distances = found.features[..., 2]
-    return _Read(*(np.take_along_axis(each, order, 1) for each in (scores, distances, found.right)))
-
-
 def _marks(read: _Read, look: int) -> Floats:
-    """Best score, distance of the next passage, and how much further it is: [questions, 3]."""
-    unread = read.distances[:, look]
+    """Best score, fused distance of the next, and how much further it is: [questions, 3]."""
+    unread = read.fused[:, look]
     best = read.scores[:, :look].max(1)
-    return np.stack([best, unread, unread - read.distances[:, 0]], axis=1)
+    return np.stack([best, unread, unread - read.fused[:, 0]], axis=1)
 
 
 def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:
@@ -119,5 +121,6 @@ def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule) -> Stoppe
         ends[marks[look] >= rule.bar] = look
     kept = np.where(np.arange(passages) < ends[:, None], read.scores, -np.inf).argmax(1)
     whole = read.scores.argmax(1)
-    lost = 100 * float(read.right[rows, whole].mean() - read.right[rows, kept].mean())
-    return Stopped(0.0, rule, lost, float(ends.mean()))
+    lost = read.right[rows, whole].astype(np.float64) - read.right[rows, kept]
+    error = float(lost.std() / np.sqrt(questions))
+    return Stopped(0.0, rule, 100 * float(lost.mean()), 100 * error, float(ends.mean()))

@@ -15,11 +15,13 @@ from content_node.reader.reader import combine
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
-from winnow.domain.passage import Passage
+from winnow.domain.passage import Hit, Passage
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 SPECIAL = SpecialTokens(101, 102)
+
+HIT = Hit(0, "", 0.5, 0.4)
 
 
 def stored(tokenizer: Tokenizer, title: str, text: str) -> StoredPassage:
@@ -65,7 +67,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     liked = tokenizer.tokenise("zebra").ids[0]
     model = Scripted(liked)
     reading = Reader(model, tokenizer.special, bundle.manifest.reader, bundle.manifest.score).read(
-        (5,), stored(tokenizer, "T", text), 0.5, 10
+        (5,), stored(tokenizer, "T", text), HIT, 10
     )
     assert model.runs > 1
     assert reading.text == "zebra"
@@ -76,7 +78,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
 def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     reading = open_reader(bundle, tokenizer.special).read(
-        (2040,), stored(tokenizer, "", "\u200d"), 0.5, 10
+        (2040,), stored(tokenizer, "", "\u200d"), HIT, 10
     )
     assert (reading.start, reading.end, reading.text) == (0, 0, "")
     assert reading.score == float("-inf")
@@ -93,8 +95,8 @@ def test_shorter_windows_read_the_same_passage_in_more_runs(bundle: Bundle) -> N
     tokenizer = Tokenizer(bundle.tokenizer)
     passage = stored(tokenizer, "Danube", "The river rises in Donaueschingen. " + "It flows. " * 60)
     asked = tokenizer.tokenise("Where does the Danube rise?").ids
-    whole = open_reader(bundle, tokenizer.special).read(asked, passage, 0.5, 10)
-    short = open_reader(bundle, tokenizer.special, max_tokens=64).read(asked, passage, 0.5, 10)
+    whole = open_reader(bundle, tokenizer.special).read(asked, passage, HIT, 10)
+    short = open_reader(bundle, tokenizer.special, max_tokens=64).read(asked, passage, HIT, 10)
     assert whole.text == short.text == "Donaueschingen"
 
 
@@ -123,7 +125,7 @@ def test_an_answer_is_always_a_substring_at_its_offsets(
 ) -> None:
     model, tokenizer = reader
     question = tokenizer.tokenise("what is it?").ids
-    got = model.read(question, stored(tokenizer, "T", text), 0.5, 10)
+    got = model.read(question, stored(tokenizer, "T", text), HIT, 10)
     assert 0 <= got.start <= got.end <= len(text)
     assert got.text == text[got.start : got.end]
 
@@ -132,6 +134,6 @@ def test_the_shipped_reader_finds_a_plain_answer(reader: tuple[Reader, Tokenizer
     model, tokenizer = reader
     question = tokenizer.tokenise("Who won the Tour de France in 2015?").ids
     text = "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana."
-    assert model.read(question, stored(tokenizer, "Tour de France", text), 0.4, 10).text == (
+    assert model.read(question, stored(tokenizer, "Tour de France", text), HIT, 10).text == (
         "Chris Froome"
     )

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from models.assemble import Score
 from models.data.rows import DataError
 from models.measuring.calibrate import Candidates, exact_match_by_passages, fit, sample
+from models.measuring.retrieving import Near, fit_words, recall_by_passages
 from models.mining.mine import TrainingQuestion
 
 
@@ -15,7 +17,8 @@ def found(questions: int = 300, passages: int = 10) -> Candidates:
     right = generator.random((questions, passages)) < 0.15
     noise = generator.normal(size=(questions, passages, 3))
     features = noise + right[..., None] * np.array([3.0, 1.0, -1.0])
-    return Candidates(features * np.array([1.0, 4.0, 0.1]), right)
+    scaled = features * np.array([1.0, 4.0, 0.1])
+    return Candidates(scaled, scaled[..., 2], right)
 
 
 def test_weights_have_the_sign_of_what_they_know() -> None:
@@ -49,9 +52,34 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
 
 
 def test_a_reader_that_is_never_right_is_named_as_the_fault() -> None:
-    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4), dtype=np.bool_))
+    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), np.zeros((3, 4), np.bool_))
     with pytest.raises(DataError, match="none of 3 training questions"):
         fit(candidates)
+
+
+def near(questions: int = 200, passages: int = 12) -> tuple[Near, NDArray[np.bool_]]:
+    """Each question has one right passage: it is nearer, and has more of the words."""
+    generator = np.random.default_rng(3)
+    right = np.zeros((questions, passages), np.bool_)
+    right[np.arange(questions), generator.integers(0, passages, questions)] = True
+    distances = generator.random(right.shape) - 0.3 * right
+    matches = 10 * generator.random(right.shape) + 4 * right
+    return Near(np.tile(np.arange(passages), (questions, 1)), distances, matches), right
+
+
+def test_words_are_worth_something_where_they_help() -> None:
+    found, right = near()
+    weight = fit_words(found, right)
+    assert weight > 0
+    alone, both = (recall_by_passages(found, right, each, [1, 12]) for each in (0.0, weight))
+    assert both[0] > alone[0]
+    assert alone[1] == both[1] == 100
+
+
+def test_words_that_say_nothing_are_worth_little() -> None:
+    found, right = near()
+    silent = Near(found.places, found.distances, np.random.default_rng(4).random(right.shape))
+    assert fit_words(silent, right) < 0.1 * fit_words(found, right)
 
 
 def test_reading_one_passage_takes_the_nearest() -> None:

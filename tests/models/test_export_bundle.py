@@ -20,7 +20,7 @@ from content_node.shard.shard import open_shard
 from content_node.shard.store import StoredPassage
 from models.cli import app
 from winnow.bundle import Bundle, load_bundle
-from winnow.domain.passage import Passage
+from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
@@ -50,7 +50,7 @@ def read(bundle: Bundle) -> Reading:
     )
     question = tokenizer.tokenise(QUESTION).ids
     reader = open_reader(bundle, tokenizer.special, EXACT)
-    return reader.read(question, stored, 0.5, 10)
+    return reader.read(question, stored, Hit(0, "", 0.5, 0.5), 10)
 
 
 def best(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[float, int, int]:

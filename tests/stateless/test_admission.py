@@ -12,7 +12,7 @@ DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
 
 def test_a_bare_question_gets_the_defaults() -> None:
     got = admit(answer_pb2.AnswerRequest(question="Who?"), DEFAULTS)
-    assert got == Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.DENSE, 12)
+    assert got == Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 12)
 
 
 def test_options_win_over_defaults() -> None:

@@ -33,8 +33,8 @@ def test_the_best_of_the_nearest_are_chosen_however_they_are_spread(
 ) -> None:
     spread = spread_over_shards(found, chance)
     chosen = best_overall(spread, depth)
-    near = sorted(found, key=lambda hit: (hit.dense, hit.passage_id))[: depth.looked_at]
-    best = sorted(near, key=lambda hit: (hit.distance, hit.passage_id))[: depth.passages]
+    near = sorted(found, key=lambda hit: (hit.distance, hit.passage_id))[: depth.looked_at]
+    best = sorted(near, key=lambda hit: (hit.fused, hit.passage_id))[: depth.passages]
     assert [hit for _, hit in chosen] == best
     own = by_shard(chosen)
     assert sum(map(len, own.values())) == len(chosen)
@@ -48,14 +48,14 @@ def test_what_shards_leave_out_would_not_have_been_chosen(
     spread = spread_over_shards(found, chance)
     seen = {}
     for shard, own in spread.items():
-        dense = np.array([hit.dense for hit in own], np.float32)
         distances = np.array([hit.distance for hit in own], np.float32)
-        seen[shard] = [own[place] for place in contenders(dense, distances, depth.passages)]
+        fused = np.array([hit.fused for hit in own], np.float32)
+        seen[shard] = [own[place] for place in contenders(distances, fused, depth.passages)]
     assert best_overall(seen, depth) == best_overall(spread, depth)
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
-    dense = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    distances = np.array([0.1, 0.2, 0.3, 0.0], np.float32)
-    assert contenders(dense, distances, 2) == [0, 1, 3]
-    assert contenders(dense, distances, 3) == [0, 1, 2, 3]
+    distances = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    fused = np.array([0.1, 0.2, 0.3, 0.0], np.float32)
+    assert contenders(distances, fused, 2) == [0, 1, 3]
+    assert contenders(distances, fused, 3) == [0, 1, 2, 3]

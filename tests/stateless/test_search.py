@@ -1,6 +1,7 @@
 """The two read scopes over fake shards."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -179,3 +180,15 @@ async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: Re
     )
     assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
     assert found.failures[0].status is ShardStatus.ADAPTIVE
+
+
+@pytest.mark.parametrize(("retriever", "looked_at"), [(Retriever.DENSE, 3), (Retriever.HYBRID, 50)])
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_only_a_hybrid_retriever_looks_further_than_it_reads(
+    retriever: Retriever, looked_at: int, scope: ReadScope
+) -> None:
+    shard = FakeSearcher([reading("a")])
+    asked = replace(question(scope, 3), retriever=retriever)
+    limits = replace(LIMITS, candidates=50)
+    await search(cluster(shard), asked, ENCODED, None, Deadline.after(5), limits, Timings())
+    assert [depth.looked_at for depth in shard.depths] == [looked_at]

@@ -282,7 +282,7 @@ def test_a_killed_parent_takes_its_children_along(up: Up) -> None:
     until(lambda: not alive(pids), 60)
 
 
-async def test_a_killed_node_lowers_coverage_and_ends_up_with_its_name(up: Up) -> None:
+async def test_a_killed_node_lowers_coverage_until_it_is_started_again(up: Up) -> None:
     pids = await asyncio.to_thread(up.wait_ready)
     nodes = [pid for pid in pids if b"\0node\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert len(nodes) == 2
@@ -290,9 +290,17 @@ async def test_a_killed_node_lowers_coverage_and_ends_up_with_its_name(up: Up) -
     async with AnswerClient(up.address) as client:
         request = answer_pb2.AnswerRequest(question="Who discovered penicillin?")
         reply = await client.ask(request, 10.0)
-    assert not reply.coverage.complete
-    assert reply.coverage.passages_failed > 0
-    os.kill(nodes[0], signal.SIGKILL)
+        assert not reply.coverage.complete
+        assert reply.coverage.passages_failed > 0
+        os.kill(nodes[0], signal.SIGKILL)
+        while not reply.coverage.complete:
+            reply = await client.ask(request, 10.0)
+    again = children(up.process.pid)
+    assert set(pids) - set(again) == {nodes[0]}
+    for node in set(again) - set(pids):
+        os.kill(node, signal.SIGKILL)
     assert await asyncio.to_thread(up.process.wait, 60) == 1
     assert up.process.stderr is not None
-    assert "ended with exit code -9" in up.process.stderr.read()
+    said = up.process.stderr.read()
+    assert said.count("ended with exit code -9") == 2
+    assert said.count("starting it again") == 1

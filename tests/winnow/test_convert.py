@@ -11,7 +11,7 @@ from winnow import convert
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, ReadScope
+from winnow.domain.question import EncodedQuestion, ReadScope, Retriever
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError
@@ -29,6 +29,7 @@ readings = st.builds(
     single,
     single,
     single,
+    single,
 )
 
 
@@ -39,7 +40,11 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
     assert convert.search_of_message(convert.search_to_message(read)).readings == read.readings
 
 
-@given(st.lists(st.builds(Hit, st.integers(0, 2**40), words, single, st.just("rows")), max_size=5))
+@given(
+    st.lists(
+        st.builds(Hit, st.integers(0, 2**40), words, single, single, st.just("rows")), max_size=5
+    )
+)
 def test_hits_survive_the_journey(hits: list[Hit]) -> None:
     retrieved = Retrieved(tuple(hits), ShardTimings())
     back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
@@ -88,3 +93,8 @@ def test_an_unknown_choice_is_a_field_violation() -> None:
         convert.read_scope(9)
     with pytest.raises(InvalidRequestError, match="retriever: 9"):
         convert.retriever(9)
+
+
+@pytest.mark.parametrize("chosen", [None, *Retriever])
+def test_a_retriever_survives_the_journey(chosen: Retriever | None) -> None:
+    assert convert.retriever(convert.retriever_message(chosen)) is chosen

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.bundle import default_bundle
+from winnow.domain.question import Retriever
 from winnow.pareto import levers
 from winnow.pareto.cli import milliseconds
 from winnow.pareto.figures import Figures, figures, front, recommend
@@ -76,20 +77,23 @@ def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_grid_has_every_combination_once() -> None:
-    points = grid([default_bundle()], ["auto", "onnxruntime"], [1, 10], [0.0, 0.3])
-    assert len({point.name for point in points}) == len(points) == 8
+    points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
+    assert len({point.name for point in points}) == len(points) == 16
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
     small = tmp_path / "small"
     shutil.copytree(default_bundle(), small)
-    points = levers.steps([default_bundle(), small], threads=4)
+    points = levers.steps([default_bundle(), small], threads=4, passages=10, fewer=3)
     first, last = points[0].deployment, points[-1].deployment
     assert "--pad-to" in first.front
     assert first.node[-2:] == ("--reader-threads", "1")
     assert last.bundle == small
     assert "--pad-to" not in last.node
     assert [bool(point.max_loss) for point in points] == [False] * (len(points) - 1) + [True]
+    asked = [(point.passages, point.retriever) for point in points]
+    assert asked[-2:] == [(3, Retriever.HYBRID)] * 2
+    assert set(asked[:-2]) == {(10, Retriever.DENSE)}
     assert len({point.name for point in points}) == len(points)
 
 

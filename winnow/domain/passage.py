@@ -19,10 +19,10 @@ class Hit:
     row: int
     passage_id: str
     distance: float
-    """What passages are chosen by, smaller is nearer: `dense` less what the words that it has in
-    common with the question are worth.
+    """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""
+    fused: float
+    """The same less what the question's words in the passage are worth: what passages are chosen
+    and read in the order of.
     """
-    dense: float
-    """Squared Euclidean distance of unit vectors: 0 to 4."""
     generation: str = ""
     """Of the shard's rows: in another one the row may be another passage. Empty if not known."""

@@ -22,7 +22,9 @@ class Reading:
     span_score: float
     """Start logit plus end logit of the span."""
     distance: float
-    """As the retriever ordered by: see `Hit.distance`."""
+    """Squared Euclidean distance between question and passage."""
+    fused: float
+    """What it was retrieved by; see `Hit.fused`."""
 
     @property
     def text(self) -> str:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from winnow import convert
 from winnow.client import AnswerClient
-from winnow.domain.question import ReadScope
+from winnow.domain.question import ReadScope, Retriever
 from winnow.evaluation.replies import write_replies
 from winnow.evaluation.run import ask_all
 from winnow.evaluation.tally import Outcome, Report, report
@@ -44,6 +44,10 @@ def evaluate(
     read_scope: Annotated[
         ReadScope | None, typer.Option(help="Scope.", show_default="the server's")
     ] = None,
+    retriever: Annotated[
+        Retriever | None,
+        typer.Option(help="dense, or hybrid where words count, too.", show_default="the server's"),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Questions asked.", show_default="all")
     ] = None,
@@ -67,6 +71,7 @@ def evaluate(
         answers=100,
         max_loss=max_loss,
         read_scope=convert.read_scope_message(read_scope),
+        retriever=convert.retriever_message(retriever),
     )
     outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
     if replies is not None:

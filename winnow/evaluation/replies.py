@@ -36,4 +36,5 @@ def _answer(answer: answer_pb2.Answer) -> dict[str, Any]:
         "relevance": answer.relevance,
         "span_score": answer.span_score,
         "distance": answer.distance,
+        "fused": answer.fused,
     }

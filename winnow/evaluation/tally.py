@@ -1,7 +1,7 @@
 """From one reply to figures, and from many to a report. Pure.
 
 One reply that lists every passage read tells what reading fewer would have answered: the passages
-are read in the order of their distance, and scores do not depend on what else is read.
+are read in the order of their fused distance, and scores do not depend on what else is read.
 """
 
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ def _figures(outcomes: Sequence[Outcome], passages: int) -> Figures:
 def _nearest(reply: answer_pb2.AnswerResponse | None, passages: int) -> list[answer_pb2.Answer]:
     if reply is None:
         return []
-    order = sorted(reply.answers, key=lambda a: (a.distance, a.passage.id))
+    order = sorted(reply.answers, key=lambda a: (a.fused, a.passage.id))
     return order[:passages]
 
 

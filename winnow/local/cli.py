@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import math
 import signal
+import time
+from collections.abc import Callable
 from types import FrameType
 
 from rich.console import Console
@@ -12,10 +15,12 @@ from winnow.local.settings import UpSettings
 from winnow.settings import settings_command
 
 _LOOK_SECONDS = 0.5
+_TOO_SOON_SECONDS = 10.0
+"""A process that ends within so many of being started again would end again."""
 
 
 def run(settings: UpSettings) -> None:
-    """Starts the cluster and serves until Ctrl-C or SIGTERM, or until a process ends."""
+    """Starts the cluster and serves until Ctrl-C or SIGTERM."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     plan = LocalPlan(
         settings.index,
@@ -30,19 +35,31 @@ def run(settings: UpSettings) -> None:
         cluster.start()
         asyncio.run(cluster.wait_ready())
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
-        serve_until_stopped(cluster)
+        serve_until_stopped(cluster, console.print)
         console.print("stopped")
 
 
-def serve_until_stopped(cluster: LocalCluster) -> None:
-    """Waits for Ctrl-C or SIGTERM; raises UnavailableError when a process ends by itself."""
+def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> None:
+    """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then the others
+    answer from what is left.
+
+    Raises:
+        UnavailableError: a process ended again as soon as it was started.
+
+    """
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_watch(cluster))
+        asyncio.run(_watch(cluster, say))
 
 
-async def _watch(cluster: LocalCluster) -> None:
+async def _watch(cluster: LocalCluster, say: Callable[[str], None]) -> None:
+    started: dict[str, float] = {}
     while True:
-        cluster.check()
+        for name, code in cluster.processes.ended().items():
+            if time.monotonic() - started.get(name, -math.inf) < _TOO_SOON_SECONDS:
+                cluster.check()
+            say(f"{name} ended with exit code {code}: starting it again")
+            cluster.processes.again(name)
+            started[name] = time.monotonic()
         await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -65,7 +65,7 @@ def demo(
         if once:
             raise typer.Exit(1 if wrong else 0)
         console.print("\nserving until Ctrl-C")
-        serve_until_stopped(cluster)
+        serve_until_stopped(cluster, console.print)
 
 
 def _build(passages: Path, index: Path, shards: int) -> None:

@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from winnow.bundle import default_bundle
+from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.pareto import levers, report
 from winnow.pareto.figures import Figures, figures, recommend
@@ -53,6 +54,10 @@ def run_(
         list[float] | None,
         typer.Option(min=0, help="Loss to promise in stopping early.", show_default="0 0.3"),
     ] = None,
+    retriever: Annotated[
+        list[Retriever] | None,
+        typer.Option(help="Retriever to compare.", show_default="hybrid"),
+    ] = None,
     runtime: Annotated[
         list[Runtime] | None, typer.Option(help="Runtime to compare.", show_default="auto")
     ] = None,
@@ -75,6 +80,7 @@ def run_(
     points = grid(
         bundle or [_DEFAULT],
         [each.value for each in runtime or [Runtime.AUTO]],
+        retriever or [Retriever.HYBRID],
         passages or [1, 2, 5, 10, 20],
         max_loss or [0.0, 0.3],
     )
@@ -106,12 +112,16 @@ def levers_(
             help="The bundles of the story, in order: untuned in float32, in int8, smaller ones."
         ),
     ],
+    passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to read.")] = 10,
+    fewer: Annotated[
+        int, typer.Option(min=1, max=100, help="Passages to read once words help to find them.")
+    ] = 4,
     out: _Out = Path("levers"),
     limit: _Limit = 60,
     as_json: _Json = False,
 ) -> None:
     """From an untuned service to ours, one lever at a time: what each bought."""
-    points = levers.steps(bundle, cores())
+    points = levers.steps(bundle, cores(), passages, fewer)
     found = {each.point: each for each in _measure(points, index, questions, limit, out)}
     story = [found[point.name] for point in points]
     if as_json:

@@ -7,6 +7,7 @@ float models, one thread, every input padded. Pure but for reading manifests.
 from collections.abc import Sequence
 from pathlib import Path
 
+from winnow.domain.question import Retriever
 from winnow.pareto.point import Deployment, Point, describe
 
 PADDED = 380
@@ -15,11 +16,12 @@ PROMISED = 0.3
 """Exact match, in percent, that stopping early may lose."""
 
 
-def steps(bundles: Sequence[Path], threads: int, passages: int = 10) -> list[Point]:
+def steps(bundles: Sequence[Path], threads: int, passages: int, fewer: int) -> list[Point]:
     """The story from the untuned start to our own levers, as points to measure.
 
     `bundles` come in the order of the story: the untuned models first, then the same in int8, then
-    smaller ones. All of them encode passages alike.
+    smaller ones. All of them encode passages alike. `passages` are read until words help to find
+    them, then `fewer`.
     """
     padded = ("--pad-to", str(PADDED))
     onnx = ("--runtime", "onnxruntime")
@@ -34,6 +36,7 @@ def steps(bundles: Sequence[Path], threads: int, passages: int = 10) -> list[Poi
         *(Deployment(f"+ {describe(each)}", each, onnx, several) for each in others),
     ]
     last = deployments[-1]
-    points = [Point(each, passages) for each in deployments]
+    points = [Point(each, passages, retriever=Retriever.DENSE) for each in deployments]
+    words = Deployment("+ words help to find them", last.bundle, last.front, last.node)
     stopping = Deployment("+ stops when safe", last.bundle, last.front, last.node)
-    return [*points, Point(stopping, passages, max_loss=PROMISED)]
+    return [*points, Point(words, fewer), Point(stopping, fewer, max_loss=PROMISED)]

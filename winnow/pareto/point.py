@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from winnow.bundle import read_manifest
+from winnow.domain.question import Retriever
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +28,28 @@ class Point:
     deployment: Deployment
     passages: int
     max_loss: float = 0.0
+    retriever: Retriever = Retriever.HYBRID
 
     @property
     def name(self) -> str:
         """Unique in a grid of uniquely named deployments."""
+        found = " by encoding alone" if self.retriever is Retriever.DENSE else ""
         stop = f", stop {self.max_loss:g}" if self.max_loss else ""
-        return f"{self.deployment.name}, {self.passages} passages{stop}"
+        return f"{self.deployment.name}, {self.passages} passages{found}{stop}"
 
 
 def grid(
-    bundles: list[Path], runtimes: list[str], passages: list[int], losses: list[float]
+    bundles: list[Path],
+    runtimes: list[str],
+    retrievers: list[Retriever],
+    passages: list[int],
+    losses: list[float],
 ) -> list[Point]:
-    """Every bundle with every runtime, number of passages and promised loss."""
+    """Every bundle with every runtime, retriever, number of passages and promised loss."""
     return [
-        Point(deployment, number, loss)
+        Point(deployment, number, loss, retriever)
         for deployment in deployments(bundles, runtimes)
-        for number, loss in product(passages, losses)
+        for retriever, number, loss in product(retrievers, passages, losses)
     ]
 
 

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow import convert
 from winnow.client import AnswerClient
 from winnow.errors import WinnowError
 from winnow.evaluation.scores import exact_match, f1
@@ -90,6 +91,7 @@ async def _ask(client: AnswerClient, point: Point, questions: Questions, number:
         passages_to_read=point.passages,
         answers=1,
         max_loss=point.max_loss,
+        retriever=convert.retriever_message(point.retriever),
     )
     started = time.perf_counter()
     try:

@@ -232,6 +232,7 @@ class Answer(google.protobuf.message.Message):
     SPAN_SCORE_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
+    FUSED_FIELD_NUMBER: builtins.int
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
@@ -240,12 +241,14 @@ class Answer(google.protobuf.message.Message):
     score: builtins.float
     """Higher is better; comparable over shards that serve the same bundle."""
     relevance: builtins.float
-    """What the score is made of: the reader's raw logits, and the squared Euclidean distance less what
-    the words in common are worth.
-    """
+    """What the score is made of: the reader's raw logits and the squared Euclidean distance."""
     span_score: builtins.float
     distance: builtins.float
     shard: builtins.int
+    fused: builtins.float
+    """What passages are chosen and read in the order of: the distance less what the question's words
+    in the passage are worth.
+    """
     @property
     def passage(self) -> Global___Passage: ...
     def __init__(
@@ -260,9 +263,10 @@ class Answer(google.protobuf.message.Message):
         span_score: builtins.float = ...,
         distance: builtins.float = ...,
         shard: builtins.int = ...,
+        fused: builtins.float = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["passage", b"passage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "fused", b"fused", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text"]) -> None: ...
 
 Global___Answer: typing_extensions.TypeAlias = Answer
 

@@ -174,22 +174,22 @@ class Hit(google.protobuf.message.Message):
     ROW_FIELD_NUMBER: builtins.int
     PASSAGE_ID_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
-    DENSE_FIELD_NUMBER: builtins.int
+    FUSED_FIELD_NUMBER: builtins.int
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
-    """What passages are chosen by: `dense` less what the words in common are worth."""
-    dense: builtins.float
     """Squared Euclidean distance between the encodings."""
+    fused: builtins.float
+    """The same less what the question's words in the passage are worth."""
     def __init__(
         self,
         *,
         row: builtins.int = ...,
         passage_id: builtins.str = ...,
         distance: builtins.float = ...,
-        dense: builtins.float = ...,
+        fused: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["dense", b"dense", "distance", b"distance", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "fused", b"fused", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
 
 Global___Hit: typing_extensions.TypeAlias = Hit
 
@@ -312,6 +312,7 @@ class Reading(google.protobuf.message.Message):
     RELEVANCE_FIELD_NUMBER: builtins.int
     SPAN_SCORE_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
+    FUSED_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     title: builtins.str
     text: builtins.str
@@ -321,6 +322,7 @@ class Reading(google.protobuf.message.Message):
     relevance: builtins.float
     span_score: builtins.float
     distance: builtins.float
+    fused: builtins.float
     def __init__(
         self,
         *,
@@ -333,7 +335,8 @@ class Reading(google.protobuf.message.Message):
         relevance: builtins.float = ...,
         span_score: builtins.float = ...,
         distance: builtins.float = ...,
+        fused: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "fused", b"fused", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title"]) -> None: ...
 
 Global___Reading: typing_extensions.TypeAlias = Reading
