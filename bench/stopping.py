@@ -1,7 +1,7 @@
 """What stopping early costs and saves, for rules of a bundle, without asking again.
 
     winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
-    python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10] [--first-look 2]
+    python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10] [--first-look 1]
 
 Reads what `winnow evaluate --replies` wrote (every passage's answer, score and distance) and stops
 where the front node would.
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--replies", type=Path, required=True)
     parser.add_argument("--bundle", type=Path, default=default_bundle())
     parser.add_argument("--passages", type=int, default=10)
-    parser.add_argument("--first-look", type=int, default=2)
+    parser.add_argument("--first-look", type=int, default=1)
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.replies.open(encoding="utf-8")]
     manifest = read_manifest(options.bundle)

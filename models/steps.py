@@ -283,7 +283,8 @@ def _stopping(found: Candidates, score: Score, say: Callable[[str], None]) -> li
     for each in rules:
         say(
             f"reading may stop early: {each.read:.1f} of {DEFAULT_PASSAGES} passages, "
-            f"{each.lost:.2f} exact match lost (promised {each.max_loss:g})"
+            f"{each.lost:.2f} exact match lost, at most {each.expected:.2f} expected "
+            f"(promised {each.max_loss:g})"
         )
     return rules
 

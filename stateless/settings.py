@@ -57,7 +57,7 @@ class FrontSettings(ServiceSettings):
         "where a question does not say.",
     )
     first_look: int = Field(
-        2, ge=1, description="Passages read before looking whether more are needed."
+        1, ge=1, description="Passages read before looking whether more are needed."
     )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Questions encoded at the same time."
