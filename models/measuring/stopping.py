@@ -5,7 +5,7 @@ passage and how much further that is than the first. The weights are those of a 
 regression: does any later passage win? The bar is as low as the promised loss of exact match
 allows, on questions that no model has seen. A few hundred of them are too few to count losses of a
 third of a percent; that of a rule is estimated as the share of answers that it changes, of which
-there are many more, times what a changed answer costs, each with its standard error. Pure.
+there are many more, times what a changed answer costs, and its standard error. Pure.
 """
 
 from collections.abc import Sequence
@@ -123,7 +123,8 @@ def _cost_of_change(read: _Read, look: int) -> float:
     """
     changed = _later_wins(read, look)
     lost = _lost(read, np.full(len(changed), look))
-    return (float(lost.mean()) + _error(lost)) / max(float(changed.mean()), _LEAST)
+    error = lost.std() / np.sqrt(len(lost))
+    return float(lost.mean() + error) / max(float(changed.mean()), _LEAST)
 
 
 def _lost(read: _Read, ends: NDArray[np.int64]) -> Floats:
@@ -135,17 +136,11 @@ def _lost(read: _Read, ends: NDArray[np.int64]) -> Floats:
     return lost
 
 
-def _error(values: Floats) -> float:
-    """Standard error of their mean."""
-    return float(values.std() / np.sqrt(len(values)))
-
-
 def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule, cost: float) -> Stopped:
     questions, passages = read.scores.shape
     ends = np.full(questions, passages)
     for look in sorted(marks, reverse=True):
         ends[marks[look] >= rule.bar] = look
-    read_on = read.scores.argmax(1) >= ends
-    changed = float(read_on.mean()) + _error(read_on.astype(np.float64))
+    changed = float((read.scores.argmax(1) >= ends).mean())
     lost = 100 * float(_lost(read, ends).mean())
     return Stopped(0.0, rule, lost, 100 * changed * cost, float(ends.mean()))
