@@ -327,10 +327,9 @@ def verify(
             f"int8 has cosine {verdict.encoder_cosine:.4f}"
         )
         typer.echo(f"reader: ONNX differs from PyTorch by {verdict.reader_difference:.1e}")
-        for name, exact in verdict.em_float.items():
-            typer.echo(
-                f"{name}: exact match {exact:.2f} float32, {verdict.em_quantised[name]:.2f} int8"
-            )
+        for name, found in verdict.exact_match.items():
+            said = ", ".join(f"{exact:.2f} {precision}" for precision, exact in found.items())
+            typer.echo(f"{name}: exact match {said}")
         for fault in verdict.faults:
             typer.echo(f"refused: {fault}")
     raise typer.Exit(1 if verdict.faults else 0)

@@ -42,6 +42,7 @@ from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
 from winnow.checksum import sha256
+from winnow.inference.runtime import Runtime, runs_bfloat16
 
 STEPS = (1, 2, 5, 10, 20)
 DEFAULT_PASSAGES = 10
@@ -292,16 +293,23 @@ def _stopping(found: Candidates, score: Score, say: Callable[[str], None]) -> li
 def gold_figures(
     work: Workspace, target: Path, data: DataDirectory, limit: int | None
 ) -> GoldBySet:
-    """Exact match and F1 at gold paragraphs: by set, float32 and int8."""
+    """Exact match and F1 at gold paragraphs: by set, in float32, int8 and, where this machine can run
+    that, bfloat16.
+    """
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer
-    graphs = {"fp32": work.graph("reader", "fp32"), "int8": target / manifest.reader.file}
+    whole = work.graph("reader", "fp32")
+    readers = {
+        "fp32": OfflineReader(whole, tokenizer, manifest),
+        "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),
+    }
+    if runs_bfloat16():
+        readers["bf16"] = OfflineReader(whole, tokenizer, manifest, Runtime.OPENVINO)
     figures: GoldBySet = {}
     for name in DEVELOPMENT:
         questions = data.development(name)[:limit]
         figures[name] = {}
-        for precision, graph in graphs.items():
-            reader = OfflineReader(graph, tokenizer, manifest)
+        for precision, reader in readers.items():
             gold = read_gold(reader, questions, f"{name} {precision}")
             figures[name][precision] = {"em": gold.em, "f1": gold.f1}
     return figures
@@ -334,8 +342,10 @@ def verify(
             texts,
         ),
         mean_cosine(encoder_fp32, load_bundle(target).passage_encoder, tokenizer, texts),
-        {name: sets["fp32"]["em"] for name, sets in figures.items()},
-        {name: sets["int8"]["em"] for name, sets in figures.items()},
+        {
+            name: {precision: found["em"] for precision, found in sets.items()}
+            for name, sets in figures.items()
+        },
         max_loss,
     )
     return verdict, figures

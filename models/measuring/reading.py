@@ -19,21 +19,28 @@ from winnow.bundle import Manifest
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
-from winnow.inference.onnx import OnnxSession
+from winnow.inference.runtime import FLOAT, Levers, Runtime, open_session
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2
 
 
 class OfflineReader:
-    """A reader graph with a bundle's tokenizer and rules."""
+    """A reader's graph with a bundle's tokenizer and rules."""
 
-    def __init__(self, graph: Path, tokenizer: Path, manifest: Manifest) -> None:
+    def __init__(
+        self,
+        graph: Path,
+        tokenizer: Path,
+        manifest: Manifest,
+        runtime: Runtime = Runtime.ONNXRUNTIME,
+    ) -> None:
+        """OpenVINO runs a float graph in bfloat16, if the processor has it."""
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
-        self._reader = Reader(
-            OnnxSession(graph, OUTPUTS), self._tokenizer.special, manifest.reader, manifest.score
-        )
+        levers = Levers(runtime, runs=os.cpu_count() or 1)
+        session = open_session(graph, OUTPUTS, FLOAT, levers)
+        self._reader = Reader(session, self._tokenizer.special, manifest.reader, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:

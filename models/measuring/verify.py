@@ -1,11 +1,13 @@
 """The gate that every quantised model passes, or is refused.
 
-Compares PyTorch with float32 ONNX (they must agree) and float32 with int8 (it may lose a stated
-amount of exact match, measured on gold paragraphs).
+Compares PyTorch with float32 ONNX (they must agree) and float32 with int8 and bfloat16 (they may
+lose a stated amount of exact match, measured on gold paragraphs).
 """
 
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from winnow.inference.runtime import FLOAT
 
 TOLERANCE = 2e-3
 LEAST_COSINE = 0.98
@@ -19,8 +21,8 @@ class Verdict:
     reader_difference: float
     encoder_cosine: float
     """Mean cosine of float32 and int8 vectors."""
-    em_float: dict[str, float]
-    em_quantised: dict[str, float]
+    exact_match: dict[str, dict[str, float]]
+    """At gold paragraphs, by question set and precision."""
     faults: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -32,8 +34,7 @@ def judge(
     encoder_difference: float,
     reader_difference: float,
     encoder_cosine: float,
-    em_float: dict[str, float],
-    em_quantised: dict[str, float],
+    exact_match: dict[str, dict[str, float]],
     max_loss: float,
 ) -> Verdict:
     """Names every figure that is not good enough. Pure."""
@@ -49,12 +50,14 @@ def judge(
             f"int8 vectors have a mean cosine of {encoder_cosine:.4f} with float32 ones, "
             f"at least {LEAST_COSINE:g} is wanted"
         )
-    for name, exact in em_float.items():
-        lost = exact - em_quantised[name]
-        if not lost <= max_loss:
-            faults.append(
-                f"int8 loses {lost:.2f} exact match on {name}, at most {max_loss:g} is allowed"
-            )
+    for name, found in exact_match.items():
+        for precision, exact in found.items():
+            lost = found[FLOAT] - exact
+            if not lost <= max_loss:
+                faults.append(
+                    f"{precision} loses {lost:.2f} exact match on {name}, at most {max_loss:g} is "
+                    "allowed"
+                )
     return Verdict(
-        encoder_difference, reader_difference, encoder_cosine, em_float, em_quantised, tuple(faults)
+        encoder_difference, reader_difference, encoder_cosine, exact_match, tuple(faults)
     )

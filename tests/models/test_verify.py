@@ -20,7 +20,8 @@ def verdict(
     quantised: dict[str, float] = GOOD,
     max_loss: float = 0.5,
 ) -> Verdict:
-    return judge(encoder, reader, cosine, GOOD, quantised, max_loss)
+    found = {name: {"fp32": GOOD[name], "int8": quantised[name]} for name in GOOD}
+    return judge(encoder, reader, cosine, found, max_loss)
 
 
 def test_a_good_model_passes() -> None:

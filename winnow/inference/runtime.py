@@ -16,6 +16,7 @@ from winnow.inference.padded import PaddedSession
 from winnow.inference.session import Session
 
 INT8, FLOAT = "int8", "fp32"
+_BFLOAT16 = {"amx_bf16", "avx512_bf16"}
 
 
 class Runtime(str, Enum):
@@ -77,11 +78,16 @@ def open_session(
     features = cpu_features()
     session: Session
     if choose(levers.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
-        bfloat16 = bool(features & {"amx_bf16", "avx512_bf16"})
+        bfloat16 = bool(features & _BFLOAT16)
         session = OpenVinoSession(path, outputs, bfloat16, levers.intra_op_threads, levers.runs)
     else:
         session = OnnxSession(path, outputs, levers.intra_op_threads)
     return PaddedSession(session, levers.pad_to) if levers.pad_to else session
+
+
+def runs_bfloat16() -> bool:
+    """Whether float models run in bfloat16 here, by OpenVINO."""
+    return openvino.installed() and bool(cpu_features() & _BFLOAT16)
 
 
 def cpu_features(source: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
