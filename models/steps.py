@@ -293,8 +293,8 @@ def _stopping(found: Candidates, score: Score, say: Callable[[str], None]) -> li
 def gold_figures(
     work: Workspace, target: Path, data: DataDirectory, limit: int | None
 ) -> GoldBySet:
-    """Exact match and F1 at gold paragraphs: by set, in float32, int8 and, where this machine can run
-    that, bfloat16.
+    """Exact match and F1 at gold paragraphs: by set, in float32 and int8, and in bfloat16 where
+    this machine can run that.
     """
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer
