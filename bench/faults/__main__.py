@@ -10,6 +10,7 @@ questions of the rolling restart need twenty or more.
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     end_on_signals()
+    gc.freeze()  # a client that looks for garbage measures itself
     console = Console(stderr=True, highlight=False)
     questions = [each.question for each in read_questions(options.questions)]
     results = {}
