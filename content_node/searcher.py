@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
@@ -19,6 +20,8 @@ from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.metrics import NodeMetrics
+
+Result = TypeVar("Result")
 
 
 class LocalSearcher:
@@ -52,10 +55,11 @@ class LocalSearcher:
         self._check(question)
         work = partial(_timed, partial(self._shard.retrieve, question, depth, self._word_weight))
         done = await self._pool.call(work, deadline)
-        hits, spent = done.results[0]
+        near, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
-        return Retrieved(hits, ShardTimings(queue=done.queued, retrieve=spent))
+        timings = ShardTimings(queue=done.queued, retrieve=spent)
+        return Retrieved(near.hits, near.distances, timings)
 
     async def read(
         self,
@@ -154,8 +158,6 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
     )
 
 
-def _timed(
-    work: Callable[[], tuple[Hit, ...]],
-) -> tuple[tuple[Hit, ...], float]:
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
     started = time.perf_counter()
     return work(), time.perf_counter() - started

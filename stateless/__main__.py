@@ -65,6 +65,7 @@ async def _run(settings: FrontSettings) -> None:
         settings.read_scope,
         manifest.reader.max_answer_tokens,
         settings.max_loss,
+        settings.retriever,
         partial_results=settings.partial_results,
         patience=settings.patience,
     )

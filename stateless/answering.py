@@ -11,7 +11,7 @@ from stateless.search import Limits, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.question import Question
+from winnow.domain.question import Question, Retriever
 from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 from winnow.telemetry.metrics import FRONT_STAGES, FrontMetrics
@@ -58,7 +58,7 @@ class Answerer:
             self._cluster,
             question,
             encoded.question,
-            self._rule_for(question.max_loss),
+            self._rule(question),
             deadline.earlier(reserve),
             self._limits,
             timings,
@@ -79,6 +79,11 @@ class Answerer:
         )
         self._observe(answered)
         return answered
+
+    def _rule(self, question: Question) -> StoppingRule | None:
+        """When to stop; rules were fitted on passages that words helped to order."""
+        hybrid = question.retriever is Retriever.HYBRID
+        return self._rule_for(question.max_loss) if hybrid else None
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -118,8 +118,7 @@ async def _global(
     )
     for shard, retrieved in found.results.items():
         timings.shards[shard] = retrieved.timings
-    hits = {shard: retrieved.hits for shard, retrieved in found.results.items()}
-    ranked = best_overall(hits, depth)
+    ranked = best_overall(found.results, depth)
     timings.retrieve = time.perf_counter() - started
     searched = Searched({}, dict(found.failures))
     most = len(ranked)

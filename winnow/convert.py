@@ -141,13 +141,15 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         queue_ms=retrieved.timings.queue * 1e3,
         retrieve_ms=retrieved.timings.retrieve * 1e3,
         generation=generation_of(retrieved.hits),
+        near=retrieved.near,
     )
 
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
-    return Retrieved(hits_of_messages(message.hits, message.generation), timings)
+    hits = hits_of_messages(message.hits, message.generation)
+    return Retrieved(hits, tuple(message.near), timings)
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:

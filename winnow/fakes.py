@@ -66,7 +66,8 @@ class FakeSearcher:
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
         hits = (self._hit(row) for row in near[: depth.passages])
-        return Retrieved(tuple(hits), ShardTimings(retrieve=0.001))
+        distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
+        return Retrieved(tuple(hits), distances, ShardTimings(retrieve=0.001))
 
     def _hit(self, row: int) -> Hit:
         reading = self.readings[row]

@@ -21,6 +21,8 @@ class Retrieved:
     """Passages of one shard, best first: all that may be chosen from the whole cluster."""
 
     hits: tuple[Hit, ...]
+    near: tuple[float, ...]
+    """Distances of the shard's candidates, also of those that are no hits."""
     timings: ShardTimings
 
 

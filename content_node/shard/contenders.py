@@ -1,4 +1,4 @@
-"""Which hits of a shard the front needs to see. Pure."""
+"""Which candidates of a shard the front needs to see. Pure."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ def contenders(
     """Places of the hits that may be among the best `passages` of the candidates of all shards.
 
     A hit that so many others are nearer than, with and without words, cannot be: wherever it is a
-    candidate they are, too, and they are better.
+    candidate they are, too, and they are better. It counts where the line between candidates and
+    others is drawn, though, so the front is told every distance.
     """
     nearer = (distances[:, None] < distances) & (fused[:, None] < fused)
     return [int(place) for place in np.flatnonzero(nearer.sum(0) < passages)]

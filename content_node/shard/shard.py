@@ -20,6 +20,16 @@ EXACT_UP_TO = 2_000
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """What a shard has near a question."""
+
+    hits: tuple[Hit, ...]
+    """All that may be chosen to be read, whatever other shards have; best first."""
+    distances: tuple[float, ...]
+    """Of all candidates, nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """Passages that can be searched by encoding and words, and read by row."""
 
@@ -28,10 +38,8 @@ class Shard:
     index: NearestIndex
     words: WordIndex | None = None
 
-    def retrieve(
-        self, question: EncodedQuestion, depth: Depth, word_weight: float
-    ) -> tuple[Hit, ...]:
-        """All that may be chosen to be read, whatever other shards find; best first.
+    def retrieve(self, question: EncodedQuestion, depth: Depth, word_weight: float) -> Near:
+        """The candidates of this shard, and those of them that may be read.
 
         `word_weight` is the squared distance that one unit of BM25 is worth.
         """
@@ -40,7 +48,7 @@ class Shard:
         distances = np.array([distance for _, distance in found], np.float32)
         matches = (
             self.words.match(question.token_ids, rows)
-            if self.words and word_weight
+            if self.words and word_weight and depth.candidates
             else np.zeros(len(rows))
         )
         # single precision, as on the wire: the same order on a node and in the front
@@ -52,7 +60,8 @@ class Shard:
             Hit(rows[place], identifier, float(distances[place]), float(fused[place]), generation)
             for place, identifier in zip(kept, ids, strict=True)
         )
-        return tuple(sorted(hits, key=lambda hit: (hit.fused, hit.passage_id)))
+        best_first = sorted(hits, key=lambda hit: (hit.fused, hit.passage_id))
+        return Near(tuple(best_first), tuple(distances.tolist()))
 
 
 def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:

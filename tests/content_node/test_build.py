@@ -41,7 +41,10 @@ def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> N
         opened = open_shard(indexes[3] / shard_name(shard, 3), ef=64)
         vectors = opened.store.vectors(opened.manifest.dimension)
         for row, vector in enumerate(vectors):
-            assert opened.retrieve(EncodedQuestion("", (), vector, ""), Depth(1), 0.0)[0].row == row
+            assert (
+                opened.retrieve(EncodedQuestion("", (), vector, ""), Depth(1), 0.0).hits[0].row
+                == row
+            )
 
 
 class Interrupted(Recorder):

@@ -23,7 +23,7 @@ def test_a_shard_of_format_1_still_loads(exact: bool) -> None:
     assert len(shard.manifest.generation) == 16
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
-    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(2), 0.0)
+    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(2), 0.0).hits
     assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a")]
     assert hits[0].distance == 0.0
     stored = shard.store.load([1])[0]

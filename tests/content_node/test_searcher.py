@@ -62,22 +62,26 @@ async def test_the_nearest_passage_of_a_vector_is_its_own(
 
 
 def test_words_in_common_bring_a_passage_forward(shard: Shard, question: EncodedQuestion) -> None:
-    dense = shard.retrieve(question, Depth(3), 0.0)
+    dense = shard.retrieve(question, Depth(3), 0.0).hits
     last = dense[-1]
     words = shard.store.load([last.row])[0].tokens.ids
     asked = replace(question, token_ids=words)
-    hybrid = shard.retrieve(asked, Depth(1, candidates=3), 1.0)
+    hybrid = shard.retrieve(asked, Depth(1, candidates=3), 1.0).hits
     assert hybrid[0].row == last.row
     assert hybrid[0].distance == last.distance
     assert hybrid[0].fused < last.fused == last.distance
-    assert shard.retrieve(asked, Depth(3), 0.0) == dense
+    assert shard.retrieve(asked, Depth(3), 0.0).hits == dense
+    assert shard.retrieve(asked, Depth(3), 1.0).hits == dense  # nothing to choose among
 
 
 def test_the_words_of_a_shard_without_a_word_index_count_for_nothing(
     shard: Shard, question: EncodedQuestion
 ) -> None:
     old = replace(shard, words=None)
-    assert old.retrieve(question, Depth(3), 1.0) == shard.retrieve(question, Depth(3), 0.0)
+    assert (
+        old.retrieve(question, Depth(3, 9), 1.0).hits
+        == shard.retrieve(question, Depth(3), 0.0).hits
+    )
 
 
 async def test_search_is_retrieve_and_read(

@@ -120,7 +120,7 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0)
+    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0).hits
     assert [hit.passage_id for hit in hits] == sorted(products, key=lambda n: -products[n])
 
 

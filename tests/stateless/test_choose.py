@@ -8,32 +8,48 @@ from hypothesis import strategies as st
 
 from content_node.shard.contenders import contenders
 from stateless.choose import best_overall, by_shard
+from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth
+from winnow.searcher import Retrieved
 
-few = st.sampled_from([0.125, 0.25, 0.5, 0.75])
+
+def hit(name: int, distance: int, fused: int) -> Hit:
+    return Hit(0, str(name), distance / 16, fused / 16)
+
+
 hits = st.lists(
-    st.builds(Hit, st.integers(0, 99), st.integers(0, 99).map(str), few, few),
-    unique_by=lambda hit: hit.passage_id,
-    max_size=30,
+    st.builds(hit, st.integers(0, 99), st.integers(0, 99), st.integers(0, 5)),
+    unique_by=(lambda hit: hit.passage_id, lambda hit: hit.distance),
+    min_size=1,
+    max_size=12,
 )
-depths = st.builds(Depth, st.integers(1, 10), st.integers(0, 20))
+depths = st.builds(Depth, st.integers(1, 3), st.integers(0, 6))
 
 
-def spread_over_shards(found: list[Hit], chance: random.Random) -> dict[int, list[Hit]]:
-    spread: dict[int, list[Hit]] = {}
-    for hit in found:
-        spread.setdefault(chance.randrange(4), []).append(hit)
-    return spread
+def spread_over_shards(found: list[Hit], depth: Depth, chance: random.Random) -> list[list[Hit]]:
+    """Each shard's candidates."""
+    spread: list[list[Hit]] = [[], [], []]
+    for each in found:
+        chance.choice(spread).append(each)
+    return [sorted(own, key=lambda hit: hit.distance)[: depth.looked_at] for own in spread]
+
+
+def retrieved(own: list[Hit], depth: Depth) -> Retrieved:
+    """What a shard with these candidates says."""
+    distances = np.array([hit.distance for hit in own], np.float32)
+    fused = np.array([hit.fused for hit in own], np.float32)
+    kept = [own[place] for place in contenders(distances, fused, depth.passages)]
+    return Retrieved(tuple(kept), tuple(distances.tolist()), ShardTimings())
 
 
 @given(hits, depths, st.randoms(use_true_random=False))
 def test_the_best_of_the_nearest_are_chosen_however_they_are_spread(
     found: list[Hit], depth: Depth, chance: random.Random
 ) -> None:
-    spread = spread_over_shards(found, chance)
-    chosen = best_overall(spread, depth)
-    near = sorted(found, key=lambda hit: (hit.distance, hit.passage_id))[: depth.looked_at]
+    spread = dict(enumerate(spread_over_shards(found, depth, chance)))
+    chosen = best_overall({n: retrieved(own, depth) for n, own in spread.items()}, depth)
+    near = sorted(found, key=lambda hit: hit.distance)[: depth.looked_at]
     best = sorted(near, key=lambda hit: (hit.fused, hit.passage_id))[: depth.passages]
     assert [hit for _, hit in chosen] == best
     own = by_shard(chosen)
@@ -41,17 +57,17 @@ def test_the_best_of_the_nearest_are_chosen_however_they_are_spread(
     assert all(some and set(some) <= set(spread[shard]) for shard, some in own.items())
 
 
-@given(hits, depths, st.randoms(use_true_random=False))
-def test_what_shards_leave_out_would_not_have_been_chosen(
-    found: list[Hit], depth: Depth, chance: random.Random
-) -> None:
-    spread = spread_over_shards(found, chance)
-    seen = {}
-    for shard, own in spread.items():
-        distances = np.array([hit.distance for hit in own], np.float32)
-        fused = np.array([hit.fused for hit in own], np.float32)
-        seen[shard] = [own[place] for place in contenders(distances, fused, depth.passages)]
-    assert best_overall(seen, depth) == best_overall(spread, depth)
+def test_a_passage_that_a_shard_leaves_out_still_counts_among_the_nearest() -> None:
+    first = [hit(1, 2, 4), hit(2, 4, 8)]  # the second is left out, and is one of the two nearest
+    second = [hit(3, 8, 2)]  # not one of them, although the best by words
+    depth = Depth(1, candidates=2)
+    found = {n: retrieved(own, depth) for n, own in enumerate((first, second))}
+    assert [hit.passage_id for hit in found[0].hits] == ["1"]
+    assert best_overall(found, depth) == [(0, first[0])]
+
+
+def test_without_shards_nothing_is_chosen() -> None:
+    assert best_overall({}, Depth(3)) == []
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:

@@ -43,12 +43,13 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
 @given(
     st.lists(
         st.builds(Hit, st.integers(0, 2**40), words, single, single, st.just("rows")), max_size=5
-    )
+    ),
+    st.lists(single, max_size=9),
 )
-def test_hits_survive_the_journey(hits: list[Hit]) -> None:
-    retrieved = Retrieved(tuple(hits), ShardTimings())
+def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
+    retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings())
     back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
-    assert back.hits == retrieved.hits
+    assert back == retrieved
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=9))

@@ -147,12 +147,21 @@ class RetrieveResponse(google.protobuf.message.Message):
     QUEUE_MS_FIELD_NUMBER: builtins.int
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
+    NEAR_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     generation: builtins.str
     """Of the rows that the hits name."""
     @property
-    def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]: ...
+    def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
+        """Those that may be read, of all candidates of all shards."""
+
+    @property
+    def near(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Distances of this shard's candidates, also of those that are no hits: which passages are the
+        cluster's nearest can be told only by them.
+        """
+
     def __init__(
         self,
         *,
@@ -160,14 +169,15 @@ class RetrieveResponse(google.protobuf.message.Message):
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
         generation: builtins.str = ...,
+        near: collections.abc.Iterable[builtins.float] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "near", b"near", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
 @typing.final
 class Hit(google.protobuf.message.Message):
-    """A passage by its row in the shard, with its squared Euclidean distance to the question."""
+    """A passage by its row in the shard, with its distances to the question."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
