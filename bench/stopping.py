@@ -1,10 +1,10 @@
 """What stopping early costs and saves, for rules of a bundle, without asking again.
 
     winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
-    python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10] [--first-look 1]
+    python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10]
 
-Reads what `winnow evaluate --replies` wrote (every passage's answer, score and distance) and stops
-where the front node would.
+Reads what `winnow evaluate --replies` wrote (every passage's answer, score and fused distance) and
+stops where the front node would.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.evaluation.scores import exact_match
 
 
-def stopped(ranked: list[dict[str, Any]], rule: StoppingRule, first_look: int) -> int:
+def stopped(ranked: list[dict[str, Any]], rule: StoppingRule) -> int:
     """How many of the passages, nearest first, are read."""
-    for end in wave_ends(len(ranked), first_look):
+    for end in wave_ends(len(ranked), rule.first_look):
         if end == len(ranked):
             break
         best = max(answer["score"] for answer in ranked[:end])
@@ -39,7 +39,6 @@ def main() -> None:
     parser.add_argument("--replies", type=Path, required=True)
     parser.add_argument("--bundle", type=Path, default=default_bundle())
     parser.add_argument("--passages", type=int, default=10)
-    parser.add_argument("--first-look", type=int, default=1)
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.replies.open(encoding="utf-8")]
     manifest = read_manifest(options.bundle)
@@ -49,7 +48,7 @@ def main() -> None:
         for row in rows:
             ranked = sorted(row["answers"], key=lambda a: (a["fused"], a["passage"]))
             ranked = ranked[: options.passages]
-            end = stopped(ranked, rule, options.first_look) if rule else len(ranked)
+            end = stopped(ranked, rule) if rule else len(ranked)
             lost += right(ranked, row["accepted"]) - right(ranked[:end], row["accepted"])
             read, whole = read + end, whole + len(ranked)
         print(

@@ -88,6 +88,12 @@ def _load(
     pace = Pace(_HALF_LIFE, time.monotonic)
     searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
     warm_up(reader)
+    if shard.words is None:
+        _log.warning(
+            "the shard is of an older version and has no words: questions find its passages by "
+            "encoding alone; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            shard=shard.manifest.shard,
+        )
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,

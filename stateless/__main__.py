@@ -111,7 +111,6 @@ async def _run(settings: FrontSettings) -> None:
                 Limits(
                     settings.merge_reserve,
                     settings.retrieve_share,
-                    settings.first_look,
                     settings.candidates,
                 ),
                 metrics,

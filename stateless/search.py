@@ -31,7 +31,7 @@ from winnow.searcher import Read
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long shards are waited for, how many passages are looked at and how many read at once."""
+    """How long shards are waited for, and how many passages are looked at."""
 
     merge_reserve: float
     """Seconds before a deadline at which shards are given up."""
@@ -39,8 +39,6 @@ class Limits:
     """Share of the time left that retrieval waits for a shard at most, so that a hung one leaves
     time to read the others.
     """
-    first_look: int
-    """Passages read before looking whether more are needed."""
     candidates: int = 0
     """Nearest passages among which a hybrid retriever chooses."""
 
@@ -123,7 +121,7 @@ async def _global(
     searched = Searched({}, dict(found.failures))
     most = len(ranked)
     start = 0
-    for end in wave_ends(most, limits.first_look) if rule else [most]:
+    for end in wave_ends(most, rule.first_look) if rule else [most]:
         wave = [(shard, hit) for shard, hit in ranked[start:end] if shard not in searched.failures]
         calls = {
             shard: cluster.searchers[shard].read(encoded, own, question.max_answer_tokens, deadline)

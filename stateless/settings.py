@@ -56,9 +56,6 @@ class FrontSettings(ServiceSettings):
         description="Exact match, in percent, that may be lost by reading fewer passages, "
         "where a question does not say.",
     )
-    first_look: int = Field(
-        1, ge=1, description="Passages read before looking whether more are needed."
-    )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Questions encoded at the same time."
     )

@@ -163,10 +163,12 @@ def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress
 def _take_over(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
     staging.clear()
     found = stores(plan.source, bundle.manifest)
-    progress.start("taking over passages", read_index_manifest(plan.source).passages)
+    index = read_index_manifest(plan.source)
+    progress.start("taking over passages", index.passages)
     for store in found:
-        progress.advance(staging.copy(store, lambda name: shard_of(name, plan.shards)))
-    staging.note("bad_rows", 0)
+        staging.copy(store, lambda name: shard_of(name, plan.shards), progress.advance)
+    staging.note("source", index.source)
+    staging.note("bad_rows", index.bad_rows)
     staging.note("staged", value=True)
 
 
@@ -200,7 +202,7 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
         dimension=entry.dimension,
         bundle_name=bundle.manifest.name,
         encoding_fingerprint=bundle.manifest.encoding_fingerprint,
-        source=plan.source.name,
+        source=str(staging.get("source") or plan.source.name),
         bad_rows=int(str(staging.get("bad_rows"))),
         truncated_passages=staging.longer_than(entry.max_passage_tokens - _SPECIAL),
     )

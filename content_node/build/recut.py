@@ -6,6 +6,7 @@ again, which takes by far the longest, is not needed.
 
 from pathlib import Path
 
+from content_node.build.verify import identity_faults
 from content_node.shard.manifest import (
     INDEX_FILE,
     read_index_manifest,
@@ -36,11 +37,18 @@ def stores(index: Path, bundle: Manifest) -> list[Path]:
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
             f"({bundle.encoding_fingerprint}): name that bundle, or build from the passages"
         )
-    found = []
+    found, passages = [], 0
     for shard in range(manifest.shards):
         directory = index / shard_name(shard, manifest.shards)
         own = read_shard_manifest(directory)
+        if faults := identity_faults(own, shard, manifest):
+            raise ArtefactError(f"{directory} is not of this index: {'; '.join(faults)}")
         entry = own.files[own.store]
         verify(directory / own.store, entry.sha256, entry.bytes)
         found.append(directory / own.store)
+        passages += own.passages
+    if passages != manifest.passages:
+        raise ArtefactError(
+            f"the shards of {index} hold {passages} passages, its manifest says {manifest.passages}"
+        )
     return found

@@ -3,6 +3,7 @@
 Knows the staging schema; what is encoded is a row with a vector.
 """
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -32,13 +33,15 @@ CREATE TABLE IF NOT EXISTS passages (
 );
 """
 
+_BATCH = 512
+
 
 class Staging:
     """Passages on their way into an index. Used by one thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = sqlite3.connect(path.resolve().as_uri(), uri=True)
+        self._connection = sqlite3.connect(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
@@ -70,23 +73,27 @@ class Staging:
         )
         return added.rowcount == 1
 
-    def copy(self, store: Path, shard_of: Callable[[str], int]) -> int:
-        """Adds the passages of a shard's database, with their vectors; returns how many."""
-        self._connection.create_function("shard_of", 1, shard_of, deterministic=True)
-        self._connection.execute("ATTACH ? AS old", (f"{store.resolve().as_uri()}?immutable=1",))
-        try:
-            added = self._connection.execute(
-                "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-                " text_offsets, shard, tokens, vector) SELECT id, title, text, metadata,"
-                " title_tokens, text_tokens, text_offsets, shard_of(id),"
-                " (length(title_tokens) + length(text_tokens)) / ?, vector"
-                " FROM old.passages ORDER BY row",
-                (TOKEN_BYTES,),
+    def copy(
+        self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
+    ) -> None:
+        """Adds the passages of a shard's database, with their vectors; tells `advance` how many."""
+        uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
+            rows = old.execute(
+                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector"
+                " FROM passages ORDER BY row"
             )
-            self._connection.commit()
-        finally:
-            self._connection.execute("DETACH old")
-        return added.rowcount
+            while batch := rows.fetchmany(_BATCH):
+                self._connection.executemany(
+                    "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
+                    " text_offsets, vector, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (*row, shard_of(row[0]), (len(row[4]) + len(row[5])) // TOKEN_BYTES)
+                        for row in batch
+                    ],
+                )
+                advance(len(batch))
+        self._connection.commit()
 
     def clear(self) -> None:
         """Forgets every passage that was added."""

@@ -18,7 +18,6 @@ from content_node.shard.manifest import (
 )
 from content_node.shard.nearest import ExactIndex, load_graph
 from content_node.shard.store import PassageStore
-from content_node.shard.words import load_words
 from winnow.checksum import verify
 from winnow.errors import ArtefactError
 
@@ -85,18 +84,18 @@ def _verify_contents(
     store = PassageStore(directory / manifest.store)
     try:
         vectors = store.vectors(manifest.dimension)
+        words = _word_faults(directory, manifest, store)
     finally:
         store.close()
-    if manifest.words:
-        load_words(directory, manifest.words, manifest.passages, manifest.index_passages)
-    faults = [*_identity_faults(manifest, shard, index), *_vector_faults(manifest, vectors)]
+    faults = [*identity_faults(manifest, shard, index), *_vector_faults(manifest, vectors), *words]
     recall = _recall(directory, manifest, vectors, sample)
     if recall < min_recall:
         faults.append(f"recall@{K} of the graph is {recall:.3f}, at least {min_recall} is wanted")
     return ShardReport(shard, manifest.passages, recall, tuple(faults))
 
 
-def _identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
+def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
+    """Why this is not that shard of the index."""
     faults = []
     if (manifest.shard, manifest.shards) != (shard, index.shards):
         faults.append(f"it calls itself shard {manifest.shard} of {manifest.shards}")
@@ -113,6 +112,15 @@ def _vector_faults(manifest: ShardManifest, vectors: NDArray[np.float32]) -> lis
     norms = np.linalg.norm(vectors, axis=1)
     wrong = int((~np.isclose(norms, 1.0, atol=1e-3)).sum())
     return [f"{wrong} vectors are not of norm one"] if wrong else []
+
+
+def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) -> list[str]:
+    if manifest.words is None:
+        return []
+    vocabulary = len(np.load(directory / manifest.words.frequencies))
+    kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
+    same = map(np.array_equal, kept, store.words(vocabulary))
+    return [] if all(same) else ["its words are not those of its passages"]
 
 
 def _recall(

@@ -43,14 +43,11 @@ class Shard:
 
         `word_weight` is the squared distance that one unit of BM25 is worth.
         """
-        found = self.index.search(question.vector, depth.looked_at)
+        words = self.words if word_weight and depth.candidates else None
+        found = self.index.search(question.vector, depth.looked_at if words else depth.passages)
         rows = [row for row, _ in found]
         distances = np.array([distance for _, distance in found], np.float32)
-        matches = (
-            self.words.match(question.token_ids, rows)
-            if self.words and word_weight and depth.candidates
-            else np.zeros(len(rows))
-        )
+        matches = words.match(question.token_ids, rows) if words else np.zeros(len(rows))
         # single precision, as on the wire: the same order on a node and in the front
         fused = (distances - word_weight * matches).astype(np.float32)
         kept = contenders(distances, fused, depth.passages)

@@ -77,12 +77,12 @@ class PassageStore:
 
     def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
         """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
-        the smallest type that holds `vocabulary` tokens, and [passages].
+        the smallest type that holds a token of `vocabulary`, and [passages].
         """
         rows = self._connection().execute(
             "SELECT title_tokens, text_tokens FROM passages ORDER BY row"
         )
-        smallest = np.min_scalar_type(vocabulary)
+        smallest = np.min_scalar_type(max(vocabulary - 1, 0))
         own = [np.frombuffer(title + text, "<u4").astype(smallest) for title, text in rows]
         ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
         return np.concatenate([np.empty(0, smallest), *own]), ends

@@ -15,12 +15,15 @@ from tokenizers import Tokenizer
 
 from content_node.build.counting import count_words
 from content_node.shard.words import WordIndex
-from models.data.rows import Passage
+from models.data.rows import DataError, Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest
 
 CANDIDATES = 100
+MOST = 1.0
+"""Worth at which distance hardly counts any more."""
 _RIDGE = 1e-4
+_LEAST = 1e-6
 
 Floats = NDArray[np.float64]
 
@@ -65,8 +68,14 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
     """The squared distance that one unit of BM25 is worth.
 
     `right` says which candidates have the answer; questions without any are left out.
+
+    Raises:
+        DataError: no question has any.
+
     """
     able = right.any(1)
+    if not able.any():
+        raise DataError("no passage that answers a training question is near it: train the encoder")
     distances, matches = (torch.tensor(each[able]) for each in (near.distances, near.matches))
     target = torch.tensor(right[able])
     roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
@@ -83,7 +92,7 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
 
     optimiser.step(closure)  # type: ignore[no-untyped-call]
     distance, words = (roots.detach() ** 2).tolist()
-    return float(words) / float(distance)
+    return min(float(words) / max(float(distance), _LEAST), MOST)
 
 
 def recall_by_passages(

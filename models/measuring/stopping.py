@@ -69,7 +69,7 @@ def calibrate(
     bars = np.quantile(np.concatenate(list(marks.values())), np.linspace(0, 1, _STEPS))
     cost = _cost_of_change(read, looks[0])
     tried = [
-        _effect(read, marks, StoppingRule(nearness, gap, float(bar)), cost)
+        _effect(read, marks, StoppingRule(nearness, gap, float(bar), FIRST_LOOK), cost)
         for bar in (*bars, np.nextafter(bars[-1], np.inf))
     ]
     chosen = []

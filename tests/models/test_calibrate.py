@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from models.assemble import Score
 from models.data.rows import DataError
 from models.measuring.calibrate import Candidates, exact_match_by_passages, fit, sample
-from models.measuring.retrieving import Near, fit_words, recall_by_passages
+from models.measuring.retrieving import MOST, Near, fit_words, recall_by_passages
 from models.mining.mine import TrainingQuestion
 
 
@@ -74,6 +74,18 @@ def test_words_are_worth_something_where_they_help() -> None:
     alone, both = (recall_by_passages(found, right, each, [1, 12]) for each in (0.0, weight))
     assert both[0] > alone[0]
     assert alone[1] == both[1] == 100
+
+
+def test_where_distance_says_nothing_words_are_worth_no_more_than_the_most() -> None:
+    found, right = near()
+    nothing = Near(found.places, np.zeros_like(found.distances), found.matches)
+    assert fit_words(nothing, right) == MOST
+
+
+def test_questions_without_any_right_passage_are_named_as_the_fault() -> None:
+    found, right = near()
+    with pytest.raises(DataError, match="train the encoder"):
+        fit_words(found, np.zeros_like(right))
 
 
 def test_words_that_say_nothing_are_worth_little() -> None:

@@ -44,6 +44,10 @@ def test_a_loss_of_exactly_what_is_allowed_passes() -> None:
             "int8 loses 1.00 exact match on dev-nq",
         ),
         (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
+        (
+            judge(0, 0, 1, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
+            "bf16 loses 3.00 exact match on dev-nq",
+        ),
     ],
 )
 def test_every_fault_is_named(found: Verdict, said: str) -> None:

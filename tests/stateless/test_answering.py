@@ -52,7 +52,7 @@ def answerer(
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
-        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4, 2), FrontMetrics(registry)
+        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4), FrontMetrics(registry)
     )
 
 

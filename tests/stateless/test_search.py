@@ -28,7 +28,7 @@ from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 
 
-LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4, first_look=2)
+LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
 
 
 def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
@@ -130,7 +130,7 @@ async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
             cluster(near, far),
             question(ReadScope.GLOBAL, 4),
             ENCODED,
-            StoppingRule(1.0, 1.0, bar),
+            StoppingRule(1.0, 1.0, bar, first_look=2),
             Deadline.after(5),
             LIMITS,
             Timings(),
@@ -149,7 +149,7 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
         cluster(near, far),
         question(ReadScope.GLOBAL, 3),
         ENCODED,
-        StoppingRule(1.0, 1.0, bar=100.0),
+        StoppingRule(1.0, 1.0, bar=100.0, first_look=2),
         Deadline.after(5),
         LIMITS,
         Timings(),

@@ -88,6 +88,7 @@ class StoppingEntry(_Part):
     nearness: float = Field(ge=0)
     gap: float = Field(ge=0)
     bar: float
+    first_look: int = Field(2, ge=1)
 
 
 class Manifest(_Part):
@@ -136,7 +137,7 @@ class Manifest(_Part):
         if not allowed:
             return None
         entry = max(allowed, key=lambda entry: entry.max_loss)
-        return StoppingRule(entry.nearness, entry.gap, entry.bar)
+        return StoppingRule(entry.nearness, entry.gap, entry.bar, entry.first_look)
 
 
 def read_manifest(directory: Path) -> Manifest:

@@ -19,6 +19,8 @@ class StoppingRule:
     """Weight of how much further that is than the first passage, at least 0."""
     bar: float
     """The higher, the more is read and the less is lost."""
+    first_look: int = 1
+    """Passages read before looking for the first time whether more are needed."""
 
     def safe(self, best: float, first: float, unread: float) -> bool:
         """Whether the answer scored `best` may stand, the first passage being `first` away and the

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import math
 import signal
 import time
 from collections.abc import Callable
@@ -11,12 +10,11 @@ from types import FrameType
 from rich.console import Console
 
 from winnow.local.cluster import LocalCluster, LocalPlan
+from winnow.local.restarts import Restarts
 from winnow.local.settings import UpSettings
 from winnow.settings import settings_command
 
 _LOOK_SECONDS = 0.5
-_TOO_SOON_SECONDS = 10.0
-"""A process that ends within so many of being started again would end again."""
 
 
 def run(settings: UpSettings) -> None:
@@ -44,7 +42,7 @@ def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> No
     answer from what is left.
 
     Raises:
-        UnavailableError: a process ended again as soon as it was started.
+        UnavailableError: a process ended again and again.
 
     """
     with contextlib.suppress(KeyboardInterrupt):
@@ -52,14 +50,13 @@ def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> No
 
 
 async def _watch(cluster: LocalCluster, say: Callable[[str], None]) -> None:
-    started: dict[str, float] = {}
+    restarts = Restarts(time.monotonic)
     while True:
         for name, code in cluster.processes.ended().items():
-            if time.monotonic() - started.get(name, -math.inf) < _TOO_SOON_SECONDS:
+            if not restarts.allow(name):
                 cluster.check()
             say(f"{name} ended with exit code {code}: starting it again")
             cluster.processes.again(name)
-            started[name] = time.monotonic()
         await asyncio.sleep(_LOOK_SECONDS)
 
 
