@@ -119,7 +119,7 @@ def _partial(target: Path) -> Path:
 def _open_staging(plan: BuildPlan, bundle: Bundle, partial: Path) -> Staging:
     file = plan.source / INDEX_FILE if is_index(plan.source) else plan.source
     if not file.is_file():
-        raise ArtefactError(f"no file and no index {plan.source}: give one with --passages")
+        raise ArtefactError(f"no file {plan.source}, and no index: give one with --passages")
     wanted = {
         "source": sha256(file),
         "shards": plan.shards,

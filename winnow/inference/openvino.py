@@ -73,5 +73,7 @@ class OpenVinoSession:
         request = getattr(self._local, "request", None)
         if request is None:
             request = self._local.request = self._model.create_infer_request()
-        found = request.infer(dict(inputs))
+        # not copied into tensors of the request: changing their shape hung for ever when two
+        # threads did it at once (OpenVINO 2026.4)
+        found = request.infer(dict(inputs), share_inputs=True)
         return [found[output].copy() for output in self._outputs]
