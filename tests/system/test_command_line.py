@@ -176,7 +176,7 @@ def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
 def test_ctrl_c_in_the_middle_of_a_build_loses_nothing(tmp_path: Path) -> None:
     path, out = tmp_path / "p.jsonl", tmp_path / "index"
     text = "The quick brown fox jumps over the lazy dog again and again. " * 4
-    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(1500))
+    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(2500))
     path.write_text("\n".join(rows), encoding="utf-8")
     command = [sys.executable, "-m", "winnow", "index", "build"]
     command += ["--passages", str(path), "--out", str(out), "--shards", "2"]
