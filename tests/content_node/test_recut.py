@@ -23,6 +23,9 @@ from winnow.bundle import Bundle
 from winnow.checksum import sha256
 from winnow.errors import ArtefactError
 
+MANIFEST = f"{shard_name(0, 1)}/{SHARD_FILE}"
+"""Of the only shard of an index."""
+
 
 def stored(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
     """Everything that is stored of every passage but for its row; every shard has words."""
@@ -34,6 +37,15 @@ def stored(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
             for _, name, *rest in connection.execute("SELECT * FROM passages"):
                 found[name] = tuple(rest)
     return found
+
+
+def altered(index: Path, copy: Path, name: str, **values: object) -> Path:
+    """A copy of an index, with values of one of its manifests replaced; None takes one out."""
+    shutil.copytree(index, copy)
+    content = {**json.loads((copy / name).read_text()), **values}
+    kept = {key: value for key, value in content.items() if value is not None}
+    (copy / name).write_text(json.dumps(kept))
+    return copy
 
 
 class Interrupted(Recorder):
@@ -57,13 +69,8 @@ def test_passages_keep_their_vectors_in_other_shards(
 def test_an_index_from_before_there_were_words_gets_them(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    old = tmp_path / "old"
-    shutil.copytree(indexes[1], old)
-    path = old / shard_name(0, 1) / SHARD_FILE
-    content = json.loads(path.read_text())
-    del content["words"]
-    path.write_text(json.dumps(content))
-    assert open_shard(path.parent, ef=64).words is None
+    old = altered(indexes[1], tmp_path / "old", MANIFEST, words=None)
+    assert open_shard(old / shard_name(0, 1), ef=64).words is None
     build_index(BuildPlan(old, tmp_path / "new", 1, 1), bundle, recorder)
     assert stored(tmp_path / "new", 1) == stored(indexes[1], 1)
 
@@ -83,11 +90,7 @@ def test_an_interrupted_takeover_begins_anew_and_ends_well(
 def test_a_shard_of_another_index_is_not_taken_over(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    mixed = tmp_path / "mixed"
-    shutil.copytree(indexes[1], mixed)
-    path = mixed / shard_name(0, 1) / SHARD_FILE
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "index_id": "other"}))
+    mixed = altered(indexes[1], tmp_path / "mixed", MANIFEST, index_id="other")
     with pytest.raises(ArtefactError, match="it belongs to index other"):
         build_index(BuildPlan(mixed, tmp_path / "new", 1, 1), bundle, recorder)
 
@@ -111,10 +114,7 @@ def test_words_that_are_not_those_of_the_passages_are_a_fault(
 def test_an_index_of_another_encoder_is_refused(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(indexes[1], other)
-    content = json.loads((other / INDEX_FILE).read_text())
-    (other / INDEX_FILE).write_text(json.dumps({**content, "encoding_fingerprint": "other"}))
+    other = altered(indexes[1], tmp_path / "other", INDEX_FILE, encoding_fingerprint="other")
     with pytest.raises(ArtefactError, match=r"was encoded by bundle .*\(other\)"):
         build_index(BuildPlan(other, tmp_path / "new", 1, 1), bundle, recorder)
 

@@ -86,7 +86,7 @@ async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) 
     except NotLoadedError as error:
         _log.error("not ready, and will not be", error=str(error))
         return False
-    # what was loaded stays: looking through all of it for garbage took a tenth of a second
+    # what was loaded stays; searching it for garbage took a tenth of a second on a busy machine
     gc.collect()
     gc.freeze()
     await server.serving(True)
