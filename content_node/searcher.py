@@ -59,7 +59,7 @@ class LocalSearcher:
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
         timings = ShardTimings(queue=done.queued, retrieve=spent)
-        return Retrieved(near.hits, near.distances, timings)
+        return Retrieved(near.hits, near.distances, timings, self._pool.idle)
 
     async def read(
         self,

@@ -37,16 +37,6 @@ app = typer.Typer(no_args_is_help=True)
 app.command()(exporting.export)
 app.command()(exporting.random)
 
-_READ = {
-    "squad": 2.0,
-    "squad-tokenised": 1.6,
-    "squadshifts-amazon_reviews": 0.5,
-    "squadshifts-reddit": 0.5,
-    "dpr-nq.dev": 2.0,
-    "dpr-trivia.dev": 0.8,
-    "webquestions-train": 1.6,
-}
-"""How often the reader sees the questions of each source."""
 _ENCODED = {
     "squad": 3.0,
     "squad-tokenised": 2.0,
@@ -207,7 +197,7 @@ def train_reader(
     """
     place = Workspace(work).made()
     pretrained = layers is None and steps.is_pretrained(place)
-    plan = ReadingPlan(_scaled(_READ, scale), questions, negatives, pretrained)
+    plan = ReadingPlan(_scaled(steps.READ, scale), questions, negatives, pretrained)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         if layers is None:

@@ -47,6 +47,16 @@ from winnow.inference.runtime import Runtime, runs_bfloat16
 STEPS = (1, 2, 5, 10, 20)
 DEFAULT_PASSAGES = 10
 """What the rules for stopping are compared with."""
+READ = {
+    "squad": 2.0,
+    "squad-tokenised": 1.6,
+    "squadshifts-amazon_reviews": 0.5,
+    "squadshifts-reddit": 0.5,
+    "dpr-nq.dev": 2.0,
+    "dpr-trivia.dev": 0.8,
+    "webquestions-train": 1.6,
+}
+"""How often the reader sees the questions of each source."""
 CALIBRATION = {
     "squad": 500,
     "squad-tokenised": 500,

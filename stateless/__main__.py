@@ -112,6 +112,7 @@ async def _run(settings: FrontSettings) -> None:
                     settings.merge_reserve,
                     settings.retrieve_share,
                     settings.candidates,
+                    settings.read_ahead,
                 ),
                 metrics,
             )

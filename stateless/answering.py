@@ -73,7 +73,7 @@ class Answerer:
             has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
             coverage=coverage,
             timings=timings,
-            passages_read=sum(map(len, searched.readings.values())),
+            passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
         )

@@ -5,16 +5,16 @@ Both end in a `Searched`: readings by shard, and the failures of shards.
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from stateless.choose import best_overall, by_shard
+from stateless.choose import Ranked, best_overall, by_shard
 from stateless.cluster import Cluster
+from stateless.policy.ahead import at_once
 from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
-from winnow.domain.passage import Hit
 from winnow.domain.question import (
     Depth,
     EncodedQuestion,
@@ -26,7 +26,7 @@ from winnow.domain.question import (
 )
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule, wave_ends
-from winnow.searcher import Read
+from winnow.searcher import Read, Retrieved
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Limits:
     """
     candidates: int = 0
     """Nearest passages among which a hybrid retriever chooses."""
+    read_ahead: int = 0
+    """Passages read at once at most, unless more are needed, while readers are idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,11 @@ class Searched:
     some passages, or in none if it had nothing worth reading.
     """
 
-    readings: dict[int, tuple[Reading, ...]]
-    failures: dict[int, Failure]
+    readings: Mapping[int, tuple[Reading, ...]]
+    """Those that count."""
+    failures: Mapping[int, Failure]
+    read: int
+    """Passages that were read, also those that do not count since reading could stop before."""
 
 
 async def search(
@@ -64,124 +69,148 @@ async def search(
 ) -> Searched:
     """Retrieves and reads by the question's scope; writes what it took into `timings`.
 
-    Under the global scope `rule` may end reading before all passages are read.
+    Under the global scope `rule` may end reading before all passages are read. Which readings
+    count then depends on the question alone, not on how busy the shards are.
 
     Raises:
         WinnowError: a shard failed, and the question forbids partial results.
 
     """
+    one = _Search(cluster, question, encoded, deadline, limits, timings)
     if question.read_scope is ReadScope.PER_SHARD:
-        return await _per_shard(cluster, question, encoded, deadline, limits, timings)
-    return await _global(cluster, question, encoded, rule, deadline, limits, timings)
+        return await one.per_shard()
+    return await one.over_all(rule)
 
 
-async def _per_shard(
-    cluster: Cluster,
-    question: Question,
-    encoded: EncodedQuestion,
-    deadline: Deadline,
-    limits: Limits,
-    timings: Timings,
-) -> Searched:
-    started = time.perf_counter()
-    depth = _depth(question, limits)
-    calls = {
-        shard: searcher.search(encoded, depth, question.max_answer_tokens, deadline)
-        for shard, searcher in cluster.searchers.items()
-    }
-    gathered = await scatter(calls, _waits(cluster, question, deadline), partial=_partial(question))
-    timings.read = time.perf_counter() - started
-    return _searched(gathered, timings)
+@dataclass(slots=True)
+class _Search:
+    """One question over a cluster."""
 
+    cluster: Cluster
+    question: Question
+    encoded: EncodedQuestion
+    deadline: Deadline
+    limits: Limits
+    timings: Timings
+    readings: dict[int, list[Reading]] = field(default_factory=dict)
+    failures: dict[int, Failure] = field(default_factory=dict)
 
-async def _global(
-    cluster: Cluster,
-    question: Question,
-    encoded: EncodedQuestion,
-    rule: StoppingRule | None,
-    deadline: Deadline,
-    limits: Limits,
-    timings: Timings,
-) -> Searched:
-    started = time.perf_counter()
-    depth = _depth(question, limits)
-    patience = deadline.earlier(deadline.left() * (1 - limits.retrieve_share))
-    found = await scatter(
-        {
-            shard: searcher.retrieve(encoded, depth, patience)
-            for shard, searcher in cluster.searchers.items()
-        },
-        _waits(cluster, question, patience),
-        partial=_partial(question),
-    )
-    for shard, retrieved in found.results.items():
-        timings.shards[shard] = retrieved.timings
-    ranked = best_overall(found.results, depth)
-    timings.retrieve = time.perf_counter() - started
-    searched = Searched({}, dict(found.failures))
-    most = len(ranked)
-    start = 0
-    for end in wave_ends(most, rule.first_look) if rule else [most]:
-        wave = [(shard, hit) for shard, hit in ranked[start:end] if shard not in searched.failures]
+    async def per_shard(self) -> Searched:
+        """Every shard reads its own best, in one round trip."""
+        started = time.perf_counter()
         calls = {
-            shard: cluster.searchers[shard].read(encoded, own, question.max_answer_tokens, deadline)
-            for shard, own in by_shard(wave).items()
+            shard: searcher.search(
+                self.encoded, self._depth, self.question.max_answer_tokens, self.deadline
+            )
+            for shard, searcher in self.cluster.searchers.items()
         }
-        failed = len(searched.failures)
+        waits = self._waits(self.deadline)
+        self._add(await scatter(calls, waits, partial=self._partial))
+        self.timings.read = time.perf_counter() - started
+        return self._searched(self.readings)
+
+    async def over_all(self, rule: StoppingRule | None) -> Searched:
+        """The best of the whole cluster are read, each where it lies."""
+        started = time.perf_counter()
+        found = await self._retrieve()
+        ranked = best_overall(found, self._depth)
+        idle = {shard: own.idle for shard, own in found.items()}
+        self.timings.retrieve = time.perf_counter() - started
+        counting = await self._read_until_safe(ranked, idle, rule)
+        self.timings.read = time.perf_counter() - started - self.timings.retrieve
+        return self._searched(self._readings_of(counting))
+
+    async def _read_until_safe(
+        self, ranked: Ranked, idle: Mapping[int, int], rule: StoppingRule | None
+    ) -> Ranked:
+        """Reads in order, some ahead; returns those after which it could stop."""
+        read = 0
+        for look in wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]:
+            if look > read:
+                unread = [shard for shard, _ in ranked[read:]]
+                wave = at_once(unread, idle, look - read, self.limits.read_ahead)
+                await self._read(ranked[read : read + wave])
+                read += wave
+            if rule and look < len(ranked) and self._safe(rule, ranked, look):
+                return ranked[:look]
+        return ranked
+
+    async def _retrieve(self) -> dict[int, Retrieved]:
+        share = 1 - self.limits.retrieve_share
+        patience = self.deadline.earlier(self.deadline.left() * share)
+        found = await scatter(
+            {
+                shard: searcher.retrieve(self.encoded, self._depth, patience)
+                for shard, searcher in self.cluster.searchers.items()
+            },
+            self._waits(patience),
+            partial=self._partial,
+        )
+        for shard, retrieved in found.results.items():
+            self.timings.shards[shard] = retrieved.timings
+        self.failures |= found.failures
+        return found.results
+
+    async def _read(self, wave: Ranked) -> None:
+        calls = {
+            shard: self.cluster.searchers[shard].read(
+                self.encoded, own, self.question.max_answer_tokens, self.deadline
+            )
+            for shard, own in by_shard(wave).items()
+            if shard not in self.failures
+        }
+        failed = len(self.failures)
         read = await scatter(
             calls,
-            _waits(cluster, question, deadline),
+            self._waits(self.deadline),
             # a shard without a passage in this wave has done its part
-            answered=len(cluster.searchers) - failed - len(calls),
+            answered=len(self.cluster.searchers) - failed - len(calls),
             failed=failed,
-            partial=_partial(question),
+            partial=self._partial,
         )
-        _add(searched, read, timings)
-        if rule and end < most and _safe(rule, searched, ranked, end):
-            break
-        start = end
-    timings.read = time.perf_counter() - started - timings.retrieve
-    return searched
+        self._add(read)
 
+    @property
+    def _depth(self) -> Depth:
+        hybrid = self.question.retriever is Retriever.HYBRID
+        return Depth(self.question.passages_to_read, self.limits.candidates if hybrid else 0)
 
-def _depth(question: Question, limits: Limits) -> Depth:
-    hybrid = question.retriever is Retriever.HYBRID
-    return Depth(question.passages_to_read, limits.candidates if hybrid else 0)
+    @property
+    def _partial(self) -> bool:
+        return self.question.partial_results is PartialResults.ALLOW
 
+    def _waits(self, until: Deadline) -> AdaptiveTimeout:
+        """How long the shards are waited for: all of them, if all are needed."""
+        patience = self.question.patience if self._partial else Patience()
+        settings = WaitingSettings(
+            patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
+        )
+        return AdaptiveTimeout(settings, len(self.cluster.searchers), until)
 
-def _waits(cluster: Cluster, question: Question, until: Deadline) -> AdaptiveTimeout:
-    """How long the shards are waited for: all of them, if all are needed."""
-    patience = question.patience if _partial(question) else Patience()
-    settings = WaitingSettings(
-        patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
-    )
-    return AdaptiveTimeout(settings, len(cluster.searchers), until)
+    def _add(self, read: Gathered[Read]) -> None:
+        shards = self.timings.shards
+        for shard, result in read.results.items():
+            shards[shard] = shards.get(shard, ShardTimings()) + result.timings
+            self.readings.setdefault(shard, []).extend(result.readings)
+        self.failures |= read.failures
 
+    def _safe(self, rule: StoppingRule, ranked: Ranked, look: int) -> bool:
+        own = self._readings_of(ranked[:look]).values()
+        scores = (reading.score for each in own for reading in each)
+        best = max((score for score in scores if not math.isnan(score)), default=-math.inf)
+        return rule.safe(best, ranked[0][1].fused, ranked[look][1].fused)
 
-def _partial(question: Question) -> bool:
-    return question.partial_results is PartialResults.ALLOW
+    def _readings_of(self, ranked: Ranked) -> dict[int, list[Reading]]:
+        """What was read of these passages."""
+        chosen = {(shard, hit.passage_id) for shard, hit in ranked}
+        return {
+            shard: [reading for reading in own if (shard, reading.passage.id) in chosen]
+            for shard, own in self.readings.items()
+        }
 
-
-def _searched(read: Gathered[Read], timings: Timings) -> Searched:
-    searched = Searched({}, {})
-    _add(searched, read, timings)
-    return searched
-
-
-def _add(searched: Searched, read: Gathered[Read], timings: Timings) -> None:
-    for shard, result in read.results.items():
-        timings.shards[shard] = timings.shards.get(shard, ShardTimings()) + result.timings
-        searched.readings[shard] = searched.readings.get(shard, ()) + result.readings
-    for shard, failure in read.failures.items():
-        searched.failures[shard] = failure
-
-
-def _safe(
-    rule: StoppingRule, searched: Searched, ranked: Sequence[tuple[int, Hit]], end: int
-) -> bool:
-    return rule.safe(_best(searched), ranked[0][1].fused, ranked[end][1].fused)
-
-
-def _best(searched: Searched) -> float:
-    scores = (reading.score for own in searched.readings.values() for reading in own)
-    return max((score for score in scores if not math.isnan(score)), default=-math.inf)
+    def _searched(self, counting: Mapping[int, list[Reading]]) -> Searched:
+        return Searched(
+            {shard: tuple(own) for shard, own in counting.items()},
+            self.failures,
+            sum(map(len, self.readings.values())),
+        )

@@ -15,6 +15,8 @@ from winnow.domain.question import PartialResults, Patience, ReadScope, Retrieve
 from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
 
+_MOST_AHEAD = 4
+
 
 class FrontSettings(ServiceSettings):
     """Answer questions over the shards of an index.
@@ -55,6 +57,15 @@ class FrontSettings(ServiceSettings):
         le=100,
         description="Exact match, in percent, that may be lost by reading fewer passages, "
         "where a question does not say.",
+    )
+    read_ahead: int = Field(
+        # content nodes on one machine with the front share its cores
+        default_factory=lambda: min(cores(), _MOST_AHEAD),
+        ge=0,
+        le=100,
+        description="Passages that are read at once at most where reading may stop early, but only "
+        "while readers are idle: answers stay as they are and come sooner, for more work; 0 never "
+        "reads what may not be needed. By default 4, fewer on a machine of fewer cores.",
     )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Questions encoded at the same time."

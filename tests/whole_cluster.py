@@ -127,7 +127,7 @@ async def _front(
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
-        limits = Limits(0.02, 0.4, candidates=7)
+        limits = Limits(0.02, 0.4, candidates=7, read_ahead=4)
         servicer.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
     formation = Formation(

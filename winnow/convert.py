@@ -142,6 +142,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         retrieve_ms=retrieved.timings.retrieve * 1e3,
         generation=generation_of(retrieved.hits),
         near=retrieved.near,
+        idle_readers=retrieved.idle,
     )
 
 
@@ -149,7 +150,7 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
     hits = hits_of_messages(message.hits, message.generation)
-    return Retrieved(hits, tuple(message.near), timings)
+    return Retrieved(hits, tuple(message.near), timings, message.idle_readers)
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:

@@ -44,6 +44,8 @@ class FakeSearcher:
     """Set once a hanging call was cancelled."""
     calls: int = 0
     read_rows: list[int] = field(default_factory=list)
+    idle: int = 0
+    """Readers that it says are free."""
     depths: list[Depth] = field(default_factory=list)
     """How far it was told to look."""
 
@@ -67,7 +69,7 @@ class FakeSearcher:
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
         hits = (self._hit(row) for row in near[: depth.passages])
         distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
-        return Retrieved(tuple(hits), distances, ShardTimings(retrieve=0.001))
+        return Retrieved(tuple(hits), distances, ShardTimings(retrieve=0.001), self.idle)
 
     def _hit(self, row: int) -> Hit:
         reading = self.readings[row]

@@ -24,6 +24,8 @@ class Retrieved:
     near: tuple[float, ...]
     """Distances of the shard's candidates, also of those that are no hits."""
     timings: ShardTimings
+    idle: int = 0
+    """Passages that the shard could begin to read at once."""
 
 
 @dataclass(frozen=True, slots=True)

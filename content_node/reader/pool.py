@@ -87,8 +87,14 @@ class ReaderPool:
             threads, thread_name_prefix="reader", initializer=partial(_give_way, nice)
         )
         self._brief = ThreadPoolExecutor(threads, thread_name_prefix="brief")
-        self._per_request, self._metrics = per_request, metrics
+        self._threads, self._per_request, self._metrics = threads, per_request, metrics
+        self._taken = 0
         metrics.threads.set(threads)
+
+    @property
+    def idle(self) -> int:
+        """Items of one more request that would be worked on at once."""
+        return max(min(self._per_request, self._threads - self._taken), 0)
 
     async def map(
         self,
@@ -110,11 +116,12 @@ class ReaderPool:
             return Done([], 0.0)
         loop = asyncio.get_running_loop()
         job = _Job(work, items, deadline, partial(loop.call_soon_threadsafe, each))
+        threads = min(self._per_request, len(items))
+        self._taken += threads
         try:
-            queued = await _worked(
-                job, self._readers, self._read, min(self._per_request, len(items))
-            )
+            queued = await _worked(job, self._readers, self._read, threads)
         finally:
+            self._taken -= threads
             self._metrics.reads_stopped.inc(job.left())
         if unread := job.left():
             raise DeadlineExceededError(

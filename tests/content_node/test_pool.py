@@ -121,6 +121,20 @@ async def test_cancelling_ends_the_items_in_hand(
     assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
 
 
+async def test_readers_are_idle_until_they_are_asked_for(pool: ReaderPool) -> None:
+    assert pool.idle == 2  # of four; one request gets no more
+    work = Endless(3)
+    tasks = [
+        asyncio.create_task(pool.map(work, items, Deadline.after(60))) for items in ([1], [2, 3])
+    ]
+    await asyncio.to_thread(work.wait)
+    assert pool.idle == 1
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert pool.idle == 2
+
+
 async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
     pool: ReaderPool,
 ) -> None:

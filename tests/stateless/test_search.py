@@ -140,6 +140,43 @@ async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
         assert not found.failures
 
 
+@pytest.mark.parametrize(("ahead", "idle", "read"), [(0, 2, 1), (2, 2, 2), (4, 3, 3), (4, 0, 1)])
+async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
+    ahead: int, idle: int, read: int
+) -> None:
+    shard = FakeSearcher(
+        # a later passage that would win, had it been asked for
+        [reading("a", 5.0, distance=0.1), *(reading(n, 9.0, distance=0.2) for n in "bcd")],
+        idle=idle,
+    )
+    found = await search(
+        cluster(shard),
+        question(ReadScope.GLOBAL, 4),
+        ENCODED,
+        StoppingRule(1.0, 1.0, bar=4.0),
+        Deadline.after(5),
+        replace(LIMITS, read_ahead=ahead),
+        Timings(),
+    )
+    assert [r.passage.id for r in found.readings[0]] == ["a"]
+    assert found.read == read == len(shard.read_rows)
+
+
+async def test_what_was_read_ahead_is_not_read_again() -> None:
+    shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcdefg")], idle=3)
+    found = await search(
+        cluster(shard),
+        question(ReadScope.GLOBAL, 7),
+        ENCODED,
+        StoppingRule(0.0, 0.0, bar=100.0),
+        Deadline.after(5),
+        replace(LIMITS, read_ahead=4),
+        Timings(),
+    )
+    assert shard.read_rows == list(range(7))
+    assert len(found.readings[0]) == found.read == 7
+
+
 async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
     near = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
     far = FakeSearcher([reading("c", distance=0.2)])

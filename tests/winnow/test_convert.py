@@ -47,7 +47,7 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
     st.lists(single, max_size=9),
 )
 def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
-    retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings())
+    retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings(), idle=3)
     back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
     assert back == retrieved
 

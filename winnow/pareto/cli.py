@@ -115,7 +115,7 @@ def levers_(
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to read.")] = 10,
     fewer: Annotated[
         int, typer.Option(min=1, max=100, help="Passages to read once words help to find them.")
-    ] = 4,
+    ] = 5,
     out: _Out = Path("levers"),
     limit: _Limit = 60,
     as_json: _Json = False,

@@ -148,10 +148,13 @@ class RetrieveResponse(google.protobuf.message.Message):
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
     NEAR_FIELD_NUMBER: builtins.int
+    IDLE_READERS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     generation: builtins.str
     """Of the rows that the hits name."""
+    idle_readers: builtins.int
+    """Readers that are free now: passages that this node could begin to read at once."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Those that may be read, of all candidates of all shards."""
@@ -170,8 +173,9 @@ class RetrieveResponse(google.protobuf.message.Message):
         retrieve_ms: builtins.float = ...,
         generation: builtins.str = ...,
         near: collections.abc.Iterable[builtins.float] | None = ...,
+        idle_readers: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "near", b"near", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "near", b"near", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
