@@ -27,7 +27,12 @@ class Call(Generic[Result]):
         delay: HedgeDelay,
         budget: HedgeBudget,
         metrics: ShardCallMetrics,
+        brief: bool = False,
     ) -> None:
+        """`delay`: of requests like this, told how long this one took; `brief`: whether it is
+        next to no work.
+        """
+        self._brief = brief
         self._send, self._race, self._crew = send, race, crew
         self._delay, self._budget, self._metrics = delay, budget, metrics
         self._running: dict[asyncio.Task[Result], Try[Result]] = {}
@@ -62,7 +67,7 @@ class Call(Generic[Result]):
 
     def _start(self) -> Try[Result] | None:
         """Sends to a replica not tried yet, even to one that is out; None if there is none."""
-        attempt = self._crew.take(self._race.tried)
+        attempt = self._crew.take(self._race.tried, self._brief)
         if attempt is None:
             return None
         self._race.sent(attempt)
@@ -70,12 +75,14 @@ class Call(Generic[Result]):
 
     def _send_hedge(self) -> None:
         overdue = self._race.late()
-        attempt = self._crew.take(self._race.tried, last_resort=False)
-        if attempt is None:
-            return
         # whoever hangs is late with everything: only the first request waits until it is overdue
         suspect = any(each.attempt.replica.record.suspect for each in self._running.values())
-        if not self._budget.spend(overdue or suspect):
+        urgent = overdue or suspect
+        # where all are at work a second request would only make others late
+        attempt = self._crew.take_spare(self._race.tried, busy=urgent)
+        if attempt is None:
+            return
+        if not self._budget.spend(urgent):
             self._crew.untake(attempt)
             self._metrics.hedged("refused")
             return

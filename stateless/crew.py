@@ -64,9 +64,13 @@ class Crew:
             self._give_up(address, "it is not there any more")
         self._metrics.forget(self._shard, lost)
 
-    def take(self, excluding: Collection[str] = (), last_resort: bool = True) -> Attempt | None:
+    def take(self, excluding: Collection[str], brief: bool) -> Attempt | None:
         """Gives a request to a replica, or to none; see `Replicas.take`."""
-        return self._replicas.take(excluding, last_resort)
+        return self._replicas.take(excluding, brief)
+
+    def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
+        """Gives a hedge to a replica, or to none; see `Replicas.take_spare`."""
+        return self._replicas.take_spare(excluding, busy)
 
     def untake(self, attempt: Attempt) -> None:
         """Takes an attempt back that was not sent."""

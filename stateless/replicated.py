@@ -4,14 +4,13 @@ Replicas are of one generation, so that what was retrieved from one can be read 
 """
 
 import random
-from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from stateless.calling import Call
 from stateless.crew import Crew, Send
-from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeSettings
+from stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
 from stateless.policy.race import Race
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
@@ -52,9 +51,7 @@ class ReplicatedSearcher:
         self._crew = Crew(shard, reach, policies.replicas, clock, chance, metrics)
         # each shard has its own budget, so that one that is slow does not eat up the others'
         self._budget = HedgeBudget(policies.hedge)
-        self._delays: dict[tuple[str, int], HedgeDelay] = defaultdict(
-            lambda: HedgeDelay(policies.hedge)
-        )
+        self._delays = HedgeDelays(policies.hedge, clock)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
 
     def update(self, addresses: Collection[str], absence: WinnowError | None = None) -> None:
@@ -104,10 +101,11 @@ class ReplicatedSearcher:
         self, kind: str, passages: int, send: Send[Result], deadline: Deadline
     ) -> Result:
         # a read of ten passages is not late by the measure of reads of one
-        delay = self._delays[kind, passages.bit_length()]
+        usual = self._delays.usual(kind, passages)
         patience = self._policies.replicas.outliers.patience
-        race = Race(self._policies.retry, delay, patience, deadline)
-        call = Call(send, race, self._crew, delay, self._budget, self._metrics)
+        race = Race(self._policies.retry, usual, patience, deadline)
+        delay = self._delays.of(kind, passages)
+        call = Call(send, race, self._crew, delay, self._budget, self._metrics, brief=not passages)
         answer = await call.run()
         if answer is None:
             raise self._absence

@@ -132,7 +132,7 @@ class FrontSettings(ServiceSettings):
         0.95, gt=0, lt=1, description="Share of recent calls that took less than a late one."
     )
     eject_after: int = Field(
-        5, ge=1, description="Failures in a row after which a replica is left out for a while."
+        3, ge=1, description="Failures in a row after which a replica is left out for a while."
     )
     eject_latency_factor: float = Field(
         5.0, gt=1, description="Left out, too, when so many times slower than the others."

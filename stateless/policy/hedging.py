@@ -6,8 +6,10 @@ about 5 % of load. Where everything is slow every request would be late, so hedg
 for from a bucket that only requests fill, as gRPC fills its retry throttle (gRFC A6).
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 
+from winnow.deadline import Clock
 from winnow.policy.recent import SlidingQuantile
 
 
@@ -19,8 +21,10 @@ class HedgeSettings:
     """Share of recent answers, 0 to 1, that took less than a request must take to be hedged."""
     window: int = 200
     """Recent answers that count."""
+    recent: float = 10.0
+    """Seconds for which they do: what was slow while much was asked is late once little is."""
     least_samples: int = 20
-    """Answers before which nothing is hedged."""
+    """Answers before which nothing is hedged; the last of them count however old they are."""
     shortest_delay: float = 0.001
     """Seconds before which no request counts as late."""
     overdue_factor: float = 2.0
@@ -33,6 +37,20 @@ class HedgeSettings:
     """Hedges of these that only urgent requests may use, so that a hung replica finds them."""
     start: int = 5
     """Hedges that are there at first: a replica may hang before others were paid for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """How long requests take, in seconds."""
+
+    typical: float
+    """Half of them take less."""
+    late: float
+    overdue: float
+
+    def times(self, factor: int) -> "Usual":
+        """Of requests that are so many times as much work."""
+        return Usual(self.typical * factor, self.late * factor, self.overdue * factor)
 
 
 class HedgeBudget:
@@ -68,9 +86,11 @@ class HedgeBudget:
 class HedgeDelay:
     """How long one kind of request may take before it is late: of one shard, retrieve or read."""
 
-    def __init__(self, settings: HedgeSettings) -> None:
+    def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
         self._settings = settings
-        self._recent = SlidingQuantile(settings.window)
+        self._recent = SlidingQuantile(
+            settings.window, settings.recent, settings.least_samples, clock
+        )
 
     def observe(self, seconds: float) -> None:
         """Counts an answer, by the time since that very request was sent, hedge or not.
@@ -79,19 +99,33 @@ class HedgeDelay:
         """
         self._recent.add(seconds)
 
-    def seconds(self) -> float | None:
-        """Seconds after which a request is late; None while too little is known."""
-        if len(self._recent) < self._settings.least_samples:
+    def usual(self) -> Usual | None:
+        """How long it takes; None while too little is known."""
+        settings = self._settings
+        if len(self._recent) < settings.least_samples:
             return None
-        return max(self._recent.of(self._settings.quantile), self._settings.shortest_delay)
+        late = max(self._recent.of(settings.quantile), settings.shortest_delay)
+        return Usual(self._recent.of(0.5), late, late * settings.overdue_factor)
 
-    def overdue(self) -> float | None:
-        """Seconds after which it is overdue."""
-        late = self.seconds()
-        return None if late is None else late * self._settings.overdue_factor
 
-    def typical(self) -> float | None:
-        """Seconds that half of the recent answers took; None while too little is known."""
-        if len(self._recent) < self._settings.least_samples:
-            return None
-        return self._recent.of(0.5)
+class HedgeDelays:
+    """The same of every kind of request, those of twice the work being another kind."""
+
+    def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
+        self._known: dict[tuple[str, int], HedgeDelay] = defaultdict(
+            lambda: HedgeDelay(settings, clock)
+        )
+
+    def of(self, kind: str, passages: int) -> HedgeDelay:
+        """Of reading about so many passages, 0 for none."""
+        return self._known[kind, passages.bit_length()]
+
+    def usual(self, kind: str, passages: int) -> Usual | None:
+        """How long that takes; judged by smaller ones where too little is known of such: twice the
+        passages take at most twice as long.
+        """
+        size = passages.bit_length()
+        for smaller in range(size, 0, -1) if size else [0]:
+            if (usual := self._known[kind, smaller].usual()) is not None:
+                return usual.times(2 ** (size - smaller))
+        return None

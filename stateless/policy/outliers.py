@@ -28,7 +28,7 @@ _ALIVE = (Outcome.ANSWERED, Outcome.REFUSED)
 class OutlierSettings:
     """When a replica is ejected and for how long."""
 
-    strikes: int = 5
+    strikes: int = 3
     """Requests in a row that failed or were beaten, upon which it is ejected."""
     base_ejection: float = 1.0
     """Seconds of the first ejection; the n-th in a row lasts n times as long."""
@@ -42,6 +42,8 @@ class OutlierSettings:
     """Answers since it came back, before its latency is judged or judges others."""
     patience: float = 0.5
     """Seconds that a replica may be silent while it is not known how long answers take."""
+    brief_probes: float = 1.0
+    """Seconds after an ejection in which only brief requests probe: to be late costs them least."""
     largest_share: float = 0.5
     """Share of the replicas that may be out at once: one at least, and never all."""
 
@@ -67,10 +69,12 @@ class Record:
         """Whether its last request failed or was beaten, or it is out for that."""
         return self._strikes > 0 or self._ejected_until is not None
 
-    def serves(self) -> bool:
-        """Whether it may get a request: it is active, or half-open and not being probed."""
-        standing = self.standing
-        return standing is Standing.ACTIVE or (standing is Standing.HALF_OPEN and not self._probes)
+    def wants_probe(self, brief: bool) -> bool:
+        """Whether the next request should go there, to see how it does; `brief`: if that is."""
+        if self._ejected_until is None or self._probes:
+            return False
+        since = self._clock() - self._ejected_until
+        return since >= (0.0 if brief else self._settings.brief_probes)
 
     def begin(self) -> bool:
         """Counts a request in; whether it is a probe, because the replica is not active."""

@@ -4,7 +4,7 @@ Knows to which replicas it was sent and when, a deadline and what is usual; does
 requests are sent. It is sent at most three times: first, once as a hedge, and once as a retry.
 """
 
-from stateless.policy.hedging import HedgeDelay
+from stateless.policy.hedging import Usual
 from stateless.policy.outcomes import Outcome, outcome_of
 from stateless.policy.replicas import Attempt
 from stateless.policy.retrying import RetrySettings, should_retry
@@ -16,22 +16,21 @@ class Race:
     """The attempts of one request."""
 
     def __init__(
-        self, retry: RetrySettings, delay: HedgeDelay, patience: float, deadline: Deadline
+        self, retry: RetrySettings, usual: Usual | None, patience: float, deadline: Deadline
     ) -> None:
-        """`delay`: of requests like this; `patience`: seconds, while not enough of them are known.
+        """`usual`: of requests like this; `patience`: seconds, while not enough of them are known.
 
         Time is that of the deadline's clock.
         """
         self._retry, self._deadline = retry, deadline
-        late, overdue = delay.seconds(), delay.overdue()
-        self._patience = patience if overdue is None else overdue
+        self._patience = usual.overdue if usual else patience
         # a replica that hangs must leave another one time to answer, also where answers take long
         hopeless = min(self._patience, deadline.left() / 2)
         self._moments = [(hopeless, True)]
         """Seconds after which a hedge is tried, and whether it is overdue then."""
-        if late is not None and late <= hopeless:
-            self._moments.insert(0, (late, False))
-        self._typical = delay.typical()
+        if usual and usual.late <= hopeless:
+            self._moments.insert(0, (usual.late, False))
+        self._typical = usual.typical if usual else None
         self._sent: dict[Attempt, float] = {}
         self._since = deadline.clock()
         self._retried = 0

@@ -8,7 +8,7 @@ Outliers are left out, but never all: after Envoy's outlier detection.
 """
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
@@ -80,13 +80,29 @@ class Replicas:
             for address in addresses
         }
 
-    def take(self, excluding: Collection[str] = (), last_resort: bool = True) -> Attempt | None:
+    def take(self, excluding: Collection[str] = (), brief: bool = False) -> Attempt | None:
         """Gives a request to a replica; None if there is none besides `excluding`.
 
-        `last_resort` takes one that is out where no other is left.
+        One that is half-open is probed with it, a `brief` one sooner than others; one that is out
+        is the last resort where no other is left.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
-        candidates = [r for r in left if r.record.serves()] or (left if last_resort else [])
+        probed = [r for r in left if r.record.wants_probe(brief)]
+        return self._take(probed[:1] or self._active(left) or left)
+
+    def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
+        """Gives a request to a replica that another one has already; None if none is fit for it.
+
+        `busy`: even to one that has requests in hand. None is probed with it: a second request is
+        for an answer, and for the work of another one.
+        """
+        left = [r for address, r in self.known.items() if address not in excluding]
+        return self._take([r for r in self._active(left) if busy or not r.outstanding])
+
+    def _active(self, replicas: Iterable[Replica]) -> list[Replica]:
+        return [r for r in replicas if r.record.standing is Standing.ACTIVE]
+
+    def _take(self, candidates: Sequence[Replica]) -> Attempt | None:
         if not candidates:
             return None
         drawn = self._chance.sample(candidates, min(2, len(candidates)))

@@ -191,8 +191,8 @@ async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
     shard = Shard("ab", replace(HEDGING, budget=0.01, start=0))
     await shard.ask()
     asked = await shard.ask_first("a")
-    # once when it is late, once when it is overdue
-    await happens(lambda: shard.count("hedges_total", result="refused") == 2)
+    # when it is overdue, and when it is late, too, if the other has nothing in hand by then
+    await happens(lambda: shard.count("hedges_total", result="refused") >= 1)
     assert not asked.done()
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"

@@ -42,21 +42,29 @@ class DecayedMean:
 class SlidingQuantile:
     """A quantile of the last few samples: exact, by nearest rank."""
 
-    def __init__(self, window: int) -> None:
-        """`window`: samples kept; a sample costs a search and a shift in a list that long."""
-        self._window = window
-        self._arrived: deque[float] = deque()
+    def __init__(self, window: int, seconds: float, least: int, clock: Clock) -> None:
+        """Samples that are older than `seconds` are forgotten, too, but for the last `least`.
+
+        `window`: samples kept; a sample costs a search and a shift in a list that long.
+        """
+        self._window, self._seconds, self._least = window, seconds, least
+        self._clock = clock
+        self._arrived: deque[tuple[float, float]] = deque()
+        """When each came, and its value."""
         self._sorted: list[float] = []
 
     def add(self, value: float) -> None:
         """Counts a sample, and forgets the oldest once the window is full."""
         if len(self._arrived) == self._window:
-            del self._sorted[bisect_left(self._sorted, self._arrived.popleft())]
-        self._arrived.append(value)
+            self._forget()
+        self._arrived.append((self._clock(), value))
         insort(self._sorted, value)
 
     def __len__(self) -> int:
-        """Samples in the window."""
+        """Samples that count."""
+        horizon = self._clock() - self._seconds
+        while len(self._arrived) > self._least and self._arrived[0][0] < horizon:
+            self._forget()
         return len(self._sorted)
 
     def of(self, share: float) -> float:
@@ -64,7 +72,11 @@ class SlidingQuantile:
 
         Needs a sample, and a share between 0 and 1.
         """
-        return self._sorted[max(at_least(share, len(self._sorted)), 1) - 1]
+        return self._sorted[max(at_least(share, len(self)), 1) - 1]
+
+    def _forget(self) -> None:
+        _, value = self._arrived.popleft()
+        del self._sorted[bisect_left(self._sorted, value)]
 
 
 class RecentKeys:

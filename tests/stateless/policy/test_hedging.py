@@ -5,15 +5,22 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 
-from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeSettings
+from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeDelays, HedgeSettings, Usual
 
 
 def delay(samples: list[float], settings: HedgeSettings) -> HedgeDelay:
-    own = HedgeDelay(settings)
+    own = HedgeDelay(settings, ManualClock())
     for seconds in samples:
         own.observe(seconds)
     return own
+
+
+def usual(samples: list[float], settings: HedgeSettings) -> Usual:
+    found = delay(samples, settings).usual()
+    assert found is not None
+    return found
 
 
 def budget(requests: int, settings: HedgeSettings) -> HedgeBudget:
@@ -25,39 +32,59 @@ def budget(requests: int, settings: HedgeSettings) -> HedgeBudget:
 
 def test_nothing_is_late_before_enough_is_known() -> None:
     settings = HedgeSettings(least_samples=20)
-    assert delay([0.01] * 19, settings).seconds() is None
-    assert delay([0.01] * 19, settings).typical() is None
-    assert delay([0.01] * 20, settings).seconds() == 0.01
-    assert delay([0.01] * 20, settings).typical() == 0.01
+    assert delay([0.01] * 19, settings).usual() is None
+    assert delay([0.01] * 19, settings).usual() is None
+    assert usual([0.01] * 20, settings) == Usual(0.01, late=0.01, overdue=0.02)
 
 
 def test_a_request_is_late_after_the_recent_p95() -> None:
     samples = [n / 1000 for n in range(1, 101)]
-    assert delay(samples, HedgeSettings()).seconds() == 0.095
-    assert delay(samples, HedgeSettings(quantile=0.5)).seconds() == 0.050
-    assert delay(samples, HedgeSettings()).typical() == 0.050
+    assert usual(samples, HedgeSettings()).late == 0.095
+    assert usual(samples, HedgeSettings(quantile=0.5)).late == 0.050
+    assert usual(samples, HedgeSettings()).typical == 0.050
 
 
 def test_the_delay_follows_what_is_recent() -> None:
     settings = HedgeSettings(window=50)
-    assert delay([0.010] * 500 + [0.080] * 50, settings).seconds() == 0.080
-    assert delay([0.080] * 500 + [0.010] * 50, settings).seconds() == 0.010
+    assert usual([0.010] * 500 + [0.080] * 50, settings).late == 0.080
+    assert usual([0.080] * 500 + [0.010] * 50, settings).late == 0.010
+
+
+def test_what_took_long_under_load_is_late_some_seconds_after() -> None:
+    clock = ManualClock()
+    own = HedgeDelay(HedgeSettings(recent=10.0), clock)
+    for seconds in [0.8] * 150 + [0.1] * 20:
+        own.observe(seconds)
+    assert own.usual() == Usual(0.8, late=0.8, overdue=1.6)
+    clock.advance(10.5)
+    assert own.usual() == Usual(0.1, late=0.1, overdue=0.2), "the last twenty are all that is known"
+
+
+def test_what_is_seldom_asked_is_judged_by_what_is_less_work() -> None:
+    delays = HedgeDelays(HedgeSettings(least_samples=1), ManualClock())
+    assert delays.usual("read", 9) is None
+    delays.of("read", 3).observe(0.1)
+    delays.of("read", 1).observe(0.01)
+    assert delays.usual("read", 2) == Usual(0.1, 0.1, 0.2)
+    assert delays.usual("read", 9) == Usual(0.4, 0.4, 0.8), "twice twice as much work"
+    assert delays.usual("retrieve", 0) is None
+    assert delays.usual("search", 9) is None
 
 
 def test_no_request_is_late_at_once() -> None:
-    assert delay([0.0] * 50, HedgeSettings(shortest_delay=0.002)).seconds() == 0.002
+    assert usual([0.0] * 50, HedgeSettings(shortest_delay=0.002)).late == 0.002
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=20, max_size=80))
 def test_at_most_a_twentieth_of_the_recent_answers_took_longer(samples: list[float]) -> None:
-    late = delay(samples, HedgeSettings()).seconds()
+    late = usual(samples, HedgeSettings()).late
     assert late in samples
     assert sum(seconds > late for seconds in samples) <= math.floor(0.05 * len(samples) + 1e-9)
 
 
 def test_a_request_is_overdue_after_several_delays() -> None:
-    assert delay([0.01] * 20, HedgeSettings(overdue_factor=4.0)).overdue() == 0.04
-    assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).overdue() is None
+    assert usual([0.01] * 20, HedgeSettings(overdue_factor=4.0)).overdue == 0.04
+    assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).usual() is None
 
 
 def test_a_replica_that_hangs_from_the_first_request_on_finds_a_few_hedges() -> None:

@@ -85,15 +85,28 @@ def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
     clock = ManualClock()
     record = ejected(clock)
     clock.advance(SETTINGS.base_ejection - A_MOMENT)
-    assert not record.serves()
+    assert not record.wants_probe(brief=True)
     clock.advance(A_MOMENT)
-    assert record.serves()
+    assert record.wants_probe(brief=True)
+
+
+def test_for_a_while_only_brief_requests_probe() -> None:
+    clock = ManualClock()
+    record = half_open(clock)
+    clock.advance(SETTINGS.brief_probes - A_MOMENT)
+    assert (record.wants_probe(brief=True), record.wants_probe(brief=False)) == (True, False)
+    clock.advance(A_MOMENT)
+    assert record.wants_probe(brief=False)
+
+
+def test_an_active_replica_needs_no_probe() -> None:
+    assert not Record(SETTINGS, ManualClock()).wants_probe(brief=True)
 
 
 def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
     record = half_open(ManualClock())
     assert record.begin(), "it is a probe"
-    assert not record.serves()
+    assert not record.wants_probe(brief=True)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.ANSWERED, Outcome.REFUSED])
@@ -116,7 +129,7 @@ def test_an_abandoned_probe_lets_the_next_one_through() -> None:
     record = half_open(ManualClock())
     serve(record, Outcome.ABANDONED)
     assert record.standing is Standing.HALF_OPEN
-    assert record.serves()
+    assert record.wants_probe(brief=True)
 
 
 def lasts(record: Record, clock: ManualClock) -> float:
@@ -154,11 +167,11 @@ def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Outc
     first, second = record.begin(), record.begin()
     serve(record, *[Outcome.FAILED] * SETTINGS.strikes)
     assert not record.end(first, outcome)
-    assert not record.serves()
+    assert not record.wants_probe(brief=True)
     clock.advance(SETTINGS.base_ejection)
     assert not record.end(second, outcome)
     assert record.standing is Standing.HALF_OPEN
-    assert record.serves()
+    assert record.wants_probe(brief=True)
 
 
 def test_a_last_resort_that_answers_comes_back_at_once() -> None:
@@ -186,7 +199,8 @@ def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
     in_hand: list[bool] = []
     for pause, outcome, start in history:
         clock.advance(pause)
-        if start and record.serves():
+        probes = record.wants_probe(brief=True)
+        if start and (probes or record.standing is Standing.ACTIVE):
             in_hand.append(record.begin())
         elif in_hand and record.end(in_hand.pop(0), outcome):
             record.eject()
@@ -203,6 +217,6 @@ def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
         clock.advance(pause)
         serve(record, outcome)
     clock.advance(SETTINGS.longest_ejection)
-    assert record.serves()
+    assert record.standing is Standing.ACTIVE or record.wants_probe(brief=True)
     serve(record, Outcome.ANSWERED)
     assert record.standing is Standing.ACTIVE

@@ -35,10 +35,10 @@ def own(clock: ManualClock) -> Replicas:
 
 def race(clock: ManualClock, usual: float | None = 0.1, left: float = 10.0) -> Race:
     """A request that usually takes `usual` seconds, is late after that, overdue after thrice."""
-    delay = HedgeDelay(HedgeSettings(least_samples=1, overdue_factor=3.0))
+    delay = HedgeDelay(HedgeSettings(least_samples=1, overdue_factor=3.0), clock)
     if usual is not None:
         delay.observe(usual)
-    return Race(RetrySettings(most=1), delay, 0.5, Deadline.after(left, clock))
+    return Race(RetrySettings(most=1), delay.usual(), 0.5, Deadline.after(left, clock))
 
 
 def send(run: Race, own: Replicas, hedge: bool = False) -> Attempt:

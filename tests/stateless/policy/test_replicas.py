@@ -108,7 +108,29 @@ def test_an_ejected_replica_gets_nothing_and_half_open_one_probe() -> None:
     assert {take(own).replica.address for _ in range(20)} == {"a"}
     clock.advance(OUTLIERS.base_ejection)
     taken = [take(own) for _ in range(20)]
+    assert not any(attempt.probe for attempt in taken), "something brief may come, and costs less"
+    assert own.take_spare("a", busy=True) is None, "a hedge is no probe"
+    first, *others = [own.take(brief=True) for _ in range(20)]
+    assert first is not None
+    assert (first.probe, first.replica.address) == (True, "b")
+    assert all(attempt and attempt.replica.address == "a" for attempt in others)
+
+
+def test_where_nothing_brief_comes_anything_probes_after_a_while() -> None:
+    clock = ManualClock()
+    own = replicas("ab", clock)
+    eject(own, "b")
+    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    taken = [take(own) for _ in range(20)]
     assert [attempt.replica.address for attempt in taken if attempt.probe] == ["b"]
+
+
+def test_a_late_request_goes_only_to_an_idle_replica_and_an_urgent_one_to_any() -> None:
+    own = replicas("ab")
+    assert own.take_spare("a", busy=False) is not None
+    assert own.take_spare("a", busy=False) is None
+    assert own.take_spare("a", busy=True) is not None
+    assert own.take_spare("ab", busy=True) is None
 
 
 def test_a_probe_that_is_answered_brings_it_back() -> None:
@@ -125,7 +147,7 @@ def test_where_no_other_is_left_one_that_is_out_is_the_last_resort() -> None:
     own = replicas("ab")
     eject(own, "b")
     assert take(own, excluding="a").probe
-    assert own.take("a", last_resort=False) is None, "a hedge is better not sent"
+    assert own.take_spare("a", busy=True) is None, "a hedge is better not sent"
 
 
 @pytest.mark.parametrize(

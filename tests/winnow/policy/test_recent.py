@@ -13,6 +13,10 @@ values = st.floats(0, 1e6)
 HALF_LIFE = 4.0
 
 
+def sliding(window: int) -> SlidingQuantile:
+    return SlidingQuantile(window, 10.0, 1, ManualClock())
+
+
 def test_a_mean_of_nothing_is_unknown() -> None:
     assert DecayedMean(HALF_LIFE, ManualClock()).value is None
 
@@ -65,7 +69,7 @@ def test_a_mean_lies_between_its_samples_however_long_the_pauses(
     ("share", "quantile"), [(0.0, 1.0), (0.05, 1.0), (0.5, 10.0), (0.95, 19.0), (1.0, 20.0)]
 )
 def test_a_quantile_is_the_nearest_rank(share: float, quantile: float) -> None:
-    window = SlidingQuantile(20)
+    window = sliding(20)
     for value in range(20, 0, -1):
         window.add(float(value))
     assert window.of(share) == quantile
@@ -73,7 +77,7 @@ def test_a_quantile_is_the_nearest_rank(share: float, quantile: float) -> None:
 
 @given(st.lists(values, min_size=1, max_size=60), st.integers(1, 20), st.floats(0, 1))
 def test_only_the_window_counts(samples: list[float], size: int, share: float) -> None:
-    window = SlidingQuantile(size)
+    window = sliding(size)
     for value in samples:
         window.add(value)
     kept = samples[-size:]
@@ -86,12 +90,34 @@ def test_only_the_window_counts(samples: list[float], size: int, share: float) -
 
 @given(st.lists(values, min_size=1, max_size=30))
 def test_quantiles_rise_with_their_share(samples: list[float]) -> None:
-    window = SlidingQuantile(len(samples))
+    window = sliding(len(samples))
     for value in samples:
         window.add(value)
     for lower, higher in pairwise(n / 10 for n in range(11)):
         assert window.of(lower) <= window.of(higher)
     assert (window.of(0), window.of(1)) == (min(samples), max(samples))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 8), values), min_size=1, max_size=40),
+    st.integers(1, 20),
+    st.integers(0, 25),
+)
+def test_old_samples_are_forgotten_but_for_a_few(
+    samples: list[tuple[float, float]], window: int, least: int
+) -> None:
+    clock = ManualClock()
+    recent = SlidingQuantile(window, 10.0, least, clock)
+    came: list[tuple[float, float]] = []
+    for pause, value in samples:
+        clock.advance(pause)
+        recent.add(value)
+        came.append((clock(), value))
+    last = came[-window:]
+    fresh = [value for at, value in last if at >= clock() - 10.0]
+    kept = [value for _, value in last][-max(len(fresh), least) :]
+    assert len(recent) == len(kept)
+    assert (recent.of(0), recent.of(1)) == (min(kept), max(kept))
 
 
 def test_a_key_is_forgotten_some_seconds_after_it_was_seen_last() -> None:
