@@ -180,7 +180,9 @@ class AnswerResponse(google.protobuf.message.Message):
     has_answer: builtins.bool
     """Whether the best answer is likely enough to be shown as one."""
     passages_read: builtins.int
-    """Passages that the reader read for this question."""
+    """Passages that the reader read for this question: under max_loss also those that idle readers read
+    ahead and that were not needed.
+    """
     read_scope: Global___ReadScope.ValueType
     """The scope that was used."""
     request_id: builtins.str
