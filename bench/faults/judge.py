@@ -110,6 +110,8 @@ def none_failed(phase: str, least: int) -> Criterion:
         rows = seen.phases[phase]
         failed = Counter(row.status for row in rows if row.status != OK)
         said = ", ".join(f"{count} {why}" for why, count in sorted(failed.items())) or "none failed"
+        if partly := [row.why for row in rows if row.status == OK and not row.complete]:
+            said += f", {len(partly)} answered in part ({partly[0]})"
         return Finding(not failed and len(rows) >= least, f"{len(rows)} of {least}: {said}")
 
     return judge

@@ -23,6 +23,8 @@ class Row:
     complete: bool = True
     explained: bool = True
     """Whether every shard that was not searched says why."""
+    why: str = ""
+    """What the first of those says."""
 
 
 def whole(row: Row) -> bool:
@@ -34,11 +36,13 @@ def answered(reply: answer_pb2.AnswerResponse) -> Row:
     """The row of a question that got an answer, without its times."""
     coverage = reply.coverage
     searched = answer_pb2.ShardCoverage.STATUS_SEARCHED
+    reasons = [shard.reason for shard in coverage.shards if shard.status != searched]
     return Row(
         0.0,
         0.0,
         OK,
         coverage.passages_searched / max(coverage.passages_known, 1),
         coverage.complete,
-        all(bool(shard.reason) for shard in coverage.shards if shard.status != searched),
+        all(map(bool, reasons)),
+        next(iter(reasons), ""),
     )

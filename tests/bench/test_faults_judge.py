@@ -10,7 +10,7 @@ from bench.faults.rows import OK, REFUSED, Row, answered
 from winnow.v1 import answer_pb2
 
 WHOLE = Row(0.0, 0.1)
-PART = Row(0.0, 0.1, OK, 0.66, complete=False)
+PART = Row(0.0, 0.1, OK, 0.66, complete=False, why="it hangs")
 LOST = Row(0.0, 2.0, "DEADLINE_EXCEEDED", 0.0, complete=False)
 REFUSAL = Row(0.0, 0.002, REFUSED, 0.0, complete=False)
 DUMB = Row(0.0, 0.1, OK, 0.66, complete=False, explained=False)
@@ -95,6 +95,7 @@ def test_none_failed_counts_what_was_lost_by_reason() -> None:
     finding = judge.none_failed("phase", 3)(Observed({"phase": [PART, LOST, REFUSAL]}))
     assert not finding.holds
     assert "1 DEADLINE_EXCEEDED, 1 RESOURCE_EXHAUSTED" in finding.said
+    assert "1 answered in part (it hangs)" in finding.said
     assert holds(judge.none_failed("phase", 2), [WHOLE, PART])
     assert not holds(judge.none_failed("phase", 3), [WHOLE, PART])
 
@@ -146,6 +147,6 @@ def test_a_reply_is_a_row() -> None:
         ],
     )
     reply = answer_pb2.AnswerResponse(coverage=coverage)
-    assert answered(reply) == Row(0.0, 0.0, OK, 0.6, complete=False, explained=True)
+    assert answered(reply) == Row(0.0, 0.0, OK, 0.6, complete=False, why="late")
     coverage.shards[1].reason = ""
     assert not answered(answer_pb2.AnswerResponse(coverage=coverage)).explained
