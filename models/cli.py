@@ -23,7 +23,6 @@ from models.ladder import (
     train_small_encoder,
     train_small_reader,
 )
-from models.mining.cloze import SOURCE
 from models.network.weights import minilm
 from models.training.distilling_task import DistillingPlan
 from models.training.encoding_task import EncodingPlan
@@ -150,28 +149,6 @@ def train_encoder(
 
 
 @app.command()
-def pretrain_reader(
-    data: _Data = _DATA,
-    weights: _Weights = _WEIGHTS,
-    work: _Work = _WORK,
-    questions: Annotated[int, typer.Option(min=1, help="Questions a step.")] = 16,
-    rate: Annotated[float, typer.Option(min=0, help="Peak learning rate.")] = 2e-4,
-    scale: _Scale = 1.0,
-    seed: _Seed = 1,
-    every: _Every = 50,
-) -> None:
-    """Train a reader on questions made of Wikipedia's sentences: what `train-reader` starts from.
-
-    Interrupted, the same command goes on from the last checkpoint.
-    """
-    plan = ReadingPlan({SOURCE: scale}, questions, negatives=1)
-    schedule = Schedule(rate, quantised=0.0, seed=seed)
-    place = Workspace(work).made()
-    with minilm(weights) as directory:
-        steps.pretrain_reader(directory, place, DataDirectory(data), plan, schedule, every)
-
-
-@app.command()
 def train_reader(
     weights: _Weights = _WEIGHTS,
     work: _Work = _WORK,
@@ -188,7 +165,7 @@ def train_reader(
     seed: _Seed = 1,
     every: _Every = 50,
 ) -> None:
-    """Train the reader, from the pretrained one if there is one in --work.
+    """Train the reader, or a smaller one that the trained one teaches (--layers).
 
     Interrupted, the same command goes on from the last checkpoint.
 
@@ -196,8 +173,7 @@ def train_reader(
     allocator may spend most of the time in the kernel.
     """
     place = Workspace(work).made()
-    pretrained = layers is None and steps.is_pretrained(place)
-    plan = ReadingPlan(_scaled(steps.READ, scale), questions, negatives, pretrained)
+    plan = ReadingPlan(_scaled(steps.READ, scale), questions, negatives)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         if layers is None:

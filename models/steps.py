@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import track
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -24,7 +22,6 @@ from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import fit_words, recall_by_passages, retrieve
 from models.measuring.stopping import Stopped
 from models.measuring.verify import Verdict, judge
-from models.mining.cloze import APART, mine_cloze
 from models.mining.embedding import Embedder
 from models.mining.lexical import LexicalIndex
 from models.mining.mine import load, mine, save, supervise, unseen
@@ -129,38 +126,6 @@ def train_encoder(
     train(task, schedule, work.run("encoder"), every)
 
 
-def pretrain_reader(
-    weights: Path,
-    work: Workspace,
-    data: DataDirectory,
-    plan: ReadingPlan,
-    schedule: Schedule,
-    every: int,
-) -> None:
-    """Trains a reader on questions made of Wikipedia's sentences, from its checkpoint if there is
-    one; makes the questions first.
-    """
-    if not work.cloze.is_dir():
-        wikipedia = data.wikipedia()
-        answering = LexicalIndex(p for place, p in enumerate(wikipedia) if place % APART)
-        sources = track(wikipedia[::APART], "make questions", console=Console(stderr=True))
-        found, asked = mine_cloze(sources, answering.search, schedule.seed)
-        if not asked:
-            raise DataError("no sentence of Wikipedia gave a question that another passage answers")
-        save(work.cloze, found, asked)
-    torch.manual_seed(schedule.seed)
-    passages, questions = load(work.cloze)
-    reader = Reader(load_body(weights))
-    freeze_embeddings(reader.body)
-    task = ReadingTask(reader, Encoded(words(weights), passages, questions), plan, schedule.seed)
-    train(task, schedule, work.run("reader-pretrained"), every)
-
-
-def is_pretrained(work: Workspace) -> bool:
-    """Whether there is a reader that has learnt all cloze questions."""
-    return checkpoint.finished(work.run("reader-pretrained")) is not None
-
-
 def train_reader(
     weights: Path,
     work: Workspace,
@@ -169,25 +134,11 @@ def train_reader(
     every: int,
     run: Path | None = None,
 ) -> None:
-    """Trains a reader, from its checkpoint `run` if there is one, else from the pretrained one if
-    the plan says so.
-
-    Raises:
-        DataError: the pretrained one is not there.
-
-    """
+    """Trains a reader, from its checkpoint `run` if there is one."""
     torch.manual_seed(schedule.seed)
     passages, questions = load(work.mined)
     learnt, _ = split(questions, passages)
     reader = Reader(load_body(weights))
-    if plan.pretrained:
-        state = checkpoint.finished(work.run("reader-pretrained"))
-        if state is None:
-            raise DataError(
-                f"{work.run('reader-pretrained')} is missing or not finished: "
-                "run `winnow models pretrain-reader` first"
-            )
-        reader.load_state_dict(state["network"])
     freeze_embeddings(reader.body)
     task = ReadingTask(reader, Encoded(words(weights), passages, learnt), plan, schedule.seed)
     train(task, schedule, run or work.run("reader"), every)

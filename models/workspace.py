@@ -20,11 +20,6 @@ class Workspace:
         """The checksum of the encoder that made them."""
         return self.mined / "encoder.sha256"
 
-    @property
-    def cloze(self) -> Path:
-        """Training questions made of Wikipedia's sentences, with their passages."""
-        return self.root / "cloze"
-
     def run(self, network: str, layers: int | None = None) -> Path:
         """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
         return self.root / f"{_name(network, layers)}.pt"

@@ -23,8 +23,6 @@ class ReadingPlan:
     """Questions a step."""
     negatives: int = 2
     """Negatives of each question."""
-    pretrained: bool = False
-    """Whether the reader has learnt from cloze questions before."""
 
 
 class ReadingTask:

@@ -124,8 +124,6 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert asked
     assert not held & {row["question"] for row in asked}
 
-    pretrained = invoke("pretrain-reader", *places, "--data", data, "--questions", 2)
-    assert pretrained.exit_code == 0, pretrained.output
     trained = invoke(
         "train-reader", *places, "--questions", 2, "--scale", 4, "--rate", 0.01, "--members", 1
     )
@@ -143,7 +141,6 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert set(manifest.accuracy["gold"]) == {"dev-squad", "dev-nq"}
     (run,) = manifest.provenance["readers"]
     assert run["steps"] > 0
-    assert run["plan"]["pretrained"]
 
     gate = ["verify", "--bundle", bundle, *places, "--data", data, "--max-loss", 100, "--json"]
     passed = invoke(*gate)
