@@ -76,7 +76,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
 
     work, bundle = Workspace(options.work), load_bundle(options.bundle)
-    data, teacher = DataDirectory(options.data), trained_reader(options.weights, work)
+    data = DataDirectory(options.data)
     passages, questions = load(work.mined)
     learnt, held = split(questions, passages)
     asked = sample(held, CALIBRATION, options.seed)
@@ -87,6 +87,11 @@ def main() -> None:
     schedule = Schedule(quantised=0.0, seed=options.seed)
 
     for number, variant in enumerate(variants(DistillingPlan(options.layers))):
+        measured = options.out / f"variant-{number}.json"
+        if measured.is_file():
+            print(measured.read_text(encoding="utf-8"), flush=True)
+            continue
+        teacher = trained_reader(options.weights, work)
         student = copy.deepcopy(teacher)
         shorten(student.body, options.layers)
         freeze_embeddings(student.body)
@@ -112,7 +117,9 @@ def main() -> None:
             found = candidates(asked, passages, near, bundle.manifest.retrieval.words, reader)
         (retrieved,) = exact_match_by_passages(found, fit(found), [DEFAULT_PASSAGES])
         row = {"variant": variant.name, "steps": task.steps, "gold": gold}
-        print(json.dumps({**row, "held_out": round(retrieved, 1)}), flush=True)
+        said = json.dumps({**row, "held_out": round(retrieved, 1)})
+        measured.write_text(said, encoding="utf-8")
+        print(said, flush=True)
 
 
 if __name__ == "__main__":
