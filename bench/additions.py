@@ -23,7 +23,7 @@ from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import retrieve
 from models.mining.embedding import Embedder
 from models.mining.mine import load
-from models.network.architecture import freeze_embeddings, shorten
+from models.network.architecture import Reader, freeze_embeddings, shorten
 from models.network.export import export
 from models.steps import CALIBRATION, DEFAULT_PASSAGES, READ, train, trained_reader, words
 from models.training.distilling_task import DistillingPlan, DistillingTask
@@ -61,6 +61,55 @@ def variants(plan: DistillingPlan) -> list[Variant]:
     ]
 
 
+class Additions:
+    """What all variants have in common: the same data, teacher and questions to be measured by."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._work = options, Workspace(options.work)
+        self._data, self._bundle = DataDirectory(options.data), load_bundle(options.bundle)
+        self._passages, questions = load(self._work.mined)
+        self._learnt, held = split(questions, self._passages)
+        self._asked = sample(held, CALIBRATION, options.seed)
+        tokenizer, bundle = words(options.weights), self._bundle
+        self._encoded = Encoded(tokenizer, self._passages, self._learnt)
+        embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=self._work.vectors)
+        self._near = retrieve(self._asked, self._passages, embedder, tokenizer)
+
+    def train(self, variant: Variant, run: Path) -> Reader:
+        """A student trained in this way, for the same number of steps as any other."""
+        options = self._options
+        teacher = trained_reader(options.weights, self._work)
+        student = copy.deepcopy(teacher)
+        shorten(student.body, options.layers)
+        freeze_embeddings(student.body)
+        kept = {source: times for source, times in READ.items() if source in variant.sources}
+        once = sum(kept.get(question.source, 0) for question in self._learnt)
+        scale = options.steps * QUESTIONS / once
+        plan = ReadingPlan({source: times * scale for source, times in kept.items()}, QUESTIONS, 1)
+        reading = ReadingTask(student, self._encoded, plan, options.seed)
+        distilling = DistillingPlan(options.layers, variant.answers, variant.states)
+        told = variant.answers or variant.states
+        task = DistillingTask(reading, teacher, distilling) if told else reading
+        train(task, Schedule(quantised=0.0, seed=options.seed), run, every=50)
+        return student.eval()
+
+    def measure(self, student: Reader) -> dict[str, float]:
+        """Exact match at gold paragraphs, and of held-out training questions."""
+        bundle, found = self._bundle, {}
+        with tempfile.TemporaryDirectory() as directory:
+            graph = Path(directory) / "reader.onnx"
+            export(student, graph)
+            reader = OfflineReader(graph, bundle.tokenizer, bundle.manifest)
+            for which in DEVELOPMENT:
+                asked = self._data.development(which)
+                step = max(len(asked) // self._options.limit, 1)
+                found[which] = read_gold(reader, asked[::step][: self._options.limit], which).em
+            weight = bundle.manifest.retrieval.words
+            read = candidates(self._asked, self._passages, self._near, weight, reader)
+        (retrieved,) = exact_match_by_passages(read, fit(read), [DEFAULT_PASSAGES])
+        return {**found, "held out": round(retrieved, 1)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -74,52 +123,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-
-    work, bundle = Workspace(options.work), load_bundle(options.bundle)
-    data = DataDirectory(options.data)
-    passages, questions = load(work.mined)
-    learnt, held = split(questions, passages)
-    asked = sample(held, CALIBRATION, options.seed)
-    tokenizer = words(options.weights)
-    encoded = Encoded(tokenizer, passages, learnt)
-    embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=work.vectors)
-    near = retrieve(asked, passages, embedder, tokenizer)
-    schedule = Schedule(quantised=0.0, seed=options.seed)
-
+    additions = Additions(options)
     for number, variant in enumerate(variants(DistillingPlan(options.layers))):
         measured = options.out / f"variant-{number}.json"
-        if measured.is_file():
-            print(measured.read_text(encoding="utf-8"), flush=True)
-            continue
-        teacher = trained_reader(options.weights, work)
-        student = copy.deepcopy(teacher)
-        shorten(student.body, options.layers)
-        freeze_embeddings(student.body)
-        kept = {source: times for source, times in READ.items() if source in variant.sources}
-        once = sum(kept.get(question.source, 0) for question in learnt)
-        scale = options.steps * QUESTIONS / once
-        plan = ReadingPlan({source: times * scale for source, times in kept.items()}, QUESTIONS, 1)
-        reading = ReadingTask(student, encoded, plan, options.seed)
-        distilling = DistillingPlan(options.layers, variant.answers, variant.states)
-        told = variant.answers or variant.states
-        task = DistillingTask(reading, teacher, distilling) if told else reading
-        train(task, schedule, options.out / f"variant-{number}.pt", every=50)
-        with tempfile.TemporaryDirectory() as directory:
-            graph = Path(directory) / "reader.onnx"
-            export(student.eval(), graph)
-            reader = OfflineReader(graph, bundle.tokenizer, bundle.manifest)
-            gold = {}
-            for which in DEVELOPMENT:
-                asked_of = data.development(which)
-                step = max(len(asked_of) // options.limit, 1)
-                chosen = asked_of[::step][: options.limit]
-                gold[which] = read_gold(reader, chosen, which).em
-            found = candidates(asked, passages, near, bundle.manifest.retrieval.words, reader)
-        (retrieved,) = exact_match_by_passages(found, fit(found), [DEFAULT_PASSAGES])
-        row = {"variant": variant.name, "steps": task.steps, "gold": gold}
-        said = json.dumps({**row, "held_out": round(retrieved, 1)})
-        measured.write_text(said, encoding="utf-8")
-        print(said, flush=True)
+        if not measured.is_file():
+            student = additions.train(variant, options.out / f"variant-{number}.pt")
+            row = {"variant": variant.name, **additions.measure(student)}
+            measured.write_text(json.dumps(row), encoding="utf-8")
+        print(measured.read_text(encoding="utf-8"), flush=True)
 
 
 if __name__ == "__main__":
