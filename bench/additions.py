@@ -2,9 +2,11 @@
 
     python bench/additions.py --work var/models --out var/additions [--layers 3] [--steps 600]
 
-Every variant adds one thing to the one before it: gold spans and right answers alone, questions by
-distant supervision, the teacher's answers, the teacher's last states. Each is measured in float32
-at gold paragraphs, and on held-out training questions through retrieval, the score fitted for it.
+Every variant adds one thing to the one before it: gold spans and right answers, questions by
+distant supervision, the teacher's answers, the teacher's last states. All start from the
+teacher's layers, so that none learns without distant supervision altogether. Each is measured in
+float32 at gold paragraphs, and on held-out training questions through retrieval, the score fitted
+to these.
 Needs what `winnow models build` left in --work. Interrupted, the same command goes on.
 """
 
@@ -124,12 +126,16 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     additions = Additions(options)
+    how = f"{options.layers}-layers-{options.steps}-steps-{options.limit}-asked-seed-{options.seed}"
     for number, variant in enumerate(variants(DistillingPlan(options.layers))):
-        measured = options.out / f"variant-{number}.json"
+        run = options.out / f"variant-{number}-{how}"
+        measured = run.with_suffix(".json")
         if not measured.is_file():
-            student = additions.train(variant, options.out / f"variant-{number}.pt")
+            student = additions.train(variant, run.with_suffix(".pt"))
             row = {"variant": variant.name, **additions.measure(student)}
-            measured.write_text(json.dumps(row), encoding="utf-8")
+            beside = run.with_suffix(".part")
+            beside.write_text(json.dumps(row), encoding="utf-8")
+            beside.rename(measured)
         print(measured.read_text(encoding="utf-8"), flush=True)
 
 

@@ -78,7 +78,7 @@ class Call(Generic[Result]):
         # whoever hangs is late with everything: only the first request waits until it is overdue
         suspect = any(each.attempt.replica.record.suspect for each in self._running.values())
         urgent = overdue or suspect
-        # where all are at work a second request would only make others late
+        # being late is no reason to make others late
         attempt = self._crew.take_spare(self._race.tried, busy=urgent)
         if attempt is None:
             return

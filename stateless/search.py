@@ -5,9 +5,11 @@ Both end in a `Searched`: readings by shard, and the failures of shards.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from stateless.ahead import ReadingAhead
 from stateless.choose import Ranked, best_overall, by_shard
 from stateless.cluster import Cluster
 from stateless.policy.ahead import at_once
@@ -15,6 +17,7 @@ from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from stateless.scatter import Failure, Gathered, scatter
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings, Timings
+from winnow.domain.passage import Hit
 from winnow.domain.question import (
     Depth,
     EncodedQuestion,
@@ -52,10 +55,9 @@ class Searched:
     """
 
     readings: Mapping[int, tuple[Reading, ...]]
-    """Those that count."""
     failures: Mapping[int, Failure]
     read: int
-    """Passages that were read, also those that do not count since reading could stop before."""
+    """Passages that were read, also those that turned out not to be needed."""
 
 
 async def search(
@@ -107,7 +109,7 @@ class _Search:
         waits = self._waits(self.deadline)
         self._add(await scatter(calls, waits, partial=self._partial))
         self.timings.read = time.perf_counter() - started
-        return self._searched(self.readings)
+        return self._searched()
 
     async def over_all(self, rule: StoppingRule | None) -> Searched:
         """The best of the whole cluster are read, each where it lies."""
@@ -116,24 +118,19 @@ class _Search:
         ranked = best_overall(found, self._depth)
         idle = {shard: own.idle for shard, own in found.items()}
         self.timings.retrieve = time.perf_counter() - started
-        counting = await self._read_until_safe(ranked, idle, rule)
+        looks = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
+        shards, first = [shard for shard, _ in ranked], min(looks, default=0)
+        at_first = at_once(shards, idle, first, self.limits.read_ahead)
+        with ReadingAhead(self._send, ranked[first:at_first]) as ahead:
+            read = 0
+            for look in looks:
+                await self._read(ranked[read:look], ahead)
+                read = look
+                if rule and look < len(ranked) and self._safe(rule, ranked, look):
+                    break
+            in_vain = ahead.in_vain
         self.timings.read = time.perf_counter() - started - self.timings.retrieve
-        return self._searched(self._readings_of(counting))
-
-    async def _read_until_safe(
-        self, ranked: Ranked, idle: Mapping[int, int], rule: StoppingRule | None
-    ) -> Ranked:
-        """Reads in order, some ahead; returns those after which it could stop."""
-        read = 0
-        for look in wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]:
-            if look > read:
-                unread = [shard for shard, _ in ranked[read:]]
-                wave = at_once(unread, idle, look - read, self.limits.read_ahead)
-                await self._read(ranked[read : read + wave])
-                read += wave
-            if rule and look < len(ranked) and self._safe(rule, ranked, look):
-                return ranked[:look]
-        return ranked
+        return self._searched(in_vain)
 
     async def _retrieve(self) -> dict[int, Retrieved]:
         share = 1 - self.limits.retrieve_share
@@ -151,11 +148,14 @@ class _Search:
         self.failures |= found.failures
         return found.results
 
-    async def _read(self, wave: Ranked) -> None:
+    def _send(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
+        return self.cluster.searchers[shard].read(
+            self.encoded, hits, self.question.max_answer_tokens, self.deadline
+        )
+
+    async def _read(self, wave: Ranked, ahead: ReadingAhead) -> None:
         calls = {
-            shard: self.cluster.searchers[shard].read(
-                self.encoded, own, self.question.max_answer_tokens, self.deadline
-            )
+            shard: ahead.read(shard, own)
             for shard, own in by_shard(wave).items()
             if shard not in self.failures
         }
@@ -195,22 +195,10 @@ class _Search:
         self.failures |= read.failures
 
     def _safe(self, rule: StoppingRule, ranked: Ranked, look: int) -> bool:
-        own = self._readings_of(ranked[:look]).values()
-        scores = (reading.score for each in own for reading in each)
+        scores = (reading.score for own in self.readings.values() for reading in own)
         best = max((score for score in scores if not math.isnan(score)), default=-math.inf)
         return rule.safe(best, ranked[0][1].fused, ranked[look][1].fused)
 
-    def _readings_of(self, ranked: Ranked) -> dict[int, list[Reading]]:
-        """What was read of these passages."""
-        chosen = {(shard, hit.passage_id) for shard, hit in ranked}
-        return {
-            shard: [reading for reading in own if (shard, reading.passage.id) in chosen]
-            for shard, own in self.readings.items()
-        }
-
-    def _searched(self, counting: Mapping[int, list[Reading]]) -> Searched:
-        return Searched(
-            {shard: tuple(own) for shard, own in counting.items()},
-            self.failures,
-            sum(map(len, self.readings.values())),
-        )
+    def _searched(self, in_vain: int = 0) -> Searched:
+        readings = {shard: tuple(own) for shard, own in self.readings.items()}
+        return Searched(readings, self.failures, sum(map(len, readings.values())) + in_vain)

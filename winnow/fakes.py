@@ -35,6 +35,10 @@ class FakeSearcher:
     """Raised by `read` and `search` only."""
     reads_before_failing: int = 0
     """Calls of `read` that come before `fails_reading` is raised."""
+    failures_left: int = -1
+    """Times that it is raised; always if negative."""
+    hangs_reading: bool = False
+    """As `hangs`, `read` and `search` only."""
     hangs: bool = False
     """Calls wait until they are cancelled, or `go_on` is set."""
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,8 +87,11 @@ class FakeSearcher:
         deadline: Deadline,
     ) -> Read:
         await self._behave()
-        if self.fails_reading is not None:
+        if self.hangs_reading:
+            await self._hang()
+        if self.fails_reading is not None and self.failures_left:
             if self.reads_before_failing == 0:
+                self.failures_left -= 1
                 raise self.fails_reading
             self.reads_before_failing -= 1
         self.read_rows += [hit.row for hit in hits]
@@ -101,12 +108,15 @@ class FakeSearcher:
         if self.fails is not None:
             raise self.fails
         if self.hangs:
-            self.hanging.set()
-            try:
-                await self.go_on.wait()
-            except asyncio.CancelledError:
-                self.released.set()
-                raise
+            await self._hang()
+
+    async def _hang(self) -> None:
+        self.hanging.set()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.released.set()
+            raise
 
 
 def reading(

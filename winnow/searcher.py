@@ -25,7 +25,7 @@ class Retrieved:
     """Distances of the shard's candidates, also of those that are no hits."""
     timings: ShardTimings
     idle: int = 0
-    """Passages that the shard could begin to read at once."""
+    """Passages that whoever retrieved could have begun to read at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Which passages are read at once: those that are needed, and further ones whose readers are idle.
 
-Knows which shard holds which passage and how many readers wait there; does not know what is read
-or when enough was. Reading ahead is work that may turn out to be needless, so it never makes
-anything wait: a passage goes along only where a reader is free for it.
+Knows which shard holds which passage and how many readers were idle there a moment ago; does not
+know what is read or when enough was. Reading ahead is work that may turn out to be needless, so a
+passage goes along only where a reader should be free for it.
 """
 
 from collections import Counter
@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 
 def at_once(shards: Sequence[int], idle: Mapping[int, int], needed: int, most: int) -> int:
-    """How many of the unread passages to read now.
+    """How many of the passages to read now.
 
     Args:
-        shards: of the unread passages, in the order of reading.
-        idle: readers that are free, by shard.
+        shards: of the passages, in the order of reading.
+        idle: readers that were free when the shard retrieved, by shard.
         needed: passages that must be read in any case.
         most: passages read at once, unless more are needed.
 

@@ -48,9 +48,9 @@ class Usual:
     late: float
     overdue: float
 
-    def times(self, factor: int) -> "Usual":
-        """Of requests that are so many times as much work."""
-        return Usual(self.typical * factor, self.late * factor, self.overdue * factor)
+    def twice(self) -> "Usual":
+        """Twice as long."""
+        return Usual(self.typical * 2, self.late * 2, self.overdue * 2)
 
 
 class HedgeBudget:
@@ -102,7 +102,7 @@ class HedgeDelay:
     def usual(self) -> Usual | None:
         """How long it takes; None while too little is known."""
         settings = self._settings
-        if len(self._recent) < settings.least_samples:
+        if self._recent.count() < settings.least_samples:
             return None
         late = max(self._recent.of(settings.quantile), settings.shortest_delay)
         return Usual(self._recent.of(0.5), late, late * settings.overdue_factor)
@@ -121,11 +121,8 @@ class HedgeDelays:
         return self._known[kind, passages.bit_length()]
 
     def usual(self, kind: str, passages: int) -> Usual | None:
-        """How long that takes; judged by smaller ones where too little is known of such: twice the
-        passages take at most twice as long.
+        """How long that takes; where too little is known of such, it is taken for twice as long as
+        half of it does.
         """
-        size = passages.bit_length()
-        for smaller in range(size, 0, -1) if size else [0]:
-            if (usual := self._known[kind, smaller].usual()) is not None:
-                return usual.times(2 ** (size - smaller))
-        return None
+        own, half = self.of(kind, passages).usual(), self.of(kind, passages // 2).usual()
+        return own or (half.twice() if half and passages > 1 else None)

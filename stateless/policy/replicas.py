@@ -83,12 +83,13 @@ class Replicas:
     def take(self, excluding: Collection[str] = (), brief: bool = False) -> Attempt | None:
         """Gives a request to a replica; None if there is none besides `excluding`.
 
-        One that is half-open is probed with it, a `brief` one sooner than others; one that is out
-        is the last resort where no other is left.
+        One that is half-open is probed with it, a `brief` one sooner than others, but never with a
+        request that has failed before; one that is out is the last resort where no other is left.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
-        probed = [r for r in left if r.record.wants_probe(brief)]
-        return self._take(probed[:1] or self._active(left) or left)
+        probed = [] if excluding else [r for r in left if r.record.wants_probe(brief)]
+        half_open = [r for r in left if r.record.wants_probe(brief=True)]
+        return self._take(probed[:1] or self._active(left) or half_open or left)
 
     def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
         """Gives a request to a replica that another one has already; None if none is fit for it.

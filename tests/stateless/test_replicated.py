@@ -93,6 +93,10 @@ class Shard:
         return all(replica.outstanding == 0 for replica in self.known.values())
 
 
+def standing(name: str, shard: Shard) -> Standing:
+    return shard.known[name].record.standing
+
+
 async def test_with_one_replica_it_is_that_replica() -> None:
     shard = Shard("a")
     assert await shard.ask() == "a"
@@ -210,6 +214,42 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     second = await shard.ask_first("a")
     assert await asyncio.wait_for(second, 5) == "b"
     assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
+
+
+@pytest.mark.parametrize(("in_hand", "refused"), [(0, 1), (1, 0)])
+async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_busy(
+    in_hand: int, refused: int
+) -> None:
+    # the budget has hedges for what is overdue alone, and says when it was asked for others
+    shard = Shard("ab", replace(HEDGING, reserve=10, start=5))
+    await shard.ask()
+    shard.known["a"].latency.add(1.0)
+    shard.known["b"].latency.add(100.0)
+    shard.known["b"].outstanding += in_hand
+    shard["a"].hangs = True
+    assert await asyncio.wait_for(shard.ask(), 5) == "b"
+    assert shard.count("hedges_total", result="refused") == refused
+    assert shard.count("hedges_total", result="won") == 1
+
+
+async def test_who_was_out_is_probed_by_a_retrieval_and_after_a_while_by_anything() -> None:
+    shard = Shard("ab")
+    deadline = Deadline.after(1_000, shard.clock)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    record = shard.known["b"].record
+
+    record.eject()
+    shard.clock.advance(OUTLIERS.base_ejection)
+    await shard.searcher.read(ASKED, found.hits, 10, deadline)
+    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    assert standing("b", shard) is Standing.HALF_OPEN
+    assert await shard.ask() == "b"
+    assert standing("b", shard) is Standing.ACTIVE
+
+    record.eject()
+    shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    assert standing("b", shard) is Standing.ACTIVE
 
 
 async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:

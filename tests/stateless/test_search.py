@@ -153,7 +153,7 @@ async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
         cluster(shard),
         question(ReadScope.GLOBAL, 4),
         ENCODED,
-        StoppingRule(1.0, 1.0, bar=4.0),
+        SAFE,
         Deadline.after(5),
         replace(LIMITS, read_ahead=ahead),
         Timings(),
@@ -162,13 +162,68 @@ async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
     assert found.read == read == len(shard.read_rows)
 
 
+SAFE = StoppingRule(1.0, 1.0, bar=4.0)
+"""Of the passages below, once the first is read."""
+UNSAFE = StoppingRule(0.0, 0.0, bar=100.0)
+
+
+def needed_and_ahead() -> tuple[FakeSearcher, FakeSearcher]:
+    """The first passage lies on one shard, the next one on another."""
+    needed = FakeSearcher([reading("a", 5.0, distance=0.1), reading("c", distance=0.3)], idle=1)
+    return needed, FakeSearcher([reading("b", 9.0, distance=0.2)], idle=1)
+
+
+@pytest.mark.parametrize("partial", list(PartialResults))
+@pytest.mark.parametrize("trouble", ["fails", "hangs"])
+async def test_trouble_with_what_is_read_ahead_harms_no_answer_that_is_safe(
+    trouble: str, partial: PartialResults
+) -> None:
+    needed, ahead = needed_and_ahead()
+    if trouble == "fails":
+        ahead.fails_reading = OverloadedError("full")
+    else:
+        ahead.hangs_reading = True
+    found = await asyncio.wait_for(
+        search(
+            cluster(needed, ahead),
+            question(ReadScope.GLOBAL, 3, partial_results=partial),
+            ENCODED,
+            SAFE,
+            Deadline.after(60),
+            replace(LIMITS, read_ahead=4),
+            Timings(),
+        ),
+        10,
+    )
+    assert [r.passage.id for r in found.readings[0]] == ["a"]
+    assert not found.failures
+    if trouble == "hangs":
+        await asyncio.wait_for(ahead.released.wait(), 10)
+
+
+async def test_what_could_not_be_read_ahead_is_read_once_it_is_needed() -> None:
+    needed, ahead = needed_and_ahead()
+    ahead.fails_reading, ahead.failures_left = OverloadedError("full"), 1
+    found = await search(
+        cluster(needed, ahead),
+        question(ReadScope.GLOBAL, 3),
+        ENCODED,
+        UNSAFE,
+        Deadline.after(5),
+        replace(LIMITS, read_ahead=4),
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b", "c"}
+    assert not found.failures
+
+
 async def test_what_was_read_ahead_is_not_read_again() -> None:
     shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcdefg")], idle=3)
     found = await search(
         cluster(shard),
         question(ReadScope.GLOBAL, 7),
         ENCODED,
-        StoppingRule(0.0, 0.0, bar=100.0),
+        UNSAFE,
         Deadline.after(5),
         replace(LIMITS, read_ahead=4),
         Timings(),

@@ -17,6 +17,7 @@ TIMEOUT = 240.0
 DEPTHS: tuple[dict[str, float], ...] = (
     {"passages_to_read": 5},
     {"passages_to_read": 10, "max_loss": 1.0},
+    {"passages_to_read": 10, "max_loss": 0.1},
 )
 """All that is asked for, or what is enough: by reading ahead more is read while readers are idle,
 which must not be seen.

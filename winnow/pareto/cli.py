@@ -116,12 +116,15 @@ def levers_(
     fewer: Annotated[
         int, typer.Option(min=1, max=100, help="Passages to read once words help to find them.")
     ] = 5,
+    max_loss: Annotated[
+        float, typer.Option(min=0, help="Loss to promise in stopping early, as the last step.")
+    ] = 1.0,
     out: _Out = Path("levers"),
     limit: _Limit = 60,
     as_json: _Json = False,
 ) -> None:
     """From an untuned service to ours, one lever at a time: what each bought."""
-    points = levers.steps(bundle, cores(), passages, fewer)
+    points = levers.steps(bundle, cores(), passages, fewer, max_loss)
     found = {each.point: each for each in _measure(points, index, questions, limit, out)}
     story = [found[point.name] for point in points]
     if as_json:

@@ -60,8 +60,8 @@ class SlidingQuantile:
         self._arrived.append((self._clock(), value))
         insort(self._sorted, value)
 
-    def __len__(self) -> int:
-        """Samples that count."""
+    def count(self) -> int:
+        """Samples that are not too old."""
         horizon = self._clock() - self._seconds
         while len(self._arrived) > self._least and self._arrived[0][0] < horizon:
             self._forget()
@@ -72,7 +72,7 @@ class SlidingQuantile:
 
         Needs a sample, and a share between 0 and 1.
         """
-        return self._sorted[max(at_least(share, len(self)), 1) - 1]
+        return self._sorted[max(at_least(share, self.count()), 1) - 1]
 
     def _forget(self) -> None:
         _, value = self._arrived.popleft()

@@ -154,7 +154,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     generation: builtins.str
     """Of the rows that the hits name."""
     idle_readers: builtins.int
-    """Readers that are free now: passages that this node could begin to read at once."""
+    """Readers that were free when this was said: passages that this node could begin to read at once."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Those that may be read, of all candidates of all shards."""

@@ -33,7 +33,6 @@ def budget(requests: int, settings: HedgeSettings) -> HedgeBudget:
 def test_nothing_is_late_before_enough_is_known() -> None:
     settings = HedgeSettings(least_samples=20)
     assert delay([0.01] * 19, settings).usual() is None
-    assert delay([0.01] * 19, settings).usual() is None
     assert usual([0.01] * 20, settings) == Usual(0.01, late=0.01, overdue=0.02)
 
 
@@ -64,10 +63,13 @@ def test_what_is_seldom_asked_is_judged_by_what_is_less_work() -> None:
     delays = HedgeDelays(HedgeSettings(least_samples=1), ManualClock())
     assert delays.usual("read", 9) is None
     delays.of("read", 3).observe(0.1)
-    delays.of("read", 1).observe(0.01)
-    assert delays.usual("read", 2) == Usual(0.1, 0.1, 0.2)
-    assert delays.usual("read", 9) == Usual(0.4, 0.4, 0.8), "twice twice as much work"
-    assert delays.usual("retrieve", 0) is None
+    assert delays.usual("read", 2) == Usual(0.1, 0.1, 0.2), "of about as many"
+    assert delays.usual("read", 7) == Usual(0.2, 0.2, 0.4), "of half as many"
+    assert delays.usual("read", 9) is None, "nothing like it is known"
+    assert delays.usual("read", 1) is None, "nor of fewer"
+    delays.of("retrieve", 0).observe(0.01)
+    assert delays.usual("retrieve", 0) == Usual(0.01, 0.01, 0.02)
+    assert delays.usual("retrieve", 1) is None
     assert delays.usual("search", 9) is None
 
 

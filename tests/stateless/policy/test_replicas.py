@@ -125,6 +125,19 @@ def test_where_nothing_brief_comes_anything_probes_after_a_while() -> None:
     assert [attempt.replica.address for attempt in taken if attempt.probe] == ["b"]
 
 
+def test_a_request_that_failed_once_is_no_probe_while_others_are_well() -> None:
+    clock = ManualClock()
+    own = replicas("abcd", clock)
+    eject(own, "c")
+    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    eject(own, "d")
+    for _ in range(20):
+        attempt = own.take("a", brief=True)
+        assert attempt is not None
+        assert attempt.replica.address == "b"
+    assert take(own, excluding="ab").replica.address == "c", "half-open, and not just ejected"
+
+
 def test_a_late_request_goes_only_to_an_idle_replica_and_an_urgent_one_to_any() -> None:
     own = replicas("ab")
     assert own.take_spare("a", busy=False) is not None

@@ -82,7 +82,7 @@ def test_only_the_window_counts(samples: list[float], size: int, share: float) -
         window.add(value)
     kept = samples[-size:]
     quantile = window.of(share)
-    assert len(window) == len(kept)
+    assert window.count() == len(kept)
     assert quantile in kept
     assert sum(value <= quantile for value in kept) >= share * len(kept) - 1e-6
     assert sum(value < quantile for value in kept) <= share * len(kept) + 1e-6
@@ -116,7 +116,7 @@ def test_old_samples_are_forgotten_but_for_a_few(
     last = came[-window:]
     fresh = [value for at, value in last if at >= clock() - 10.0]
     kept = [value for _, value in last][-max(len(fresh), least) :]
-    assert len(recent) == len(kept)
+    assert recent.count() == len(kept)
     assert (recent.of(0), recent.of(1)) == (min(kept), max(kept))
 
 
