@@ -27,7 +27,7 @@ class NodeSettings(ServiceSettings):
         default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
     )
     reader_nice: int = Field(
-        10,
+        5,
         ge=0,
         le=19,
         description="How far reading gives way to all else on the machine, as `nice` counts it.",
