@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from content_node.admitted import AdmittedSearcher
 from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
+from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE, ShardServicer
 from content_node.settings import NodeSettings
@@ -81,6 +81,8 @@ async def _run(settings: NodeSettings) -> None:
 def _load(
     settings: NodeSettings, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
 ) -> AdmittedSearcher:
+    # other nodes of this machine may be serving while this one starts
+    give_way(settings.reader_nice)
     shard = open_shard(settings.shard, settings.ef, settings.exact)
     reader = open_reader(
         bundle, Tokenizer(bundle.tokenizer).special, settings.levers, settings.max_tokens

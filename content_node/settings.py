@@ -30,7 +30,8 @@ class NodeSettings(ServiceSettings):
         5,
         ge=0,
         le=19,
-        description="How far reading gives way to all else on the machine, as `nice` counts it.",
+        description="How far loading and reading give way to all else on the machine, as `nice` "
+        "counts it.",
     )
     max_reads: int = Field(
         1_000, ge=1, description="Passages that may wait to be read; further calls are refused."

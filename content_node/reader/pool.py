@@ -84,7 +84,7 @@ class ReaderPool:
         Without that a busy node is late with all that is quick: to refuse, to say that it lives.
         """
         self._readers = ThreadPoolExecutor(
-            threads, thread_name_prefix="reader", initializer=partial(_give_way, nice)
+            threads, thread_name_prefix="reader", initializer=partial(give_way, nice)
         )
         self._brief = ThreadPoolExecutor(threads, thread_name_prefix="brief")
         self._threads, self._per_request, self._metrics = threads, per_request, metrics
@@ -155,7 +155,7 @@ class ReaderPool:
                 self._metrics.runs_ended.inc()
 
 
-def _give_way(nice: int) -> None:
+def give_way(nice: int) -> None:
     """Lowers the priority of the calling thread, where threads have one of their own."""
     if sys.platform == "linux":
         thread = threading.get_native_id()

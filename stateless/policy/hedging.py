@@ -33,6 +33,10 @@ class HedgeSettings:
     """Hedges per request, at most; 0 for none."""
     burst: int = 20
     """Hedges that may be saved up."""
+    surcharge: float = 0.25
+    """What a hedge that is only late costs beyond the price, as a share of it: by that the reserve
+    grows, and short runs stay within the budget although hedges were saved up before.
+    """
     reserve: int = 10
     """Hedges of these that only urgent requests may use, so that a hung replica finds them."""
     start: int = 5
@@ -62,6 +66,7 @@ class HedgeBudget:
     def __init__(self, settings: HedgeSettings) -> None:
         self._on = settings.budget > 0
         self._price = 1 / settings.budget if self._on else 0.0
+        self._late_price = self._price * (1 + settings.surcharge)
         self._most, self._kept = settings.burst * self._price, settings.reserve * self._price
         self._saved = min(settings.start, settings.burst) * self._price
         """In requests: a hedge is worth `_price` of them."""
@@ -76,10 +81,11 @@ class HedgeBudget:
         Urgent are requests that are overdue, and late ones of a replica under suspicion. A late
         request that is refused may ask again, once, when it is overdue.
         """
-        least = self._price + (0.0 if urgent else self._kept)
+        price = self._price if urgent else self._late_price
+        least = price + (0.0 if urgent else self._kept)
         allowed = self._on and self._saved >= least
         if allowed:
-            self._saved -= self._price
+            self._saved -= price
         return allowed
 
 

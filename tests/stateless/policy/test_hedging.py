@@ -96,13 +96,13 @@ def test_a_replica_that_hangs_from_the_first_request_on_finds_a_few_hedges() -> 
 
 
 def test_further_hedges_must_be_earned() -> None:
-    settings = HedgeSettings(budget=0.05, reserve=0, start=0)
+    settings = HedgeSettings(budget=0.05, surcharge=0, reserve=0, start=0)
     assert not budget(19, settings).spend()
     assert budget(20, settings).spend()
 
 
 def test_late_requests_leave_the_reserve_to_overdue_ones() -> None:
-    own = budget(100_000, HedgeSettings(burst=5, reserve=3))
+    own = budget(100_000, HedgeSettings(burst=5, surcharge=0, reserve=3))
     assert [own.spend() for _ in range(4)] == [True, True, False, False]
     assert [own.spend(urgent=True) for _ in range(4)] == [True, True, True, False]
 
@@ -117,7 +117,7 @@ def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
 
 
 def test_what_was_not_spent_is_kept_for_a_burst_and_no_more() -> None:
-    own = budget(100_000, HedgeSettings(burst=7, reserve=0))
+    own = budget(100_000, HedgeSettings(burst=7, surcharge=0, reserve=0))
     assert [own.spend() for _ in range(9)] == [True] * 7 + [False] * 2
 
 
@@ -144,10 +144,13 @@ def test_hedges_never_exceed_their_share_of_the_requests(
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.5])
-def test_all_of_the_budget_can_be_used(share: float) -> None:
-    own = budget(0, HedgeSettings(budget=share, reserve=3, start=0))
+@pytest.mark.parametrize(("urgent", "used", "kept"), [(True, 1.0, 0), (False, 0.8, 2.4)])
+def test_urgent_hedges_can_use_all_of_the_budget_and_late_ones_most(
+    share: float, urgent: bool, used: float, kept: float
+) -> None:
+    own = budget(0, HedgeSettings(budget=share, surcharge=0.25, reserve=3, start=0))
     sent = 0
     for _ in range(1000):
         own.earn()
-        sent += own.spend()
-    assert sent == pytest.approx(1000 * share - 3, abs=1)
+        sent += own.spend(urgent)
+    assert sent == pytest.approx(1000 * share * used - kept, abs=1)
