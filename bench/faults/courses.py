@@ -5,7 +5,7 @@ import signal
 import tempfile
 from pathlib import Path
 
-from bench.faults.rows import Row
+from bench.faults.rows import HEALTH, Row
 from bench.faults.stage import LOOK, Stage
 from bench.faults.strangers import Stranger
 from winnow.client import AnswerClient
@@ -17,6 +17,8 @@ _SLOWNESS = 10
 _OVERLOAD = 4
 _CANCELS = 10
 _LEAST_RESTARTED = 2_000
+_BETWEEN_CHECKS = 0.05
+"""Seconds."""
 
 
 async def killed(stage: Stage) -> None:
@@ -59,11 +61,15 @@ async def slow(stage: Stage) -> None:
 
 
 async def overloaded(stage: Stage) -> None:
-    """Four times as much is asked as can be answered."""
+    """Four times as much is asked as can be answered; beside it, what is no work at all."""
     async with stage.load.at(stage.marks["peak"] * _OVERLOAD):
         await stage.spend("filling", 0.25)
         before = stage.memory()
-        await stage.spend("overload", 3)
+        async with AnswerClient(stage.cluster.address) as client:
+            checking = asyncio.create_task(_check_health(stage, client))
+            await stage.spend("overload", 3)
+            checking.cancel()
+            await asyncio.gather(checking, return_exceptions=True)
         stage.marks["memory growth"] = stage.memory() / before - 1
 
 
@@ -140,6 +146,14 @@ async def _calls(stage: Stage) -> tuple[float, float]:
     name = "winnow_request_seconds_count"
     made = [await stage.nodes(name, method=method) for method in ("Retrieve", "Read", "Search")]
     return sum(made), await stage.front("winnow_front_hedges_total", result="sent")
+
+
+async def _check_health(stage: Stage, client: AnswerClient) -> None:
+    while True:
+        at = stage.load.now
+        if await client.serving():
+            stage.load.rows[HEALTH].append(Row(at, stage.load.now - at))
+        await asyncio.sleep(_BETWEEN_CHECKS)
 
 
 def _left(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.faults.rows import OK, REFUSED, Row, whole
+from bench.faults.rows import HEALTH, OK, REFUSED, Row, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,10 @@ def goodput(phase: str, share: float) -> Criterion:
 
 
 def refused_within(phase: str, seconds: float) -> Criterion:
-    """Whoever is not answered is refused, and nearly all of them at once: the p99 counts."""
+    """Whoever is not answered is refused, and nearly all of them at once: the p99 counts.
+
+    Says how long health checks took meanwhile, which is what the machine takes for any call.
+    """
 
     def judge(seen: Observed) -> Finding:
         rows = seen.phases[phase]
@@ -168,6 +171,9 @@ def refused_within(phase: str, seconds: float) -> Criterion:
         count = sum(row.status == REFUSED for row in rows)
         said = f"p99 of {count} refusals {took * 1e3:.1f} ms, median {half * 1e3:.1f} ms"
         said += "".join(f", {count} {why}" for why, count in sorted(other.items()))
+        if checks := seen.phases.get(HEALTH):
+            half, least = (latency(checks, share) for share in (0.5, 0.99))
+            said += f" (health checks meanwhile {least * 1e3:.1f} ms, median {half * 1e3:.1f} ms)"
         return Finding(not other and took <= seconds, said)
 
     return judge

@@ -6,6 +6,8 @@ from winnow.v1 import answer_pb2
 
 OK = "OK"
 REFUSED = "RESOURCE_EXHAUSTED"
+HEALTH = "health checks"
+"""The phase of calls that are no questions, and next to no work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 
 from bench.faults import judge
 from bench.faults.judge import Criterion, Observed
-from bench.faults.rows import OK, REFUSED, Row, answered
+from bench.faults.rows import HEALTH, OK, REFUSED, Row, answered
 from winnow.v1 import answer_pb2
 
 WHOLE = Row(0.0, 0.1)
@@ -134,6 +134,13 @@ def test_goodput_counts_complete_answers_of_what_is_possible() -> None:
 )
 def test_refusals_come_at_once(rows: list[Row], expected: bool) -> None:
     assert holds(judge.refused_within("phase", 0.01), rows) is expected
+
+
+def test_refusals_are_shown_beside_what_any_call_takes() -> None:
+    seen = Observed({"phase": [REFUSAL], HEALTH: took(4, 5, 30)})
+    finding = judge.refused_within("phase", 0.01)(seen)
+    assert finding.holds
+    assert "health checks meanwhile 30.0 ms, median 5.0 ms" in finding.said
 
 
 def test_a_reply_is_a_row() -> None:
