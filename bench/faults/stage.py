@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,10 @@ class Shape:
     """Whether the front reaches the first node through a proxy."""
     stranger: bool = False
     """Whether the front also looks at an address where nobody is yet."""
+    apart: bool = False
+    """Whether content nodes keep to one half of the processors, and front and clients to the other,
+    as if those were machines; all share one if there is only one.
+    """
 
 
 @dataclass(slots=True)
@@ -139,6 +144,22 @@ class Stage:
         return gauges.memory(self.cluster.processes.pids())
 
 
+@contextlib.contextmanager
+def _apart(cluster: LocalCluster) -> Iterator[None]:
+    """Starts a cluster of which nodes have other processors than all else, until left."""
+    every = sorted(os.sched_getaffinity(0))
+    half = len(every) // 2
+    nodes, others = every[half:], every[:half] or every
+    try:
+        os.sched_setaffinity(0, nodes)  # children inherit it
+        cluster.start()
+        os.sched_setaffinity(cluster.processes.pid("front"), others)
+        os.sched_setaffinity(0, others)
+        yield
+    finally:
+        os.sched_setaffinity(0, every)
+
+
 @contextlib.asynccontextmanager
 async def staged(
     index: Path, questions: Sequence[str], shape: Shape, seconds: float, say: Callable[[str], None]
@@ -162,7 +183,10 @@ async def staged(
         await stack.enter_async_context(proxy.listening())
         cluster = stack.enter_context(LocalCluster(plan))
         say("starting")
-        cluster.start()
+        if shape.apart:
+            stack.enter_context(_apart(cluster))
+        else:
+            cluster.start()
         proxy.target = cluster.nodes[0]
         await cluster.wait_ready()
         client = await stack.enter_async_context(AnswerClient(cluster.address))

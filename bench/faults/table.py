@@ -50,6 +50,12 @@ _SPARED = (
     p99_within(2.0, "without"),
 )
 
+_LOADED = (
+    goodput("overload", 0.85),
+    refused_within("overload", 0.01),
+    mark_within("memory growth", 0.05),
+)
+
 SCENARIOS = (
     Scenario("kill-shard", "SIGKILL one of the shards, no replica", courses.killed, _LOST),
     Scenario("stop-shard", "SIGSTOP one of the shards, no replica", courses.stopped, _LOST),
@@ -62,15 +68,13 @@ SCENARIOS = (
         (all_complete("slow"), p99_within(1.5, "slow"), mark_within("extra load", 0.05)),
         Shape(2, proxied=True),
     ),
+    Scenario("overload", "four times the load that can be answered", courses.overloaded, _LOADED),
     Scenario(
-        "overload",
-        "four times the load that can be answered",
+        "overload-apart",
+        "the same, nodes on processors of their own",
         courses.overloaded,
-        (
-            goodput("overload", 0.85),
-            refused_within("overload", 0.01),
-            mark_within("memory growth", 0.05),
-        ),
+        _LOADED,
+        Shape(apart=True),
     ),
     Scenario(
         "cancel",

@@ -61,6 +61,10 @@ class Processes:
         codes = {name: child.poll() for name, child in self._children.items()}
         return {name: code for name, code in codes.items() if code is not None}
 
+    def pid(self, name: str) -> int:
+        """The process id of a child."""
+        return self._children[name].pid
+
     def pids(self) -> list[int]:
         """The process ids of the children."""
         return [child.pid for child in self._children.values()]
