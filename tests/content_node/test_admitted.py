@@ -16,7 +16,7 @@ from content_node.admitted import AdmittedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.errors import OverloadedError, UnavailableError
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.policy.pace import Pace
 from winnow.telemetry.metrics import NodeMetrics
@@ -152,10 +152,9 @@ async def test_idle_time_does_not_make_it_slow() -> None:
     await node.cancel()
 
 
-async def test_a_refused_call_never_reaches_the_shard() -> None:
-    node = Node(FakeSearcher([reading(str(n)) for n in range(4)]), most_reads=6)
-    node.learn(1.0)
-    with pytest.raises(OverloadedError):
+async def test_a_call_that_comes_too_late_never_reaches_the_shard() -> None:
+    node = Node(FakeSearcher([reading(str(n)) for n in range(4)]))
+    with pytest.raises(DeadlineExceededError):
         await node.searcher.read(QUESTION, HITS, 10, node.deadline(-1))
     assert not node.inner.read_rows
 

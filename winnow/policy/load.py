@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from winnow.deadline import Clock
-from winnow.errors import OverloadedError
+from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.shares import at_least
 
@@ -82,15 +82,18 @@ class Load:
         With nothing in hand it is let in whatever the estimate says, which may be an old one.
 
         Raises:
+            DeadlineExceededError: no time is left at all.
             OverloadedError: not even the least share of its reads can be done in time; says when
                 to try again.
 
         """
+        if left <= 0:
+            raise DeadlineExceededError("the deadline passed before there was room")
         fewest = min(at_least(self._settings.least_share, asked), self._settings.most_reads)
         limit = self._limit(left)
         room = self._shares.room(client, limit)
         granted = min(self._dimmed(asked, fewest, limit), math.floor(room))
-        if not self.reads and left > 0:
+        if not self.reads:
             granted = max(granted, fewest)
         if granted < max(fewest, 1):
             self._shares.refuse(client)
@@ -105,8 +108,6 @@ class Load:
     def _limit(self, left: float) -> float:
         """Reads that may be in hand so that all of them are done in time."""
         most, usable = float(self._settings.most_reads), left * self._settings.usable
-        if usable <= 0:
-            return 0.0
         pace = self._pace()
         return min(most, max(usable / pace - self._others(), 0.0)) if pace else most
 

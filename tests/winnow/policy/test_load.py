@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.errors import OverloadedError
+from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.pace import Pace
 
@@ -132,9 +132,12 @@ def test_waits_that_are_told_stay_within_bounds(reads: int, wait: float) -> None
     assert refusal.value.retry_after == pytest.approx(wait)
 
 
-def test_what_has_no_time_left_is_refused() -> None:
-    with pytest.raises(OverloadedError):
-        Machine().load.admit(10, 0.0)
+@pytest.mark.parametrize("left", [0.0, -1.0])
+def test_what_has_no_time_left_is_late_whether_there_is_room_or_not(left: float) -> None:
+    machine = Machine()
+    with pytest.raises(DeadlineExceededError):
+        machine.load.admit(10, left)
+    assert machine.load.reads == 0
 
 
 def test_an_old_estimate_never_shuts_the_door_of_an_idle_machine() -> None:
