@@ -130,5 +130,8 @@ class HedgeDelays:
         """How long that takes; where too little is known of such, it is taken for twice as long as
         half of it does.
         """
-        own, half = self.of(kind, passages).usual(), self.of(kind, passages // 2).usual()
-        return own or (half.twice() if half and passages > 1 else None)
+        own = self.of(kind, passages).usual()
+        if own or passages <= 1:
+            return own
+        half = self.of(kind, passages // 2).usual()
+        return half and half.twice()
