@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stateless.cluster import Cluster
-from stateless.search import Limits, search
+from stateless.search import Limits, Searched, search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
@@ -140,6 +140,22 @@ async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
         assert not found.failures
 
 
+SAFE = StoppingRule(1.0, 1.0, bar=4.0)
+"""Of the passages below, once the first is read."""
+UNSAFE = StoppingRule(0.0, 0.0, bar=100.0)
+
+
+async def read_ahead(
+    rule: StoppingRule, most: int, asked: Question, *shards: FakeSearcher
+) -> Searched:
+    """What is found where up to `most` passages are read at once; fails where that hangs."""
+    limits = replace(LIMITS, read_ahead=most)
+    deadline = Deadline.after(60)
+    return await asyncio.wait_for(
+        search(cluster(*shards), asked, ENCODED, rule, deadline, limits, Timings()), 10
+    )
+
+
 @pytest.mark.parametrize(("ahead", "idle", "read"), [(0, 2, 1), (2, 2, 2), (4, 3, 3), (4, 0, 1)])
 async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
     ahead: int, idle: int, read: int
@@ -149,22 +165,9 @@ async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
         [reading("a", 5.0, distance=0.1), *(reading(n, 9.0, distance=0.2) for n in "bcd")],
         idle=idle,
     )
-    found = await search(
-        cluster(shard),
-        question(ReadScope.GLOBAL, 4),
-        ENCODED,
-        SAFE,
-        Deadline.after(5),
-        replace(LIMITS, read_ahead=ahead),
-        Timings(),
-    )
+    found = await read_ahead(SAFE, ahead, question(ReadScope.GLOBAL, 4), shard)
     assert [r.passage.id for r in found.readings[0]] == ["a"]
     assert found.read == read == len(shard.read_rows)
-
-
-SAFE = StoppingRule(1.0, 1.0, bar=4.0)
-"""Of the passages below, once the first is read."""
-UNSAFE = StoppingRule(0.0, 0.0, bar=100.0)
 
 
 def needed_and_ahead() -> tuple[FakeSearcher, FakeSearcher]:
@@ -183,18 +186,8 @@ async def test_trouble_with_what_is_read_ahead_harms_no_answer_that_is_safe(
         ahead.fails_reading = OverloadedError("full")
     else:
         ahead.hangs_reading = True
-    found = await asyncio.wait_for(
-        search(
-            cluster(needed, ahead),
-            question(ReadScope.GLOBAL, 3, partial_results=partial),
-            ENCODED,
-            SAFE,
-            Deadline.after(60),
-            replace(LIMITS, read_ahead=4),
-            Timings(),
-        ),
-        10,
-    )
+    asked = question(ReadScope.GLOBAL, 3, partial_results=partial)
+    found = await read_ahead(SAFE, 4, asked, needed, ahead)
     assert [r.passage.id for r in found.readings[0]] == ["a"]
     assert not found.failures
     if trouble == "hangs":
@@ -204,30 +197,14 @@ async def test_trouble_with_what_is_read_ahead_harms_no_answer_that_is_safe(
 async def test_what_could_not_be_read_ahead_is_read_once_it_is_needed() -> None:
     needed, ahead = needed_and_ahead()
     ahead.fails_reading, ahead.failures_left = OverloadedError("full"), 1
-    found = await search(
-        cluster(needed, ahead),
-        question(ReadScope.GLOBAL, 3),
-        ENCODED,
-        UNSAFE,
-        Deadline.after(5),
-        replace(LIMITS, read_ahead=4),
-        Timings(),
-    )
+    found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 3), needed, ahead)
     assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b", "c"}
     assert not found.failures
 
 
 async def test_what_was_read_ahead_is_not_read_again() -> None:
     shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcdefg")], idle=3)
-    found = await search(
-        cluster(shard),
-        question(ReadScope.GLOBAL, 7),
-        ENCODED,
-        UNSAFE,
-        Deadline.after(5),
-        replace(LIMITS, read_ahead=4),
-        Timings(),
-    )
+    found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 7), shard)
     assert shard.read_rows == list(range(7))
     assert len(found.readings[0]) == found.read == 7
 
