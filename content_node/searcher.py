@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
 from content_node.shard.shard import Shard
@@ -19,7 +20,6 @@ from winnow.errors import IdentityError, InvalidRequestError, Violation
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
-from winnow.telemetry.metrics import NodeMetrics
 
 Result = TypeVar("Result")
 
@@ -55,11 +55,11 @@ class LocalSearcher:
         self._check(question)
         work = partial(_timed, partial(self._shard.retrieve, question, depth, self._word_weight))
         done = await self._pool.call(work, deadline)
-        near, spent = done.results[0]
+        found, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
         timings = ShardTimings(queue=done.queued, retrieve=spent)
-        return Retrieved(near.hits, near.distances, timings, self._pool.idle)
+        return Retrieved(found.hits, found.distances, timings, self._pool.idle)
 
     async def read(
         self,

@@ -9,6 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import google.protobuf.struct_pb2
 import sys
 import typing
 
@@ -205,19 +206,27 @@ class AnswerResponse(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        has_answer: builtins.bool = ...,
+        has_answer: builtins.bool | None = ...,
         answers: collections.abc.Iterable[Global___Answer] | None = ...,
         coverage: Global___Coverage | None = ...,
         timings: Global___Timings | None = ...,
-        passages_read: builtins.int = ...,
+        passages_read: builtins.int | None = ...,
         read_scope: Global___ReadScope.ValueType = ...,
         request_id: builtins.str = ...,
         question_truncated: builtins.bool = ...,
-        passages_asked: builtins.int = ...,
-        passages_granted: builtins.int = ...,
+        passages_asked: builtins.int | None = ...,
+        passages_granted: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["coverage", b"coverage", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_has_answer", b"_has_answer"]) -> typing.Literal["has_answer"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_asked", b"_passages_asked"]) -> typing.Literal["passages_asked"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_granted", b"_passages_granted"]) -> typing.Literal["passages_granted"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_read", b"_passages_read"]) -> typing.Literal["passages_read"] | None: ...
 
 Global___AnswerResponse: typing_extensions.TypeAlias = AnswerResponse
 
@@ -234,7 +243,7 @@ class Answer(google.protobuf.message.Message):
     SPAN_SCORE_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
-    FUSED_FIELD_NUMBER: builtins.int
+    HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
@@ -247,7 +256,7 @@ class Answer(google.protobuf.message.Message):
     span_score: builtins.float
     distance: builtins.float
     shard: builtins.int
-    fused: builtins.float
+    hybrid_distance: builtins.float
     """What passages are chosen and read in the order of: the distance less what the question's words
     in the passage are worth.
     """
@@ -257,18 +266,24 @@ class Answer(google.protobuf.message.Message):
         self,
         *,
         text: builtins.str = ...,
-        start: builtins.int = ...,
-        end: builtins.int = ...,
+        start: builtins.int | None = ...,
+        end: builtins.int | None = ...,
         passage: Global___Passage | None = ...,
         score: builtins.float = ...,
         relevance: builtins.float = ...,
         span_score: builtins.float = ...,
         distance: builtins.float = ...,
-        shard: builtins.int = ...,
-        fused: builtins.float = ...,
+        shard: builtins.int | None = ...,
+        hybrid_distance: builtins.float = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["passage", b"passage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "fused", b"fused", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "end", b"end", "passage", b"passage", "shard", b"shard", "start", b"start"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_end", b"_end"]) -> typing.Literal["end"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_start", b"_start"]) -> typing.Literal["start"] | None: ...
 
 Global___Answer: typing_extensions.TypeAlias = Answer
 
@@ -279,17 +294,24 @@ class Passage(google.protobuf.message.Message):
     ID_FIELD_NUMBER: builtins.int
     TITLE_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
+    METADATA_FIELD_NUMBER: builtins.int
     id: builtins.str
     title: builtins.str
     text: builtins.str
+    @property
+    def metadata(self) -> google.protobuf.struct_pb2.Struct:
+        """As it was indexed; absent if the passage has none. Integers beyond 2^53 lose their last digits."""
+
     def __init__(
         self,
         *,
         id: builtins.str = ...,
         title: builtins.str = ...,
         text: builtins.str = ...,
+        metadata: google.protobuf.struct_pb2.Struct | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["id", b"id", "text", b"text", "title", b"title"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["metadata", b"metadata"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["id", b"id", "metadata", b"metadata", "text", b"text", "title", b"title"]) -> None: ...
 
 Global___Passage: typing_extensions.TypeAlias = Passage
 
@@ -315,13 +337,22 @@ class Coverage(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        passages_known: builtins.int = ...,
-        passages_searched: builtins.int = ...,
-        passages_failed: builtins.int = ...,
-        complete: builtins.bool = ...,
+        passages_known: builtins.int | None = ...,
+        passages_searched: builtins.int | None = ...,
+        passages_failed: builtins.int | None = ...,
+        complete: builtins.bool | None = ...,
         shards: collections.abc.Iterable[Global___ShardCoverage] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["complete", b"complete", "passages_failed", b"passages_failed", "passages_known", b"passages_known", "passages_searched", b"passages_searched", "shards", b"shards"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_complete", b"_complete", "_passages_failed", b"_passages_failed", "_passages_known", b"_passages_known", "_passages_searched", b"_passages_searched", "complete", b"complete", "passages_failed", b"passages_failed", "passages_known", b"passages_known", "passages_searched", b"passages_searched"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_complete", b"_complete", "_passages_failed", b"_passages_failed", "_passages_known", b"_passages_known", "_passages_searched", b"_passages_searched", "complete", b"complete", "passages_failed", b"passages_failed", "passages_known", b"passages_known", "passages_searched", b"passages_searched", "shards", b"shards"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_complete", b"_complete"]) -> typing.Literal["complete"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_failed", b"_passages_failed"]) -> typing.Literal["passages_failed"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_known", b"_passages_known"]) -> typing.Literal["passages_known"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_searched", b"_passages_searched"]) -> typing.Literal["passages_searched"] | None: ...
 
 Global___Coverage: typing_extensions.TypeAlias = Coverage
 
@@ -370,12 +401,17 @@ class ShardCoverage(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        shard: builtins.int = ...,
-        passages: builtins.int = ...,
+        shard: builtins.int | None = ...,
+        passages: builtins.int | None = ...,
         status: Global___ShardCoverage.Status.ValueType = ...,
         reason: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["passages", b"passages", "reason", b"reason", "shard", b"shard", "status", b"status"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "_shard", b"_shard", "passages", b"passages", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "_shard", b"_shard", "passages", b"passages", "reason", b"reason", "shard", b"shard", "status", b"status"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ShardCoverage: typing_extensions.TypeAlias = ShardCoverage
 
@@ -437,11 +473,13 @@ class ShardTimings(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        shard: builtins.int = ...,
+        shard: builtins.int | None = ...,
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "retrieve_ms", b"retrieve_ms", "shard", b"shard"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "retrieve_ms", b"retrieve_ms", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ShardTimings: typing_extensions.TypeAlias = ShardTimings

@@ -147,7 +147,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     QUEUE_MS_FIELD_NUMBER: builtins.int
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
-    NEAR_FIELD_NUMBER: builtins.int
+    CANDIDATE_DISTANCES_FIELD_NUMBER: builtins.int
     IDLE_READERS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
@@ -160,7 +160,7 @@ class RetrieveResponse(google.protobuf.message.Message):
         """Those that may be read, of all candidates of all shards."""
 
     @property
-    def near(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+    def candidate_distances(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
         """Distances of this shard's candidates, also of those that are no hits: which passages are the
         cluster's nearest can be told only by them.
         """
@@ -172,10 +172,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
         generation: builtins.str = ...,
-        near: collections.abc.Iterable[builtins.float] | None = ...,
+        candidate_distances: collections.abc.Iterable[builtins.float] | None = ...,
         idle_readers: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "near", b"near", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -188,12 +188,12 @@ class Hit(google.protobuf.message.Message):
     ROW_FIELD_NUMBER: builtins.int
     PASSAGE_ID_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
-    FUSED_FIELD_NUMBER: builtins.int
+    HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
     """Squared Euclidean distance between the encodings."""
-    fused: builtins.float
+    hybrid_distance: builtins.float
     """The same less what the question's words in the passage are worth."""
     def __init__(
         self,
@@ -201,9 +201,9 @@ class Hit(google.protobuf.message.Message):
         row: builtins.int = ...,
         passage_id: builtins.str = ...,
         distance: builtins.float = ...,
-        fused: builtins.float = ...,
+        hybrid_distance: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "fused", b"fused", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "hybrid_distance", b"hybrid_distance", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
 
 Global___Hit: typing_extensions.TypeAlias = Hit
 
@@ -326,7 +326,8 @@ class Reading(google.protobuf.message.Message):
     RELEVANCE_FIELD_NUMBER: builtins.int
     SPAN_SCORE_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
-    FUSED_FIELD_NUMBER: builtins.int
+    HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
+    METADATA_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     title: builtins.str
     text: builtins.str
@@ -336,7 +337,9 @@ class Reading(google.protobuf.message.Message):
     relevance: builtins.float
     span_score: builtins.float
     distance: builtins.float
-    fused: builtins.float
+    hybrid_distance: builtins.float
+    metadata: builtins.str
+    """The passage's metadata as JSON; empty if it has none."""
     def __init__(
         self,
         *,
@@ -349,8 +352,9 @@ class Reading(google.protobuf.message.Message):
         relevance: builtins.float = ...,
         span_score: builtins.float = ...,
         distance: builtins.float = ...,
-        fused: builtins.float = ...,
+        hybrid_distance: builtins.float = ...,
+        metadata: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "fused", b"fused", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title"]) -> None: ...
 
 Global___Reading: typing_extensions.TypeAlias = Reading
