@@ -16,7 +16,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.errors import GenerationGoneError, IdentityError, InvalidRequestError, Violation
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
@@ -113,9 +113,9 @@ class LocalSearcher:
     def _check_rows(self, hits: Sequence[Hit]) -> None:
         for place, hit in enumerate(hits):
             if hit.generation not in ("", self._info.generation):
-                raise IdentityError(
+                raise GenerationGoneError(
                     f"hits[{place}] is a row of generation {hit.generation}, shard "
-                    f"{self._info.shard} serves {self._info.generation}: ask it again what is near"
+                    f"{self._info.shard} serves {self._info.generation}: retrieve again"
                 )
             if not 0 <= hit.row < self._info.passages:
                 raise InvalidRequestError(

@@ -35,6 +35,8 @@ class Read:
 
     readings: tuple[Reading, ...]
     timings: ShardTimings
+    unread: int = 0
+    """Passages that were asked for and not read before the deadline."""
 
 
 class Searcher(Protocol):

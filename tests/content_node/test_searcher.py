@@ -20,7 +20,12 @@ from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.errors import DeadlineExceededError, IdentityError, InvalidRequestError
+from winnow.errors import (
+    DeadlineExceededError,
+    GenerationGoneError,
+    IdentityError,
+    InvalidRequestError,
+)
 from winnow.policy.pace import Pace
 from winnow.text.tokenizer import Tokenizer
 
@@ -143,7 +148,7 @@ async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
     found = await searcher.retrieve(question, Depth(1), Deadline.after(10))
     info = await searcher.info(Deadline.after(1))
     assert [hit.generation for hit in found.hits] == [info.generation]
-    with pytest.raises(IdentityError, match="generation other"):
+    with pytest.raises(GenerationGoneError, match="generation other"):
         await searcher.read(
             question, [replace(found.hits[0], generation="other")], 10, Deadline.after(10)
         )

@@ -98,13 +98,14 @@ def read_to_message(read: Read) -> shard_pb2.ReadResponse:
         readings=map(_reading_to_message, read.readings),
         queue_ms=read.timings.queue * 1e3,
         read_ms=read.timings.read * 1e3,
+        unread=read.unread,
     )
 
 
 def read_of_message(message: shard_pb2.ReadResponse) -> Read:
     """What a shard read."""
     timings = ShardTimings(queue=message.queue_ms / 1e3, read=message.read_ms / 1e3)
-    return Read(tuple(map(_reading_of_message, message.readings)), timings)
+    return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
 
 
 def search_to_message(read: Read) -> shard_pb2.SearchResponse:
@@ -114,13 +115,14 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
         queue_ms=read.timings.queue * 1e3,
         retrieve_ms=read.timings.retrieve * 1e3,
         read_ms=read.timings.read * 1e3,
+        unread=read.unread,
     )
 
 
 def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
-    return Read(tuple(map(_reading_of_message, message.readings)), timings)
+    return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:

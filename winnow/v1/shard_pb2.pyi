@@ -217,7 +217,7 @@ class ReadRequest(google.protobuf.message.Message):
     GENERATION_FIELD_NUMBER: builtins.int
     max_answer_tokens: builtins.int
     generation: builtins.str
-    """Of the rows that the hits name; a node of another generation refuses, with FAILED_PRECONDITION.
+    """Of the rows that the hits name; a node that does not hold it refuses, with ABORTED.
     Empty where that is not known.
     """
     @property
@@ -244,8 +244,11 @@ class ReadResponse(google.protobuf.message.Message):
     READINGS_FIELD_NUMBER: builtins.int
     QUEUE_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
+    UNREAD_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     read_ms: builtins.float
+    unread: builtins.int
+    """Passages that were not read before the deadline."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(
@@ -254,8 +257,9 @@ class ReadResponse(google.protobuf.message.Message):
         readings: collections.abc.Iterable[Global___Reading] | None = ...,
         queue_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
+        unread: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "unread", b"unread"]) -> None: ...
 
 Global___ReadResponse: typing_extensions.TypeAlias = ReadResponse
 
@@ -294,9 +298,12 @@ class SearchResponse(google.protobuf.message.Message):
     QUEUE_MS_FIELD_NUMBER: builtins.int
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
+    UNREAD_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     read_ms: builtins.float
+    unread: builtins.int
+    """Passages that were not read before the deadline."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(
@@ -306,8 +313,9 @@ class SearchResponse(google.protobuf.message.Message):
         queue_ms: builtins.float = ...,
         retrieve_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
+        unread: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "unread", b"unread"]) -> None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 
