@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
+from tenacious import happens
 
 from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, Violation
 from winnow.rpc import request_id
@@ -27,7 +28,13 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Servicer(answer_pb2_grpc.AnswerServiceServicer):
+    def __init__(self) -> None:
+        self.hanging = asyncio.Event()
+
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        if request.question == "hang":
+            self.hanging.set()
+            await asyncio.Event().wait()
         if request.question == "bug":
             raise ZeroDivisionError("secret")
         if request.question == "bad":
@@ -43,9 +50,14 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-async def server(registry: CollectorRegistry) -> AsyncIterator[Server]:
+def servicer() -> Servicer:
+    return Servicer()
+
+
+@pytest.fixture
+async def server(registry: CollectorRegistry, servicer: Servicer) -> AsyncIterator[Server]:
     made = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), made.grpc)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, made.grpc)
     yield made
     await made.drain(0)
 
@@ -114,6 +126,77 @@ async def test_a_users_mistake_is_a_field_violation(channel: grpc.aio.Channel) -
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await ask(channel, "bad")
     assert violated(caught.value) == ["question"]
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [("bad", "INVALID_ARGUMENT"), ("full", "RESOURCE_EXHAUSTED"), ("bug", "INTERNAL")],
+)
+async def test_every_error_names_its_request_in_trailers_and_details(
+    channel: grpc.aio.Channel, question: str, code: str
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, question, metadata=((request_id.KEY, "mine-1"),))
+    assert caught.value.code().name == code
+    assert named(caught.value) == ("mine-1", "mine-1")
+
+
+async def test_a_message_that_cannot_be_read_names_its_request_too(
+    channel: grpc.aio.Channel,
+) -> None:
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await raw(b"\xff\xff\xff", timeout=10)
+    in_trailers, in_details = named(caught.value)
+    assert in_trailers == in_details
+    assert len(in_trailers) == 16
+
+
+def named(error: grpc.aio.AioRpcError) -> tuple[str, str]:
+    """The request's id in the trailing metadata, and in the details of the status."""
+    metadata = dict(error.trailing_metadata())
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    info = error_details_pb2.RequestInfo()
+    assert any(packed.Unpack(info) for packed in status.details)
+    return metadata[request_id.KEY], info.request_id
+
+
+def counted(registry: CollectorRegistry, status: str) -> float:
+    """Calls of Answer that ended with this status."""
+    labels = {"method": "Answer", "status": status}
+    return registry.get_sample_value("winnow_request_seconds_count", labels) or 0.0
+
+
+# gRPC tells the server a deadline in few digits: of 1.501 s it knows 1.51 s, and the client gives
+# up before that
+@pytest.mark.parametrize("deadline", [0.1, 1.501])
+async def test_a_deadline_that_passes_in_the_handler_is_counted_as_one(
+    channel: grpc.aio.Channel, registry: CollectorRegistry, deadline: float
+) -> None:
+    stub = answer_pb2_grpc.AnswerServiceStub(channel)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=deadline)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await happens(lambda: counted(registry, "DEADLINE_EXCEEDED") == 1)
+    assert counted(registry, "CANCELLED") == 0
+
+
+@pytest.mark.parametrize("deadline", [60.0, None])
+async def test_a_client_that_goes_away_is_counted_as_cancelled(
+    channel: grpc.aio.Channel,
+    registry: CollectorRegistry,
+    servicer: Servicer,
+    deadline: float | None,
+) -> None:
+    stub = answer_pb2_grpc.AnswerServiceStub(channel)
+    call = stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=deadline)
+    waiting = asyncio.ensure_future(call)
+    await asyncio.wait_for(servicer.hanging.wait(), 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await happens(lambda: counted(registry, "CANCELLED") == 1)
+    assert counted(registry, "DEADLINE_EXCEEDED") == 0
 
 
 @pytest.mark.parametrize("data", [b"\x0a\x02\xff\xfe", b"\xff\xff\xff", b"\x0a\xff"])

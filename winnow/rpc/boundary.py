@@ -13,8 +13,8 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from winnow.errors import InvalidRequestError, Violation, WinnowError
-from winnow.rpc import request_id
-from winnow.rpc.status import INTERNAL_MESSAGE, code_of, rich_status
+from winnow.rpc import deadline, request_id
+from winnow.rpc.status import code_of, rich_status
 from winnow.telemetry.metrics import RpcMetrics
 
 _log = structlog.get_logger("winnow.rpc")
@@ -51,7 +51,7 @@ class Boundary(grpc.aio.ServerInterceptor):
             structlog.contextvars.clear_contextvars()
             chosen = request_id.accept(context.invocation_metadata())
             context.set_trailing_metadata(((request_id.KEY, chosen),))
-            started = time.perf_counter()
+            started, given = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
             try:
                 if isinstance(request, DecodeError):
@@ -62,13 +62,15 @@ class Boundary(grpc.aio.ServerInterceptor):
             except WinnowError as error:
                 code = code_of(error).name
                 self._report(error, method, code)
-                await context.abort_with_status(rich_status(error))
+                await _abort(context, error, chosen)
             except asyncio.CancelledError:
+                if deadline.passed(context.time_remaining(), given):
+                    code = "DEADLINE_EXCEEDED"
                 raise
             except Exception:  # noqa: BLE001 (nothing may take the node down)
                 code = "INTERNAL"
                 _log.exception("call failed unexpectedly", method=method)
-                await context.abort(grpc.StatusCode.INTERNAL, INTERNAL_MESSAGE)
+                await _abort(context, WinnowError(), chosen)
             finally:
                 elapsed = time.perf_counter() - started
                 self._metrics.finished(method, code, elapsed)
@@ -85,6 +87,16 @@ class Boundary(grpc.aio.ServerInterceptor):
             _log.error("call failed", method=method, error=str(error), exc_info=error)
         elif not (self._quiet and code in _EVERYDAY):
             _log.info("call refused", method=method, status=code, error=str(error))
+
+
+async def _abort(context: Any, error: WinnowError, request: str) -> None:
+    """Ends a call with an error that names its request.
+
+    In the trailing metadata, too: gRPC drops what was set there before.
+    """
+    status = rich_status(error, request)
+    trailing = (*status.trailing_metadata, (request_id.KEY, request))
+    await context.abort(status.code, status.details, trailing)
 
 
 def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:

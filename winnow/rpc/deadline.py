@@ -4,6 +4,9 @@ from typing import Any
 
 from winnow.deadline import Deadline
 
+_ROUNDING = 0.01
+_JITTER = 0.005
+
 
 def of_context(context: Any, default: float) -> Deadline:
     """The caller's deadline, or `default` seconds from now if it set none."""
@@ -14,3 +17,17 @@ def of_context(context: Any, default: float) -> Deadline:
 def timeout(deadline: Deadline) -> float:
     """What to pass as `timeout=`: the seconds left, never negative."""
     return max(deadline.left(), 0.0)
+
+
+def passed(left: float | None, given: float | None) -> bool:
+    """Whether a call that gRPC has just cancelled had run out of time, or its client went away.
+
+    A client that gives up at its deadline cancels the call, often a little before the deadline that
+    the server knows: on the wire deadlines are rounded up, by a hundredth at most.
+
+    Args:
+        left: seconds until the server's deadline, None if there is none.
+        given: the same when the call began.
+
+    """
+    return left is not None and given is not None and left <= _ROUNDING * given + _JITTER

@@ -68,13 +68,16 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
     return _PLAIN.get(code, WinnowError)(message)
 
 
-def rich_status(error: WinnowError) -> rpc_status._Status:
-    """A status with the details that clients can act upon."""
+def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
+    """A status with the details that clients can act upon, and the id of the request if given."""
     code: int = code_of(error).value[0]
     if code == code_pb2.INTERNAL:
-        return rpc_status.to_status(status_pb2.Status(code=code, message=INTERNAL_MESSAGE))
-    message = status_pb2.Status(code=code, message=str(error))
-    message.details.extend(_details(error))
+        message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
+    else:
+        message = status_pb2.Status(code=code, message=str(error))
+        message.details.extend(_details(error))
+    if request_id:
+        message.details.append(_packed(error_details_pb2.RequestInfo(request_id=request_id)))
     return rpc_status.to_status(message)
 
 
