@@ -5,6 +5,7 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
+from winnow.rpc.deadline import passed
 
 
 def test_time_left_falls_as_the_clock_runs() -> None:
@@ -29,3 +30,20 @@ def test_work_that_is_too_late_is_named() -> None:
     clock.advance(1.0)
     with pytest.raises(DeadlineExceededError, match="before reading"):
         deadline.check("reading")
+
+
+@pytest.mark.parametrize(
+    ("left", "given", "expected"),
+    [
+        (0.0, 2.0, True),
+        (0.003, 0.05, True),
+        (0.08, 10.1, True),  # gRPC made 10.1 s of 10.02 s on the wire
+        (0.08, 2.0, False),
+        (59.0, 60.0, False),
+        (None, None, False),
+    ],
+)
+def test_a_call_cancelled_at_the_end_of_its_time_ran_out_of_it(
+    left: float | None, given: float | None, expected: bool
+) -> None:
+    assert passed(left, given) is expected

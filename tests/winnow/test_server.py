@@ -285,3 +285,39 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
         go_on.set()
         assert (await running).has_answer
         await draining
+
+
+async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
+    server: Server, channel: grpc.aio.Channel
+) -> None:
+    health = health_pb2_grpc.HealthStub(channel)
+    one, other = (health.Watch(health_pb2.HealthCheckRequest(service=SERVICE)) for _ in range(2))
+    assert (await one.read()).status == (await other.read()).status == NOT_SERVING
+    one.cancel()
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    await raw(b"", timeout=10)  # by now the server has seen that it left
+    await server.serving(True)
+    assert (await asyncio.wait_for(other.read(), 10)).status == SERVING
+    other.cancel()
+
+
+async def test_who_watches_the_health_does_not_hold_up_the_end(
+    server: Server, channel: grpc.aio.Channel
+) -> None:
+    await server.serving(True)
+    watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+    assert (await watched.read()).status == SERVING
+    draining = asyncio.create_task(server.drain(60))
+    assert (await watched.read()).status == NOT_SERVING
+    await asyncio.wait_for(draining, 30)
+
+
+async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.Channel) -> None:
+    health = health_pb2_grpc.HealthStub(channel)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await health.Check(health_pb2.HealthCheckRequest(service="winnow.v1.Guess"))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    watched = health.Watch(health_pb2.HealthCheckRequest(service="winnow.v1.Guess"))
+    unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert (await watched.read()).status == unknown
+    watched.cancel()

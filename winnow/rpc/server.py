@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
 from winnow.rpc.boundary import Boundary
+from winnow.rpc.health import Health
 
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
@@ -29,8 +29,7 @@ class Server:
     def __init__(self, services: Sequence[str], boundary: Boundary) -> None:
         """`services` are full names, such as `winnow.v1.AnswerService`."""
         self.grpc = grpc.aio.server(interceptors=[boundary], options=_OPTIONS)
-        self._services = tuple(services)
-        self._health = HealthServicer()
+        self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
         reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
@@ -42,7 +41,6 @@ class Server:
             UnavailableError: the address cannot be bound.
 
         """
-        await self.serving(False)
         try:
             port = self.grpc.add_insecure_port(address)
         except RuntimeError as error:
@@ -57,12 +55,9 @@ class Server:
 
     async def serving(self, ready: bool) -> None:
         """Tells the health of every service and of the server as a whole (the empty name)."""
-        status = health_pb2.HealthCheckResponse.ServingStatus
-        now = status.SERVING if ready else status.NOT_SERVING
-        for name in ("", *self._services):
-            await self._health.set(name, now)
+        self._health.serving(ready)
 
     async def drain(self, grace: float) -> None:
         """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest."""
-        await self._health.enter_graceful_shutdown()
+        self._health.close()
         await self.grpc.stop(grace)
