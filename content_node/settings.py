@@ -8,6 +8,7 @@ from pydantic import Field
 
 from winnow.inference.runtime import InferenceOptions
 from winnow.settings.common import ServiceSettings, cores
+from winnow.settings.listening import ListenAddress
 
 
 class NodeSettings(ServiceSettings):
@@ -18,32 +19,39 @@ class NodeSettings(ServiceSettings):
 
     table: ClassVar[str] = "node"
 
-    shard: Path = Field(description="Directory of the shard, as `winnow index build` wrote it.")
-    listen: str = Field("127.0.0.1:9000", description="HOST:PORT to serve gRPC on.")
+    shard: Path = Field(description="Directory of the shard, written by `winnow index build`.")
+    listen: ListenAddress = Field(
+        "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
+    )
     threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that retrieve and read."
     )
     reader_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Of them, at most so many per request."
+        default_factory=cores, ge=1, le=1024, description="Most threads one request may use."
     )
     reader_nice: int = Field(
         5,
         ge=0,
         le=19,
-        description="How far loading and reading give way to all else on the machine, as `nice` "
-        "counts it.",
+        description="Niceness of the threads that load and read; higher gives way to other work.",
     )
     max_reads: int = Field(
-        1_000, ge=1, description="Passages that may wait to be read; further calls are refused."
+        1_000, ge=1, description="Most passages waiting to be read; further calls are refused."
     )
     max_tokens: int = Field(
-        0, ge=0, le=512, description="Longest input of the reader; 0 for the bundle's."
+        0,
+        ge=0,
+        le=512,
+        description="Most tokens of one input of the reader; 0 for the bundle's own limit.",
     )
     ef: int = Field(
-        128, ge=16, le=10_000, description="Breadth of the graph search: recall against time."
+        128,
+        ge=16,
+        le=10_000,
+        description="Breadth of the graph search: more finds more, and takes longer.",
     )
     exact: bool = Field(
-        False, description="Compare with every passage instead of walking the graph."
+        False, description="Search every passage instead of the graph: exact, and slow."
     )
 
     @property

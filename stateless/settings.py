@@ -14,6 +14,7 @@ from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
+from winnow.settings.listening import ListenAddress
 
 _MOST_AHEAD = 4
 
@@ -28,114 +29,148 @@ class FrontSettings(ServiceSettings):
 
     shards: list[str] = Field(
         min_length=1,
-        description="HOST:PORT of a content node, or dns:///HOST:PORT of any number of them; once "
-        "per node or group, in any order. Which shard a node serves is found out.",
+        description="HOST:PORT of a content node, or dns:///HOST:PORT of a group of content nodes. "
+        "Give it once for each, in any order.",
     )
-    listen: str = Field("127.0.0.1:8080", description="HOST:PORT to serve gRPC on.")
+    listen: ListenAddress = Field(
+        "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
+    )
     passages_to_read: int = Field(
-        10, ge=1, le=100, description="Passages read where a question does not say."
+        10, ge=1, le=100, description="Passages to read, unless the question says otherwise."
     )
-    answers: int = Field(3, ge=1, le=100, description="Answers where a question does not say.")
+    answers: int = Field(
+        3, ge=1, le=100, description="Answers to return, unless the question says otherwise."
+    )
     read_scope: ReadScope = Field(
-        ReadScope.GLOBAL, description="global or per-shard, where a question does not say."
+        ReadScope.GLOBAL,
+        description="Which passages to read, unless the question says otherwise: the best of the "
+        "whole index (global), or the best of each shard (per-shard).",
     )
     retriever: Retriever = Field(
         Retriever.HYBRID,
-        description="dense (the nearest encodings) or hybrid (the question's words count, too), "
-        "where a question does not say.",
+        description="How to find passages, unless the question says otherwise: by meaning (dense), "
+        "or by meaning and words (hybrid).",
     )
     candidates: int = Field(
         100,
         ge=1,
         le=1_000,
-        description="Nearest passages among which hybrid retrieval chooses those to read; nodes "
-        "look at no more than their --ef.",
+        description="Nearest passages from which hybrid retrieval chooses; at most --ef of the "
+        "content nodes.",
     )
     max_loss: float = Field(
         0.0,
         ge=0,
         le=100,
-        description="Exact match, in percent, that may be lost by reading fewer passages, "
-        "where a question does not say.",
+        description="Percent of exact match that may be lost by reading fewer passages, unless the "
+        "question says otherwise; 0 reads all.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores
         default_factory=lambda: min(cores(), _MOST_AHEAD),
         ge=0,
         le=100,
-        description="Passages that are read at once at most where reading may stop early, but only "
-        "while readers are idle: answers stay as they are and come sooner, for more work; 0 never "
-        "reads what may not be needed. By default 4, fewer on a machine of fewer cores.",
+        description="Most passages of a question to read at the same time if reading may stop "
+        "early. Only idle readers do so: answers come sooner and stay the same, for more work. "
+        "0 never reads ahead.",
     )
     encoder_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Questions encoded at the same time."
+        default_factory=cores, ge=1, le=1024, description="Threads that encode questions."
     )
     cache_entries: int = Field(
-        10_000, ge=0, description="Encodings kept, by token ids; about 2 KB each."
+        10_000, ge=0, description="Encoded questions to keep in memory; about 2 KB each."
     )
     max_in_flight: int = Field(
-        64, ge=1, description="Questions at once; more are refused with RESOURCE_EXHAUSTED."
+        64,
+        ge=1,
+        description="Most questions at the same time; more are refused with RESOURCE_EXHAUSTED.",
     )
     max_reads: int = Field(
-        2_000, ge=1, description="Passages to read at once, for all questions together."
+        2_000, ge=1, description="Most passages waiting to be read, of all questions together."
     )
     brown_out_floor: float = Field(
         0.3,
         gt=0,
         le=1,
-        description="Share of the passages asked for that are read at least under pressure, before "
-        "a question is refused; 1 reads all or refuses.",
+        description="Least share of a question's passages to read under load; if there is no time "
+        "for it, the question is refused. 1 never reads fewer.",
     )
     merge_reserve: float = Field(
-        0.02, ge=0, description="Seconds before a deadline at which shards are given up."
+        0.02,
+        ge=0,
+        description="Seconds before the deadline to stop waiting for shards, and merge.",
     )
     retrieve_share: float = Field(
-        0.4, gt=0, lt=1, description="Share of the time left that retrieval may wait for a shard."
+        0.4,
+        gt=0,
+        lt=1,
+        description="Share of the remaining time that retrieval may wait for a shard.",
     )
     min_coverage: float = Field(
         1.0,
         ge=0,
         le=1,
-        description="Share of the shards that is waited for until the deadline, where a question "
-        "does not say; once it has answered, the others get only a part of the time left.",
+        description="Share of the shards to wait for until the deadline, unless the question says "
+        "otherwise. Once they have answered, the rest get a part of the remaining time.",
     )
     min_wait_factor: float = Field(
-        0.0, ge=0, le=1, description="That part where one shard is missing."
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of the remaining time to wait when one shard is missing.",
     )
     max_wait_factor: float = Field(
-        1.0, ge=0, le=1, description="That part where as many are missing as may be."
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the remaining time to wait when as many shards are missing as "
+        "--min-coverage allows.",
     )
     partial_results: PartialResults = Field(
         PartialResults.ALLOW,
-        description="allow or forbid answers that do not cover the whole index, where a question "
-        "does not say.",
+        description="allow or forbid answers from a part of the index, unless the question says "
+        "otherwise.",
     )
     resolve_every: float = Field(
-        5.0, gt=0, description="Seconds after which dns:/// targets are looked up again."
+        5.0, gt=0, description="Seconds between two look-ups of a dns:/// target."
     )
     poll_every: float = Field(
-        0.5, gt=0, description="Seconds after which every node is asked again what it serves."
+        0.5, gt=0, description="Seconds between two health checks of a content node."
     )
     poll_timeout: float = Field(
-        1.0, gt=0, description="Seconds for a reply; a node that misses two is left out."
+        1.0,
+        gt=0,
+        description="Seconds that a health check may take; a content node that misses two is left "
+        "out.",
     )
     form_timeout: float = Field(
-        30.0, ge=0, description="Seconds to wait for a whole index before serving a part of it."
+        30.0,
+        ge=0,
+        description="Seconds to wait for all shards before serving a part of them.",
     )
     retries: int = Field(
-        1, ge=0, le=3, description="Times that a failed call is sent to another replica."
+        1, ge=0, le=3, description="Most times to send a failed call to another replica."
     )
     hedge_budget: float = Field(
-        0.05, ge=0, le=1, description="Late calls sent to a second replica, per call; 0 for none."
+        0.05,
+        ge=0,
+        le=1,
+        description="Most late calls to repeat on a second replica, as a share of all calls; 0 for "
+        "none.",
     )
     hedge_quantile: float = Field(
-        0.95, gt=0, lt=1, description="Share of recent calls that took less than a late one."
+        0.95,
+        gt=0,
+        lt=1,
+        description="A call is late if it takes longer than this share of the recent calls.",
     )
     eject_after: int = Field(
-        3, ge=1, description="Failures in a row after which a replica is left out for a while."
+        3, ge=1, description="Failures in a row before a replica is left out for a while."
     )
     eject_latency_factor: float = Field(
-        5.0, gt=1, description="Left out, too, when so many times slower than the others."
+        5.0,
+        gt=1,
+        description="A replica this many times slower than the others is left out for a while.",
     )
 
     @field_validator("shards")
@@ -149,7 +184,7 @@ class FrontSettings(ServiceSettings):
     def _check_factors(self) -> Self:
         if self.min_wait_factor > self.max_wait_factor:
             raise ValueError(
-                f"min_wait_factor {self.min_wait_factor:g} is more than max_wait_factor "
+                f"--min-wait-factor {self.min_wait_factor:g} is more than --max-wait-factor "
                 f"{self.max_wait_factor:g}"
             )
         return self

@@ -15,6 +15,7 @@ ARROWS = {
 }
 PURE = [
     "winnow/domain",
+    "winnow/address.py",
     "winnow/deadline.py",
     "winnow/errors.py",
     "winnow/text/scores.py",

@@ -40,5 +40,15 @@ def test_every_policy_gets_its_settings() -> None:
 
 def test_factors_that_contradict_each_other_are_refused() -> None:
     flags = {"shards": [NODE], "min_wait_factor": 0.8, "max_wait_factor": 0.2}
-    with pytest.raises(SettingsError, match=r"min_wait_factor 0\.8 is more than"):
+    with pytest.raises(SettingsError, match=r"^--min-wait-factor 0\.8 is more than"):
         FrontSettings.load(flags, None, {})
+
+
+@pytest.mark.parametrize("given", ["127.0.0.1", "127.0.0.1:99999", ":8080", "9100"])
+@pytest.mark.parametrize("name", ["listen", "metrics_listen"])
+def test_an_address_that_is_none_is_refused_when_settings_are_read(name: str, given: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        FrontSettings.load({"shards": [NODE], name: given}, None, {})
+    flag = f"--{name.replace('_', '-')} (or WINNOW_FRONT_{name.upper()}): "
+    assert str(caught.value).startswith(flag)
+    assert "expected HOST:PORT, such as 127.0.0.1:8080" in str(caught.value)

@@ -1,5 +1,6 @@
 """One declaration is flag, variable, file key and help."""
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from winnow.settings import Settings, settings_command
+from winnow.settings.common import ServiceSettings
 from winnow.settings.source import SettingsError
 
 
@@ -21,6 +23,13 @@ class Oven(Settings):
     rack: Path = Field(description="Where things stand.")
     fans: list[str] = Field([], description="Fans.")
     light: bool = Field(False, description="Light.")
+    note: str = Field("", description="Note.")
+
+
+class Service(ServiceSettings):
+    """Bake for others."""
+
+    table: ClassVar[str] = "oven"
 
 
 def test_flags_win_over_variables_over_the_file_over_defaults(tmp_path: Path) -> None:
@@ -49,6 +58,32 @@ def test_a_wrong_value_is_named_with_its_flag_and_variable(
         Oven.load(flags, None, {})
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan"])
+def test_a_number_is_finite(seconds: str) -> None:
+    with pytest.raises(SettingsError, match=f"--drain-grace .*finite number, not '{seconds}'"):
+        Service.load({}, None, {"WINNOW_OVEN_DRAIN_GRACE": seconds})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("metrics_listen", "9100", r"'9100' names no port: expected HOST:PORT"),
+        ("log_level", "loud", "expected debug, info, warning or error, not 'loud'"),
+    ],
+)
+def test_what_a_value_should_be_is_said_in_words(name: str, value: str, said: str) -> None:
+    variable = Service.variable(name)
+    place = f"--{name.replace('_', '-')} (or {variable}): "
+    with pytest.raises(SettingsError) as caught:
+        Service.load({}, None, {variable: value})
+    assert re.fullmatch(f"{re.escape(place)}{said}.*", str(caught.value))
+
+
+def test_no_metrics_and_any_case_of_a_log_level_are_fine() -> None:
+    settings = Service.load({"metrics_listen": "", "log_level": "Debug"}, None, {})
+    assert (settings.metrics_listen, settings.log_level) == ("", "debug")
+
+
 def test_an_unknown_key_in_the_file_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text('[oven]\nheta = 100\nrack = "x"\n', encoding="utf-8")
@@ -68,7 +103,7 @@ def test_the_command_has_an_option_and_help_for_every_field() -> None:
     runner = CliRunner(env={"COLUMNS": "200"})
     result = runner.invoke(app, ["--rack", "here", "--light", "--fans", "x", "--fans", "y"])
     assert result.exit_code == 0, result.output
-    assert got == [Oven(heat=180, rack=Path("here"), light=True, fans=["x", "y"])]
+    assert got == [Oven(heat=180, rack=Path("here"), light=True, fans=["x", "y"], note="")]
     help_text = runner.invoke(app, ["--help"]).output
-    for words in ("--heat", "Degrees.", "WINNOW_OVEN_HEAT", "180", "--no-light"):
+    for words in ("--heat", "Degrees.", "WINNOW_OVEN_HEAT", "180", "--no-light", "default none"):
         assert words in help_text

@@ -10,7 +10,8 @@ import typer
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from winnow.settings.source import CONFIG_VARIABLE, Settings
+from winnow.settings.names import CONFIG_VARIABLE
+from winnow.settings.source import Settings
 
 
 def settings_command(kind: type[Settings], run: Callable[[Any], None]) -> Callable[..., None]:
@@ -22,7 +23,8 @@ def settings_command(kind: type[Settings], run: Callable[[Any], None]) -> Callab
 
     parameters = [_parameter(name, field, kind) for name, field in kind.model_fields.items()]
     config = typer.Option(
-        "--config", help=f"TOML file with a table '{kind.table}'. (env {CONFIG_VARIABLE})"
+        "--config",
+        help=f"TOML file with these settings in a table [{kind.table}]. (env {CONFIG_VARIABLE})",
     )
     parameters.append(_keyword("config", Annotated[Path | None, config]))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -52,4 +54,4 @@ def _shown(default: Any) -> str:
         return str(default.value)
     if isinstance(default, list):
         return ",".join(map(str, default)) or "none"
-    return str(default).lower() if isinstance(default, bool) else str(default)
+    return str(default).lower() if isinstance(default, bool) else str(default) or "none"

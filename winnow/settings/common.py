@@ -3,12 +3,16 @@
 import os
 from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from winnow.bundle import default_bundle
 from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.settings.listening import OptionalListenAddress
 from winnow.settings.source import Settings
+
+_LEVELS = {"debug", "info", "warning", "error"}
 
 
 class LogFormat(str, Enum):
@@ -18,34 +22,47 @@ class LogFormat(str, Enum):
     TEXT = "text"
 
 
-class ServiceSettings(Settings):
-    """What a front node and a content node have in common."""
+def _level(value: str) -> str:
+    if value.lower() not in _LEVELS:
+        raise ValueError(f"expected debug, info, warning or error, not {value!r}")
+    return value.lower()
 
-    bundle: Path = Field(default_factory=default_bundle, description="Directory of models.")
+
+class ServiceSettings(Settings):
+    """Settings that a front node and a content node have in common."""
+
+    bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
     runtime: Runtime = Field(
         Runtime.AUTO,
-        description="onnxruntime, openvino, or auto: by what the processor and the bundle are.",
+        description="Library that runs the models: onnxruntime, openvino, or auto to choose by the "
+        "processor and the bundle.",
     )
     intra_op_threads: int = Field(
-        1, ge=1, le=1024, description="Threads of one run of a model, beside those of requests."
+        1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
     )
     pad_to: int = Field(
-        0, ge=0, le=512, description="Tokens that every input is padded to; 0 for none, the best."
+        0, ge=0, le=512, description="Pad every input to this number of tokens; 0 never pads."
     )
-    metrics_listen: str = Field(
+    metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the Prometheus endpoint; empty for none."
     )
     default_deadline: float = Field(
-        2.0, gt=0, description="Seconds for calls whose caller sets no deadline."
+        2.0, gt=0, description="Seconds that a call may take if its caller sets no deadline."
     )
     drain_linger: float = Field(
-        2.0, ge=0, description="Seconds to serve on after SIGTERM, while callers notice."
+        2.0,
+        ge=0,
+        description="Seconds to keep serving after SIGTERM, so that callers can move elsewhere.",
     )
-    drain_grace: float = Field(10.0, ge=0, description="Seconds that running calls get after that.")
-    log_level: str = Field(
-        "info", pattern="(?i)^(debug|info|warning|error)$", description="Least level logged."
+    drain_grace: float = Field(
+        10.0, ge=0, description="Seconds that running calls get to finish before the process ends."
     )
-    log_format: LogFormat = Field(LogFormat.JSON, description="json or text.")
+    log_level: Annotated[str, AfterValidator(_level)] = Field(
+        "info", description="Lowest severity to log: debug, info, warning or error."
+    )
+    log_format: LogFormat = Field(
+        LogFormat.JSON, description="Format of log lines: json for programs, text for people."
+    )
 
     @property
     def inference(self) -> InferenceOptions:

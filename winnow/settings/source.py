@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails
 
 from winnow.errors import WinnowError
-
-CONFIG_VARIABLE = "WINNOW_CONFIG"
+from winnow.settings.names import (
+    CONFIG_VARIABLE,
+    variable,
+    wrong_key,
+    wrong_tables,
+    wrong_variables,
+)
 
 
 class SettingsError(WinnowError):
@@ -20,14 +26,20 @@ class SettingsError(WinnowError):
 class Settings(BaseModel):
     """Base of all settings. A field's description is its help text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     table: ClassVar[str]
     """The table of the TOML file, and part of the variables' names."""
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The TOML file that was read, if any."""
+        return self._file
 
     @classmethod
     def variable(cls, field: str) -> str:
         """The environment variable of a field."""
-        return f"WINNOW_{cls.table}_{field}".upper()
+        return variable(cls.table, field)
 
     @classmethod
     def load(
@@ -39,11 +51,14 @@ class Settings(BaseModel):
         """Settles every field.
 
         Raises:
-            SettingsError: a value is wrong or missing, or the file cannot be read.
+            SettingsError: a value is wrong or missing, a name is unknown, or the file cannot be
+                read.
 
         """
         environment = os.environ if environment is None else environment
-        if config is None and CONFIG_VARIABLE in environment:
+        if wrong := wrong_variables(cls.table, cls.model_fields, environment):
+            raise SettingsError("; ".join(wrong))
+        if config is None and environment.get(CONFIG_VARIABLE):
             config = Path(environment[CONFIG_VARIABLE])
         values = _table(config, cls.table) if config is not None else {}
         values |= {
@@ -53,9 +68,28 @@ class Settings(BaseModel):
         }
         values |= {name: value for name, value in flags.items() if value not in (None, [], ())}
         try:
-            return cls.model_validate(values)
+            settings = cls.model_validate(values)
         except ValidationError as error:
             raise SettingsError(_explain(cls, error)) from error
+        settings._file = config  # noqa: SLF001 (its own)
+        return settings
+
+
+def given(
+    table: str, field: str, file: Path | None, environment: Mapping[str, str] | None = None
+) -> Any:
+    """What a process of another kind would find for a setting, unless a flag says otherwise.
+
+    Returns:
+        Its variable, else what stands in the file, as it stands there; None if it is in neither.
+
+    Raises:
+        SettingsError: the file cannot be read.
+
+    """
+    environment = os.environ if environment is None else environment
+    found = environment.get(variable(table, field))
+    return _table(file, table).get(field) if found is None and file is not None else found
 
 
 def _split(value: str, annotation: Any) -> Any:
@@ -70,6 +104,8 @@ def _table(path: Path, table: str) -> dict[str, Any]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"cannot read the settings file {path}: {error}") from error
+    if wrong := wrong_tables(table, content):
+        raise SettingsError(f"{path}: {'; '.join(wrong)}")
     found = content.get(table, {})
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: [{table}] must be a table")
@@ -77,13 +113,19 @@ def _table(path: Path, table: str) -> dict[str, Any]:
 
 
 def _explain(cls: type[Settings], error: ValidationError) -> str:
-    lines = []
-    for fault in error.errors():
-        name = str(fault["loc"][0]) if fault["loc"] else "settings"
-        if fault["type"] == "extra_forbidden":
-            lines.append(f"{name}: there is no such setting in [{cls.table}]")
-            continue
-        flag = "--" + name.replace("_", "-")
-        given = "" if fault["type"] == "missing" else f", not {fault['input']!r}"
-        lines.append(f"{flag} (or {cls.variable(name)}): {fault['msg'].lower()}{given}")
-    return "; ".join(lines)
+    return "; ".join(_line(cls, fault) for fault in error.errors())
+
+
+def _line(cls: type[Settings], fault: ErrorDetails) -> str:
+    said = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:
+        return said
+    name = str(fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        return wrong_key(name, cls.table, cls.model_fields)
+    place = f"--{name.replace('_', '-')} (or {cls.variable(name)})"
+    if fault["type"] == "missing":
+        return f"{place}: field required"
+    if fault["type"] == "value_error":
+        return f"{place}: {said}"
+    return f"{place}: {said.lower()}, not {fault['input']!r}"

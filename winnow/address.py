@@ -1,0 +1,71 @@
+"""Addresses to listen on: HOST:PORT. Pure: looks no name up, and opens nothing."""
+
+import ipaddress
+import re
+from dataclasses import dataclass, replace
+from typing import Self
+
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
+_NUMBERS = re.compile(r"[0-9.]+")
+_LAST_PORT = (1 << 16) - 1
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port of it."""
+
+    host: str
+    """A name or an IP address; IPv6 without brackets."""
+    port: int
+    """0 for any free one."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads HOST:PORT, an IPv6 address in brackets.
+
+        Raises:
+            ValueError: it is something else; says what.
+
+        """
+        host, colon, port = text.rpartition(":")
+        if not colon or (text.startswith("[") and text.endswith("]")):
+            raise ValueError(f"{text!r} names no port: {_EXPECTED}")
+        if not host:
+            raise ValueError(f"{text!r} names no host: {_EXPECTED}")
+        if not (port.isascii() and port.isdecimal() and int(port) <= _LAST_PORT):
+            raise ValueError(f"port {port!r} is no number from 0 to {_LAST_PORT}: {_EXPECTED}")
+        return cls(_host(host), int(port))
+
+    @property
+    def reachable(self) -> Self:
+        """Where a client on the same machine finds a server that listens here."""
+        return replace(self, host=_REACHED.get(self.host, self.host))
+
+    def at(self, port: int) -> Self:
+        """The same host at another port."""
+        return replace(self, port=port)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+_EXPECTED = (
+    "expected HOST:PORT, such as 127.0.0.1:8080, [::1]:8080, or 0.0.0.0:8080 for all networks"
+)
+
+
+def _host(text: str) -> str:
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else ""
+    try:
+        if inner:
+            ipaddress.IPv6Address(inner)
+        elif _NUMBERS.fullmatch(text):
+            ipaddress.IPv4Address(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no IP address: {_EXPECTED}") from error
+    if not inner and not _HOST.fullmatch(text):
+        hint = "an IPv6 address stands in brackets" if ":" in text else "no such name can exist"
+        raise ValueError(f"{text!r} is no host ({hint}): {_EXPECTED}")
+    return inner or text

@@ -1,0 +1,78 @@
+"""Which names settings have, and which was meant by one that no setting has. Pure."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+TABLES = ("front", "node", "up")
+"""Tables of the file, and first words of variables: the processes that have settings."""
+CONFIG_VARIABLE = "WINNOW_CONFIG"
+"""Names the file."""
+
+_PREFIX = "WINNOW_"
+_OTHERS = {CONFIG_VARIABLE}
+_SERVICE_LINK = re.compile(
+    r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_LEAST_LIKENESS = 0.5
+
+
+def variable(table: str, field: str) -> str:
+    """The environment variable of a setting."""
+    return f"{_PREFIX}{table}_{field}".upper()
+
+
+def wrong_variables(table: str, fields: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+    """A line for each variable that was meant for Winnow and is none.
+
+    Those of other tables are left to the processes that read them.
+    """
+    known = {variable(table, field): field for field in fields}
+    lines = []
+    for name, value in environment.items():
+        if not name.startswith(_PREFIX) or name in _OTHERS or name in known:
+            continue
+        word, _, rest = name.removeprefix(_PREFIX).lower().partition("_")
+        if _is_service_link(name, value) or (rest and word in TABLES and word != table):
+            continue
+        if rest and word == table:
+            meant = closest(rest, known.values())
+            lines.append(
+                f"{name}: there is no such setting{_hint(meant and variable(table, meant))}"
+            )
+        else:
+            meant = closest(word, {*TABLES, table})
+            hint = meant and variable(meant, rest or "…")
+            lines.append(f"{name}: no command has such a setting{_hint(hint)}")
+    return lines
+
+
+def wrong_tables(table: str, found: Iterable[str]) -> list[str]:
+    """A line for each table of a file that no command reads."""
+    known = {*TABLES, table}
+    return [
+        f"there is no table [{name}]{_hint(meant and f'[{meant}]')}"
+        for name in found
+        if name not in known
+        for meant in [closest(name, known)]
+    ]
+
+
+def wrong_key(key: str, table: str, fields: Iterable[str]) -> str:
+    """A line for a key of a table that is no setting."""
+    return f"{key}: there is no such setting in [{table}]{_hint(closest(key, fields))}"
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name most like this one; empty if none is like it."""
+    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_LEAST_LIKENESS)
+    return found[0] if found else ""
+
+
+def _hint(meant: str) -> str:
+    return f"; did you mean {meant}?" if meant else ""
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    """Whether Kubernetes set it: every container gets some for each service of its namespace."""
+    return bool(_SERVICE_LINK.fullmatch(name)) or (name.endswith("_PORT") and "://" in value)
