@@ -12,8 +12,10 @@ from collections.abc import Awaitable, Callable
 import structlog
 from prometheus_client import CollectorRegistry, start_http_server
 
+from winnow.address import Address
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.server import Server
+from winnow.telemetry.process import describe_process
 
 _log = structlog.get_logger("winnow.service")
 
@@ -64,20 +66,21 @@ async def serve(
 
 
 def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
-    """Serves Prometheus metrics at `host:port`, unless it is empty.
+    """Serves Prometheus metrics at HOST:PORT, unless it is empty; those of the process, too.
 
     Raises:
-        UnavailableError: the address is not `host:port`, or cannot be bound.
+        UnavailableError: the address cannot be bound.
 
     """
     if not listen:
         return
-    host, _, port = listen.rpartition(":")
+    address = Address.parse(listen)
+    describe_process(registry)
     try:
-        start_http_server(int(port), host or "0.0.0.0", registry)  # noqa: S104
-    except (OSError, ValueError, OverflowError) as error:
+        server, _ = start_http_server(address.port, address.host, registry)
+    except OSError as error:
         raise UnavailableError(f"cannot serve metrics on {listen}: {error}") from error
-    _log.info("serving metrics", listen=listen)
+    _log.info("serving metrics", listen=listen, port=server.server_port)
 
 
 async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> bool:

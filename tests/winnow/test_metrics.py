@@ -1,0 +1,73 @@
+"""What Prometheus finds at the endpoint of a process."""
+
+import itertools
+import socket
+import urllib.request
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from winnow.errors import UnavailableError
+from winnow.rpc.service import serve_metrics
+from winnow.telemetry.buckets import FAST, SLOW
+from winnow.telemetry.metrics import RpcMetrics
+
+
+def scraped(registry: CollectorRegistry, host: str = "127.0.0.1") -> str:
+    with capture_logs() as logged:
+        serve_metrics(f"{host}:0", registry)
+    with urllib.request.urlopen(f"http://{host}:{logged[0]['port']}/metrics", timeout=10) as reply:
+        return str(reply.read().decode())
+
+
+def test_a_process_says_what_it_is_and_what_it_uses() -> None:
+    page = scraped(CollectorRegistry())
+    for series in (
+        "process_resident_memory_bytes",
+        "process_cpu_seconds_total",
+        "process_start_time_seconds",
+        "python_info{",
+        "python_gc_collections_total{",
+        "winnow_build_info{",
+    ):
+        assert f"\n{series}" in page
+    assert 'version="' in page
+
+
+def test_nothing_is_said_of_when_a_series_was_created() -> None:
+    registry = CollectorRegistry()
+    RpcMetrics(registry).finished("Answer", "OK", 0.01)
+    page = scraped(registry)
+    assert "winnow_request_seconds_count{" in page
+    assert "_created" not in page
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+def test_metrics_are_served_on_ipv6_too() -> None:
+    assert "winnow_build_info" in scraped(CollectorRegistry(), "[::1]")
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with capture_logs() as logged:
+        serve_metrics("127.0.0.1:0", CollectorRegistry())
+    taken = f"127.0.0.1:{logged[0]['port']}"
+    with pytest.raises(UnavailableError, match=f"cannot serve metrics on {taken}: .*in use"):
+        serve_metrics(taken, CollectorRegistry())
+
+
+@pytest.mark.parametrize("bounds", [FAST, SLOW])
+def test_bounds_are_close_together_where_reads_and_questions_lie(bounds: tuple[float, ...]) -> None:
+    assert len(bounds) <= 16
+    close = [bound for bound in bounds if 0.004 <= bound <= 0.25]
+    assert close[0] <= 0.005
+    assert close[-1] >= 0.2
+    assert all(high / low < 1.6 for low, high in itertools.pairwise(close))
