@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -108,6 +109,8 @@ def test_help_teaches_and_lists_every_command() -> None:
         (["node", "--shard", ".", "--threads", "0"], 2, "--threads"),
         (["node", "--shard", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
         (["up", "--index", "nowhere"], 1, "is no index"),
+        (["up", "--index", ".", "--listen", "127.0.0.1"], 2, "names no port"),
+        (["demo", "--listen", ":8080"], 2, "--listen: ':8080' names no host"),
         (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file no.tsv"),
         (["index", "inspect", "nowhere"], 1, "nowhere"),
         (["evaluate", "--questions", "no.jsonl"], 1, "no.jsonl"),
@@ -266,6 +269,56 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_f
     up.process.send_signal(signal.SIGINT)
     assert up.process.wait(60) == 0
     assert not alive(pids)
+
+
+def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    first = free_pair()
+    config = tmp_path / "w.toml"
+    config.write_text(
+        f'[front]\nanswers = 1\n[node]\nmetrics_listen = "127.0.0.1:{first}"\n', encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "winnow", "up", "--index", str(indexes[2])]
+    command += ["--listen", "127.0.0.1:0", "--config", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+        try:
+            assert up.stderr is not None
+            ready = next(line for line in up.stderr if line.startswith("ready on "))
+            address = ready.removeprefix("ready on ").partition(";")[0]
+            assert len(asyncio.run(answered(address))) == 1
+            for port in (first, first + 1):
+                page = fetch(f"127.0.0.1:{port}")
+                assert "winnow_node_ready 1.0" in page
+                assert "winnow_build_info{" in page
+            up.send_signal(signal.SIGTERM)
+            assert up.stderr.read().endswith("stopped\n")
+            assert up.wait(60) == 0
+        finally:
+            up.kill()
+
+
+def free_pair() -> int:
+    """The first of two free ports that follow each other."""
+    ports = set(free_ports(500))
+    return next(port for port in ports if port + 1 in ports)
+
+
+async def answered(address: str) -> list[answer_pb2.Answer]:
+    async with AnswerClient(address) as client:
+        request = answer_pb2.AnswerRequest(question="Who discovered penicillin?")
+        return list((await client.ask(request, 10.0)).answers)
+
+
+@pytest.mark.parametrize("command", ["up", "demo"])
+def test_a_port_that_others_use_is_named_before_anything_starts(
+    command: str, indexes: dict[int, Path]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        result = winnow(command, "--index", str(indexes[2]), "--listen", address)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: {address} is in use: ")
 
 
 def fetch(address: str) -> str:

@@ -9,7 +9,10 @@ from types import FrameType
 
 from rich.console import Console
 
+from winnow.address import Address
 from winnow.settings import settings_command
+from winnow.settings.names import variable
+from winnow.settings.source import SettingsError, given
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.settings import UpSettings
@@ -26,15 +29,29 @@ def run(settings: UpSettings) -> None:
         settings.listen,
         settings.metrics_listen,
         replicas=settings.replicas,
+        node_metrics_from=_node_metrics(settings),
+        config=settings.file,
         show_logs=True,
     )
     end_on_signals()
     with LocalCluster(plan) as cluster:
         cluster.start()
         asyncio.run(cluster.wait_ready())
+        for number, address in enumerate(cluster.node_metrics):
+            console.print(f"metrics of node {number} on {address}")
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
         serve_until_stopped(cluster, console.print)
-        console.print("stopped")
+    console.print("stopped")
+
+
+def _node_metrics(settings: UpSettings) -> str:
+    """Where the first node's metrics are to be; the same address for all would be one too few."""
+    listen = given("node", "metrics_listen", settings.file)
+    try:
+        return str(Address.parse(str(listen))) if listen else ""
+    except ValueError as error:
+        place = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
+        raise SettingsError(f"{place}: {error}") from error
 
 
 def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> None:

@@ -2,100 +2,68 @@
 
 import asyncio
 import json
+import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from winnow.address import Address
 from winnow.client import AnswerClient
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.tools.local.faults import not_loaded
-from winnow.tools.local.ports import free_ports
+from winnow.tools.local.plan import LocalPlan, commands
+from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports
 from winnow.tools.local.processes import Processes
+
+__all__ = ["LocalCluster", "LocalPlan", "shard_directories"]
 
 _READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _LAST_LINES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class LocalPlan:
-    """What to start. Ports of content nodes are chosen freely."""
-
-    index: Path
-    bundle: Path
-    listen: str
-    metrics_listen: str = ""
-    reader_threads: int | None = None
-    replicas: int = 1
-    """Content nodes per shard."""
-    front: tuple[str, ...] = ()
-    """Further flags of the front node."""
-    node: tuple[str, ...] = ()
-    """Further flags of every content node."""
-    more_fronts: tuple[str, ...] = ()
-    """HOST:PORT of further front nodes."""
-    seen_as: Mapping[int, str] = field(default_factory=dict)
-    """HOST:PORT under which the front finds a node, by its number, where that is not its own."""
-    node_metrics: bool = False
-    """Whether content nodes serve metrics, on ports chosen freely."""
-    linger: float = 0.0
-    """Seconds that a process serves on after SIGTERM. Where all end together there is nobody to
-    notice that one leaves.
-    """
-    show_logs: bool = False
+_LAST_BYTES = 1 << 16
 
 
 class LocalCluster:
     """A running cluster; a context manager that leaves no process behind."""
 
     def __init__(self, plan: LocalPlan) -> None:
-        """Raises ArtefactError if there is no index."""
+        """Raises ArtefactError if there is no index, ValueError if an address is none."""
         self._plan = plan
-        self._shards = shard_directories(plan.index)
+        self._shards = [s for s in shard_directories(plan.index) for _ in range(plan.replicas)]
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
-        listening = (plan.listen, *plan.more_fronts)
-        self.fronts = [address.replace("0.0.0.0", "127.0.0.1") for address in listening]  # noqa: S104
-        """Addresses of the front nodes."""
+        self._fronts = [chosen(Address.parse(each)) for each in (plan.listen, *plan.more_fronts)]
+        self.fronts = [str(address.reachable) for address in self._fronts]
+        """HOST:PORT of the front nodes, as clients reach them."""
         self.nodes: list[str] = []
-        """Addresses of the content nodes: the replicas of shard 0, then those of shard 1."""
+        """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1."""
         self.node_metrics: list[str] = []
         """HOST:PORT of the metrics of these content nodes, if the plan wants them."""
 
     def start(self) -> None:
-        """Starts every process; does not wait until they serve."""
-        plan = self._plan
-        served = [shard for shard in self._shards for _ in range(plan.replicas)]
-        ports = [f"127.0.0.1:{port}" for port in free_ports(2 * len(served))]
-        self.nodes = ports[: len(served)]
-        self.node_metrics = ports[len(served) :] if plan.node_metrics else []
-        for number, (shard, address) in enumerate(zip(served, self.nodes, strict=True)):
-            threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
-            metrics = ["--metrics-listen", self.node_metrics[number]] if plan.node_metrics else []
-            self._start(
-                f"node {number}",
-                [
-                    "node",
-                    "--shard",
-                    str(shard),
-                    "--listen",
-                    address,
-                    *threads,
-                    *metrics,
-                    *plan.node,
-                ],
-            )
-        seen = [plan.seen_as.get(number, address) for number, address in enumerate(self.nodes)]
-        shards = [flag for address in seen for flag in ("--shards", address)]
-        metrics = ["--metrics-listen", plan.metrics_listen] if plan.metrics_listen else []
-        self._start("front", ["front", "--listen", plan.listen, *shards, *metrics, *plan.front])
-        for number, listen in enumerate(plan.more_fronts, 1):
-            self._start(f"front {number}", ["front", "--listen", listen, *shards, *plan.front])
+        """Starts every process; does not wait until they serve.
+
+        Raises:
+            UnavailableError: an address that was asked for is in use.
+
+        """
+        plan, count = self._plan, len(self._shards)
+        ports = free_ports(2 * count)
+        self.nodes = [f"127.0.0.1:{port}" for port in ports[:count]]
+        metrics = [Address("127.0.0.1", port) for port in ports[count:] if plan.node_metrics]
+        if plan.node_metrics_from:
+            metrics = consecutive(Address.parse(plan.node_metrics_from), count)
+        self.node_metrics = [str(address.reachable) for address in metrics]
+        measured = [Address.parse(plan.metrics_listen)] if plan.metrics_listen else []
+        expect_free([*self._fronts, *measured, *metrics])
+        fronts = list(map(str, self._fronts))
+        started = commands(plan, self._shards, fronts, self.nodes, list(map(str, metrics)))
+        for name, arguments in started.items():
+            self._start(name, arguments)
 
     @property
     def address(self) -> str:
@@ -152,18 +120,22 @@ class LocalCluster:
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
-        common = ["--bundle", str(self._plan.bundle), "--drain-linger", str(self._plan.linger)]
-        self.processes.start(name, [*arguments, *common], log=self._logs.get(name))
+        self.processes.start(name, arguments, log=self._logs.get(name))
 
     def _said(self, name: str | None = None) -> str:
         """The last lines of a process' log, or of every process'."""
         lines = []
         for each, log in self._logs.items():
             if name in (None, each):
-                log.seek(0)
-                last = log.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
-                lines += [f"  {each}: {line}" for line in last]
+                lines += [f"  {each}: {line}" for line in _last_lines(log)]
         return "".join(f"\n{line}" for line in lines)
+
+
+def _last_lines(log: IO[bytes]) -> list[str]:
+    """Read without moving the position, which is also where the child writes next."""
+    size = os.fstat(log.fileno()).st_size
+    last = os.pread(log.fileno(), _LAST_BYTES, max(size - _LAST_BYTES, 0))
+    return last.decode(errors="replace").splitlines()[-_LAST_LINES:]
 
 
 def shard_directories(index: Path) -> list[Path]:

@@ -11,12 +11,14 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
 from winnow.client import AnswerClient
+from winnow.settings.source import SettingsError
 from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
-from winnow.tools.local.ports import free_ports
+from winnow.tools.local.ports import chosen, expect_free
 from winnow.tools.questions import AskedQuestion, read_questions
 
 
@@ -46,6 +48,7 @@ def demo(
     Ctrl-C ends every process.
     """
     console = Console(highlight=False)
+    address = _free(listen)
     end_on_signals()
     asked = read_questions(questions)
     bundle = default_bundle()
@@ -53,7 +56,7 @@ def demo(
     index = index or Path(f"var/demo-index-{read_manifest(bundle).encoding_fingerprint}")
     if not index.exists():
         _build(passages, index, shards)
-    plan = LocalPlan(index, bundle, _address(listen))
+    plan = LocalPlan(index, bundle, str(address))
     with LocalCluster(plan) as cluster:
         cluster.start()
         with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
@@ -76,9 +79,14 @@ def _build(passages: Path, index: Path, shards: int) -> None:
         raise typer.Exit(code)
 
 
-def _address(listen: str) -> str:
-    host, _, port = listen.rpartition(":")
-    return f"{host}:{free_ports(1)[0]}" if port == "0" else listen
+def _free(listen: str) -> Address:
+    """Found out before anything is built or started."""
+    try:
+        address = chosen(Address.parse(listen))
+    except ValueError as error:
+        raise SettingsError(f"--listen: {error}") from error
+    expect_free([address])
+    return address
 
 
 async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:

@@ -1,19 +1,22 @@
-"""Free ports on this machine."""
+"""Ports of this machine: which are free, and which are to be used."""
 
 import contextlib
 import errno
 import random
 import socket
+from collections.abc import Sequence
 
+from winnow.address import Address
 from winnow.errors import UnavailableError
 
+_LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
 """Below those that Linux, macOS and Windows give to connections that go out: one of those would be
 taken by the next connection of any process before its server binds it.
 """
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """Ports that nothing listens on now, chosen at random so that others hardly choose them, too.
 
     Raises:
@@ -25,12 +28,64 @@ def free_ports(count: int) -> list[int]:
         for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
             if len(found) == count:
                 return found
-            each = held.enter_context(socket.socket())
+            each = held.enter_context(socket.socket(_family(host)))
             try:
-                each.bind(("127.0.0.1", port))
+                each.bind((host, port))
             except OSError as error:
                 if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                     raise
             else:
                 found.append(port)
     raise UnavailableError(f"there are no {count} free ports on this machine")
+
+
+def chosen(address: Address) -> Address:
+    """The address, with a free port of its host if it names none (0).
+
+    Raises:
+        UnavailableError: its host is not one of this machine.
+
+    """
+    if address.port:
+        return address
+    try:
+        return address.at(free_ports(1, address.host)[0])
+    except OSError as error:
+        raise _refused(address, error) from error
+
+
+def consecutive(first: Address, count: int) -> list[Address]:
+    """As many addresses from the first one on; all of port 0 if that is the first one's.
+
+    Raises:
+        UnavailableError: there are no such ports.
+
+    """
+    if first.port + count - 1 > _LAST_PORT:
+        raise UnavailableError(
+            f"{count} ports from {first} on: there is none beyond {_LAST_PORT}; choose a lower one"
+        )
+    return [first.at(first.port + number if first.port else 0) for number in range(count)]
+
+
+def expect_free(addresses: Sequence[Address]) -> None:
+    """Raises UnavailableError if one cannot be listened on now, or is named twice."""
+    with contextlib.ExitStack() as held:
+        for each in addresses:
+            try:
+                family = _family(each.host)
+                held.enter_context(socket.create_server((each.host, each.port), family=family))
+            except OSError as error:
+                raise _refused(each, error) from error
+
+
+def _refused(address: Address, error: OSError) -> UnavailableError:
+    if error.errno == errno.EADDRINUSE:
+        return UnavailableError(
+            f"{address} is in use: stop what listens there, or choose another port (0 for any)"
+        )
+    return UnavailableError(f"cannot listen on {address}: {error.strerror or error}")
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -74,15 +74,19 @@ class Processes:
         self._children[name].send_signal(number)
 
     def stop(self) -> None:
-        """Ends all, the last started first; kills what has not ended after the grace."""
+        """Ends all, the last started first; kills what has not ended after the grace, or at once if
+        interrupted.
+        """
         for child in reversed(self._children.values()):
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
-        for child in self._children.values():
-            try:
-                child.wait(max(deadline - time.monotonic(), 0.1))
-            except subprocess.TimeoutExpired:
+        try:
+            for child in self._children.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(max(deadline - time.monotonic(), 0.1))
+        finally:  # after a second Ctrl-C, too
+            for child in self._children.values():
                 child.kill()
                 child.wait()
 
@@ -103,7 +107,8 @@ def die_with_parent() -> None:
 
     Does nothing for processes that were not started by `Processes`, and elsewhere than on Linux.
     """
-    parent = os.environ.get(PARENT_VARIABLE)
+    # its own children have another parent
+    parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent is None or not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(OSError, AttributeError):

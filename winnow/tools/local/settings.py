@@ -6,22 +6,28 @@ from typing import ClassVar
 from pydantic import Field
 
 from winnow.bundle import default_bundle
+from winnow.settings.listening import ListenAddress, OptionalListenAddress
 from winnow.settings.source import Settings
 
 
 class UpSettings(Settings):
     """Run a whole cluster in the foreground: a front node and the content nodes of every shard.
 
-    Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it. Settings of the
-    nodes themselves are read from their variables (WINNOW_FRONT_…, WINNOW_NODE_…).
+    Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it.
+
+    The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
+    and WINNOW_NODE_…, and the tables [front] and [node] of the --config file. The options below
+    come first. Content nodes listen on free ports of this machine.
     """
 
     table: ClassVar[str] = "up"
 
     index: Path = Field(description="Directory of the index.")
-    bundle: Path = Field(default_factory=default_bundle, description="Directory of models.")
-    listen: str = Field("127.0.0.1:8080", description="HOST:PORT of the front node.")
+    bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
+    listen: ListenAddress = Field(
+        "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
+    )
     replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard.")
-    metrics_listen: str = Field(
+    metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )

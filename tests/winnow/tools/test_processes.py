@@ -1,0 +1,53 @@
+"""Children never outlive their parent."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from winnow.tools.local.processes import PARENT_VARIABLE, Processes
+
+
+@dataclass
+class Stubborn:
+    """A child that does not end by itself; whoever waits for it gets a second Ctrl-C."""
+
+    killed: bool = False
+
+    def poll(self) -> int | None:
+        return -9 if self.killed else None
+
+    def send_signal(self, number: int) -> None:
+        pass
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not self.killed:
+            raise KeyboardInterrupt
+        return -9
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+def test_a_second_ctrl_c_ends_every_child_at_once() -> None:
+    processes, children = Processes(), {"front": Stubborn(), "node 0": Stubborn()}
+    stubborn: Any = children
+    processes._children = stubborn
+    with pytest.raises(KeyboardInterrupt):
+        processes.stop()
+    assert all(child.killed for child in children.values())
+
+
+def test_a_child_does_not_tell_its_own_children_that_they_are_its_parents() -> None:
+    code = (
+        "import os; from winnow.tools.local.processes import die_with_parent; die_with_parent();"
+        f"print(os.environ.get({PARENT_VARIABLE!r}))"
+    )
+    environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "None\n"
