@@ -127,6 +127,23 @@ def test_a_mistake_is_named_without_a_stack(
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("WINNOW_NODE_THREDS", "WINNOW_NODE_THREADS"),
+        ("WINNOW_NOD_THREADS", "WINNOW_NODE_THREADS"),
+    ],
+)
+def test_a_misspelt_variable_is_named(
+    variable: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "2")
+    result = winnow("node", "--shard", "nowhere")
+    assert result.returncode == 2
+    assert f"error: {variable}: " in result.stderr
+    assert f"did you mean {meant}?" in result.stderr
+
+
 def test_an_index_is_built_shown_and_verified(passages_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "index"
     built = winnow(

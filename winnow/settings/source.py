@@ -7,16 +7,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
-from pydantic_core import ErrorDetails
 
 from winnow.errors import WinnowError
-from winnow.settings.names import (
-    CONFIG_VARIABLE,
-    variable,
-    wrong_key,
-    wrong_tables,
-    wrong_variables,
-)
+from winnow.settings.explaining import explained
+from winnow.settings.names import CONFIG_VARIABLE, variable, wrong_tables, wrong_variables
 
 
 class SettingsError(WinnowError):
@@ -70,7 +64,7 @@ class Settings(BaseModel):
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            raise SettingsError(_explain(cls, error)) from error
+            raise SettingsError(explained(cls.table, cls.model_fields, error)) from error
         settings._file = config  # noqa: SLF001 (its own)
         return settings
 
@@ -110,22 +104,3 @@ def _table(path: Path, table: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: [{table}] must be a table")
     return dict(found)
-
-
-def _explain(cls: type[Settings], error: ValidationError) -> str:
-    return "; ".join(_line(cls, fault) for fault in error.errors())
-
-
-def _line(cls: type[Settings], fault: ErrorDetails) -> str:
-    said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:
-        return said
-    name = str(fault["loc"][0])
-    if fault["type"] == "extra_forbidden":
-        return wrong_key(name, cls.table, cls.model_fields)
-    place = f"--{name.replace('_', '-')} (or {cls.variable(name)})"
-    if fault["type"] == "missing":
-        return f"{place}: field required"
-    if fault["type"] == "value_error":
-        return f"{place}: {said}"
-    return f"{place}: {said.lower()}, not {fault['input']!r}"
