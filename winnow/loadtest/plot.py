@@ -5,6 +5,7 @@ from pathlib import Path
 
 from winnow.errors import UnavailableError
 from winnow.loadtest.loops import Load
+from winnow.packaged import extra
 
 
 def plot(loads: Sequence[Load], path: Path) -> None:
@@ -17,7 +18,7 @@ def plot(loads: Sequence[Load], path: Path) -> None:
     try:
         import matplotlib as mpl  # noqa: PLC0415
     except ImportError as error:
-        raise UnavailableError("plots need matplotlib: pip install 'winnow[plots]'") from error
+        raise UnavailableError(f"plots need matplotlib: {extra('plots')}") from error
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
