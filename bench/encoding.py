@@ -15,9 +15,9 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from content_node.build.encode import PassageEncoder, encode_pending
-from content_node.build.rows import Row, read_rows
-from content_node.build.staging import Staging
+from content_node.indexing.encode import PassageEncoder, encode_pending
+from content_node.indexing.rows import Row, read_rows
+from content_node.indexing.staging import Staging
 from winnow.bundle import default_bundle, load_bundle
 from winnow.inference.encoder import open_passage_encoder
 from winnow.settings.common import cores

@@ -36,11 +36,11 @@ from winnow.client import AnswerClient
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
-from winnow.local.cluster import LocalCluster, LocalPlan
-from winnow.local.ports import free_ports
-from winnow.questions import read_questions
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.ports import free_ports
+from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 BLOCK = 10

@@ -15,7 +15,7 @@ from typing import Any
 from content_node.reader.reader import combine
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import ScoreEntry
-from winnow.evaluation.scores import exact_match, f1
+from winnow.text.scores import exact_match, f1
 
 STEPS = (1, 2, 5, 10, 20)
 
@@ -25,7 +25,7 @@ def curve(rows: list[dict[str, Any]], weights: ScoreEntry) -> dict[str, dict[str
     for step in STEPS:
         matches, overlaps = [], []
         for row in rows:
-            near = sorted(row["answers"], key=lambda a: (a["fused"], a["passage"]))[:step]
+            near = sorted(row["answers"], key=lambda a: (a["hybrid_distance"], a["passage"]))[:step]
             said = max(near, key=lambda a: score(weights, a))["text"] if near else ""
             matches.append(exact_match(said, row["accepted"]))
             overlaps.append(f1(said, row["accepted"]))

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from winnow.bundle import default_bundle
 from winnow.client import AnswerClient
-from winnow.convert import read_scope_message
+from winnow.convert.answer import read_scope_message
 from winnow.domain.question import ReadScope
-from winnow.evaluation.tally import Outcome, report
-from winnow.local.cluster import LocalCluster, LocalPlan
-from winnow.local.ports import free_ports
-from winnow.questions import AskedQuestion, read_questions
+from winnow.tools.evaluation.tally import Outcome, report
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.ports import free_ports
+from winnow.tools.questions import AskedQuestion, read_questions
 from winnow.v1 import answer_pb2
 
 SHARDS = (1, 2, 4)

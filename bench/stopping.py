@@ -3,7 +3,7 @@
     winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
     python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10]
 
-Reads what `winnow evaluate --replies` wrote (every passage's answer, score and fused distance) and
+Reads what `winnow evaluate --replies` wrote (every passage's answer, score and hybrid distance) and
 stops where the front node would.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from winnow.bundle import default_bundle, read_manifest
 from winnow.domain.stopping import StoppingRule, wave_ends
-from winnow.evaluation.scores import exact_match
+from winnow.text.scores import exact_match
 
 
 def stopped(ranked: list[dict[str, Any]], rule: StoppingRule) -> int:
@@ -23,7 +23,7 @@ def stopped(ranked: list[dict[str, Any]], rule: StoppingRule) -> int:
         if end == len(ranked):
             break
         best = max(answer["score"] for answer in ranked[:end])
-        if rule.safe(best, ranked[0]["fused"], ranked[end]["fused"]):
+        if rule.safe(best, ranked[0]["hybrid_distance"], ranked[end]["hybrid_distance"]):
             return end
     return len(ranked)
 
@@ -46,7 +46,7 @@ def main() -> None:
         rule = manifest.stopping_rule(entry.max_loss)
         lost = read = whole = 0
         for row in rows:
-            ranked = sorted(row["answers"], key=lambda a: (a["fused"], a["passage"]))
+            ranked = sorted(row["answers"], key=lambda a: (a["hybrid_distance"], a["passage"]))
             ranked = ranked[: options.passages]
             end = stopped(ranked, rule) if rule else len(ranked)
             lost += right(ranked, row["accepted"]) - right(ranked[:end], row["accepted"])

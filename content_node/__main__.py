@@ -6,7 +6,8 @@ import time
 import structlog
 from prometheus_client import CollectorRegistry
 
-from content_node.admitted import AdmittedSearcher
+from content_node.admission import AdmittedSearcher
+from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
@@ -22,7 +23,7 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
-from winnow.telemetry.metrics import BundleMetrics, NodeMetrics, RpcMetrics
+from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
 
@@ -85,7 +86,7 @@ def _load(
     give_way(settings.reader_nice)
     shard = open_shard(settings.shard, settings.ef, settings.exact)
     reader = open_reader(
-        bundle, Tokenizer(bundle.tokenizer).special, settings.levers, settings.max_tokens
+        bundle, Tokenizer(bundle.tokenizer).special, settings.inference, settings.max_tokens
     )
     pace = Pace(_HALF_LIFE, time.monotonic)
     searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)

@@ -1,32 +1,93 @@
-"""What a content node accepts from a front node. Pure."""
+"""A shard that lets in only what it can do in time, as a `Searcher` around another one.
 
-from winnow.errors import InvalidRequestError, Violation
+Work is counted in passages to read, those that wait and those in hand. Nothing waits here: what
+cannot meet its deadline is refused at once, so that the caller has time left to ask elsewhere.
+Retrieving takes next to nothing beside that and goes ahead of it, so it is only bounded in number.
+"""
 
-MAX_PASSAGES = 1_000
-MAX_ANSWER_TOKENS = 256
-MAX_QUESTION_TOKENS = 512
-_VOCABULARY = 1 << 20
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
-
-def check_passages(count: int, field: str = "passages") -> None:
-    """Refuses a number of passages that no request needs."""
-    if not 1 <= count <= MAX_PASSAGES:
-        raise InvalidRequestError(Violation(field, f"{count} is not between 1 and {MAX_PASSAGES}"))
-
-
-def check_question(token_ids: tuple[int, ...]) -> None:
-    """Refuses questions longer than any encoder, or with impossible tokens."""
-    if len(token_ids) > MAX_QUESTION_TOKENS:
-        raise InvalidRequestError(
-            Violation("question.token_ids", f"{len(token_ids)} tokens, {MAX_QUESTION_TOKENS} fit")
-        )
-    if any(token >= _VOCABULARY for token in token_ids):
-        raise InvalidRequestError(Violation("question.token_ids", "not a token of any vocabulary"))
+from content_node.metrics import NodeMetrics
+from winnow.deadline import Clock, Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.errors import OverloadedError
+from winnow.policy.load import Load, LoadSettings
+from winnow.policy.pace import Pace
+from winnow.searcher import Read, Retrieved, Searcher
 
 
-def check_answer_tokens(tokens: int) -> None:
-    """Refuses answers of impossible length."""
-    if not 1 <= tokens <= MAX_ANSWER_TOKENS:
-        raise InvalidRequestError(
-            Violation("max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}")
-        )
+class AdmittedSearcher:
+    """Refuses what cannot be in time, and says how busy the shard is."""
+
+    def __init__(
+        self, inner: Searcher, most_reads: int, pace: Pace, clock: Clock, metrics: NodeMetrics
+    ) -> None:
+        """`pace` is that of `inner`, which reports to it.
+
+        `most_reads` bounds the queue of reads, and the number of retrievals beside it.
+        """
+        # a node does all or nothing: fronts choose how much is read, know who asks, and leave the
+        # margin, which is what one shard may get more than its part of a question
+        settings = LoadSettings(most_reads=most_reads, usable=1.0, least_share=1.0, kept=0.0)
+        self._load = Load(settings, clock, lambda: pace.seconds)
+        self._inner, self._pace, self._metrics = inner, pace, metrics
+        self._most, self._retrieving = most_reads, 0
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Which shard this is, and how busy."""
+        info = await self._inner.info(deadline)
+        pace = self._pace.seconds or 0.0
+        return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+    ) -> Retrieved:
+        """What may be read; raises OverloadedError if too many ask for some."""
+        if self._retrieving >= self._most:
+            self._metrics.admission.labels("refused").inc()
+            raise OverloadedError(f"{self._most} questions look for passages already; try again")
+        self._retrieving += 1
+        try:
+            return await self._inner.retrieve(question, depth, deadline)
+        finally:
+            self._retrieving -= 1
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named; raises OverloadedError if not in time."""
+        with self._admitted(len(hits), deadline):
+            return await self._inner.read(question, hits, max_answer_tokens, deadline)
+
+    async def search(
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        """Retrieves and reads at once; raises OverloadedError if not in time."""
+        with self._admitted(depth.passages, deadline):
+            return await self._inner.search(question, depth, max_answer_tokens, deadline)
+
+    @contextmanager
+    def _admitted(self, reads: int, deadline: Deadline) -> Iterator[None]:
+        if not self._load.reads:
+            self._pace.begin()
+        try:
+            ticket = self._load.admit(reads, deadline.left())
+        except OverloadedError:
+            self._metrics.admission.labels("refused").inc()
+            raise
+        self._metrics.admission.labels("granted").inc()
+        self._metrics.reads_in_hand.set(self._load.reads)
+        try:
+            yield
+        finally:
+            self._load.release(ticket)
+            self._metrics.reads_in_hand.set(self._load.reads)
+            self._metrics.seconds_per_read.set(self._pace.seconds or 0.0)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
 from content_node.shard.shard import Shard
@@ -15,11 +16,10 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.errors import GenerationGoneError, IdentityError, InvalidRequestError, Violation
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
-from winnow.telemetry.metrics import NodeMetrics
 
 Result = TypeVar("Result")
 
@@ -55,11 +55,11 @@ class LocalSearcher:
         self._check(question)
         work = partial(_timed, partial(self._shard.retrieve, question, depth, self._word_weight))
         done = await self._pool.call(work, deadline)
-        near, spent = done.results[0]
+        found, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
         timings = ShardTimings(queue=done.queued, retrieve=spent)
-        return Retrieved(near.hits, near.distances, timings, self._pool.idle)
+        return Retrieved(found.hits, found.distances, timings, self._pool.idle)
 
     async def read(
         self,
@@ -113,9 +113,9 @@ class LocalSearcher:
     def _check_rows(self, hits: Sequence[Hit]) -> None:
         for place, hit in enumerate(hits):
             if hit.generation not in ("", self._info.generation):
-                raise IdentityError(
+                raise GenerationGoneError(
                     f"hits[{place}] is a row of generation {hit.generation}, shard "
-                    f"{self._info.shard} serves {self._info.generation}: ask it again what is near"
+                    f"{self._info.shard} serves {self._info.generation}: retrieve again"
                 )
             if not 0 <= hit.row < self._info.passages:
                 raise InvalidRequestError(

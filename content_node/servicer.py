@@ -5,8 +5,8 @@ Knows whether there is a shard to call, and what to say if not.
 
 from typing import Any
 
-from content_node.admission import check_answer_tokens, check_passages, check_question
-from winnow import convert
+from content_node.validation import check_answer_tokens, check_passages, check_question
+from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import NotLoadedError, UnavailableError

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from winnow.inference.runtime import Levers
+from winnow.inference.runtime import InferenceOptions
 from winnow.settings.common import ServiceSettings, cores
 
 
@@ -47,6 +47,6 @@ class NodeSettings(ServiceSettings):
     )
 
     @property
-    def levers(self) -> Levers:
+    def inference(self) -> InferenceOptions:
         """How the reader is run: by every thread at once."""
-        return replace(super().levers, runs=self.threads)
+        return replace(super().inference, runs=self.threads)

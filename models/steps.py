@@ -214,7 +214,10 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Callable[[str], Non
         say(f"words worth {weight:g}: recall by passages {STEPS}: {[round(v, 1) for v in curve]}")
     found = candidates(chosen, passages, near, word_weight, reader)
     np.savez_compressed(
-        work.candidates, features=found.features, fused=found.fused, right=found.right
+        work.candidates,
+        features=found.features,
+        hybrid_distance=found.hybrid_distance,
+        right=found.right,
     )
     score = fit(found)
     for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):

@@ -8,21 +8,22 @@ import time
 import structlog
 from prometheus_client import CollectorRegistry
 
-from stateless.admission import Defaults
-from stateless.answering import Answerer
-from stateless.cluster import Cluster
+from stateless.answer.admission import Admission
+from stateless.answer.answering import Answerer
+from stateless.answer.search import Limits
+from stateless.answer.servicer import SERVICE, AnswerServicer
+from stateless.answer.validation import Defaults
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.discovery import Discovery
+from stateless.cluster.formation import Formation
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.cluster.resolving import resolver
 from stateless.encoding import EncodingCache, QuestionEncoder
-from stateless.formation import Formation
-from stateless.gate import Gate
-from stateless.membership import Encoding
-from stateless.node import Node
+from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
-from stateless.registry import Registry
-from stateless.remote import RemoteSearcher
-from stateless.replicated import ReplicatedSearcher
-from stateless.resolving import resolver
-from stateless.search import Limits
-from stateless.servicer import SERVICE, AnswerServicer
+from stateless.replicas.remote import RemoteSearcher
+from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
@@ -33,14 +34,7 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
-from winnow.telemetry.metrics import (
-    BundleMetrics,
-    ClusterMetrics,
-    FrontMetrics,
-    GateMetrics,
-    ReplicaMetrics,
-    RpcMetrics,
-)
+from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
@@ -69,12 +63,12 @@ async def _run(settings: FrontSettings) -> None:
         partial_results=settings.partial_results,
         patience=settings.patience,
     )
-    gates = GateMetrics(registry)
+    admissions = AdmissionMetrics(registry)
 
     def pace() -> float | None:
         shards = formation.view.replicas.values()
         seconds = seconds_per_read([[nodes.seconds_per_read(a) for a in own] for own in shards])
-        gates.pace.set(seconds or 0.0)
+        admissions.pace.set(seconds or 0.0)
         return seconds
 
     def others() -> int:
@@ -82,8 +76,8 @@ async def _run(settings: FrontSettings) -> None:
         return sum(nodes.others_reads(address) for own in shards for address in own)
 
     load = Load(settings.admission, time.monotonic, pace, others)
-    gate = Gate(load, settings.max_in_flight, gates)
-    servicer = AnswerServicer(defaults, gate, settings.default_deadline, metrics)
+    admission = Admission(load, settings.max_in_flight, admissions)
+    servicer = AnswerServicer(defaults, admission, settings.default_deadline, metrics)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
@@ -120,18 +114,18 @@ async def _run(settings: FrontSettings) -> None:
 
     encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension)
     formation = Formation(encoding, open_shard, serve_cluster, ClusterMetrics(registry))
-    nodes = Registry(
+    nodes = Discovery(
         [resolver(target) for target in settings.shards],
         _open_node,
         lambda: formation.update(nodes.present(), nodes.nodes.values()),
-        settings.registry,
+        settings.discovery,
         random.Random(),
     )
     looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
         await asyncio.to_thread(encoder.warm_up)
-        await formation.ready(settings.form_patience)
+        await formation.ready(settings.form_timeout)
 
     try:
         await serve(
@@ -157,6 +151,6 @@ def _open_node(address: str) -> Node:
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special, settings.levers)
+    model = open_question_encoder(bundle, tokenizer.special, settings.inference)
     cache = EncodingCache(settings.cache_entries)
     return QuestionEncoder(bundle, tokenizer, model, cache, settings.encoder_threads, metrics)

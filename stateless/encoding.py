@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.inference.encoder import Encoder
-from winnow.telemetry.metrics import FrontMetrics
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2

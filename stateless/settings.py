@@ -4,13 +4,13 @@ from typing import ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from stateless.cluster.discovery import DiscoverySettings
+from stateless.cluster.resolving import resolver
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.outliers import OutlierSettings
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
-from stateless.registry import RegistrySettings
-from stateless.replicated import ReplicaPolicies
-from stateless.resolving import resolver
+from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
 from winnow.settings.common import ServiceSettings, cores
@@ -119,7 +119,7 @@ class FrontSettings(ServiceSettings):
     poll_timeout: float = Field(
         1.0, gt=0, description="Seconds for a reply; a node that misses two is left out."
     )
-    form_patience: float = Field(
+    form_timeout: float = Field(
         30.0, ge=0, description="Seconds to wait for a whole index before serving a part of it."
     )
     retries: int = Field(
@@ -177,6 +177,6 @@ class FrontSettings(ServiceSettings):
         return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
 
     @property
-    def registry(self) -> RegistrySettings:
+    def discovery(self) -> DiscoverySettings:
         """How often to look who is there."""
-        return RegistrySettings(self.resolve_every, self.poll_every, self.poll_timeout)
+        return DiscoverySettings(self.resolve_every, self.poll_every, self.poll_timeout)

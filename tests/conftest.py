@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from content_node.build.builder import BuildPlan, build_index
-from content_node.build.rows import BadRow
+from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.rows import BadRow
 from winnow.bundle import Bundle, default_bundle, load_bundle
 
 settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of the code

@@ -5,18 +5,18 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.shard import open_shard
-from content_node.shard.manifest import shard_name
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.pace import Pace
-from winnow.telemetry.metrics import NodeMetrics
 from winnow.text.tokenizer import Tokenizer
 
 

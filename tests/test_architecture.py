@@ -18,30 +18,25 @@ PURE = [
     "winnow/domain",
     "winnow/deadline.py",
     "winnow/errors.py",
-    "winnow/evaluation/scores.py",
+    "winnow/text/scores.py",
     "winnow/policy",
     "stateless/policy",
-    "stateless/absence.py",
-    "stateless/choose.py",
-    "stateless/merge.py",
-    "stateless/scatter.py",
-    "stateless/cluster.py",
-    "stateless/crew.py",
-    "stateless/formation.py",
-    "stateless/gate.py",
-    "stateless/membership.py",
-    "stateless/node.py",
-    "stateless/registry.py",
-    "stateless/resolving.py",
-    "stateless/calling.py",
-    "stateless/replicated.py",
-    "stateless/search.py",
-    "stateless/answering.py",
+    "stateless/cluster",
+    "stateless/replicas/call.py",
+    "stateless/replicas/pool.py",
+    "stateless/replicas/replicated.py",
+    "stateless/answer/admission.py",
+    "stateless/answer/ahead.py",
+    "stateless/answer/answering.py",
+    "stateless/answer/choose.py",
+    "stateless/answer/merge.py",
+    "stateless/answer/scatter.py",
+    "stateless/answer/search.py",
     "content_node/admission.py",
-    "content_node/admitted.py",
+    "content_node/validation.py",
     "content_node/reader",
     "content_node/shard",
-    "content_node/build",
+    "content_node/indexing",
     "content_node/searcher.py",
 ]
 
@@ -103,6 +98,15 @@ def test_policies_only_calculate(place: str) -> None:
         for name in imports(file):
             known = name.partition(".")[0] in CALCULATING or name.startswith(ours)
             assert known, f"{file} imports {name}"
+
+
+def test_nothing_imports_the_tools_but_tools() -> None:
+    for package in ARROWS:
+        for file in files(package):
+            if "winnow/tools" in str(file) or file.name == "__main__.py":
+                continue
+            for name in imports(file):
+                assert not name.startswith("winnow.tools"), f"{file} imports {name}"
 
 
 def test_services_never_import_the_training_libraries() -> None:

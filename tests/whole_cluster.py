@@ -10,46 +10,41 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from content_node.admitted import AdmittedSearcher
+from content_node.admission import AdmittedSearcher
+from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE as SHARD_SERVICE
 from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
-from stateless.admission import Defaults
-from stateless.answering import Answerer
-from stateless.cluster import Cluster
+from stateless.answer.admission import Admission
+from stateless.answer.answering import Answerer
+from stateless.answer.search import Limits
+from stateless.answer.servicer import SERVICE, AnswerServicer
+from stateless.answer.validation import Defaults
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.formation import Formation
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node as Known
+from stateless.cluster.resolving import Static
 from stateless.encoding import EncodingCache, QuestionEncoder
-from stateless.formation import Formation
-from stateless.gate import Gate
-from stateless.membership import Encoding
-from stateless.node import Node as Known
-from stateless.registry import Registry, RegistrySettings
-from stateless.remote import RemoteSearcher
-from stateless.replicated import ReplicaPolicies, ReplicatedSearcher
-from stateless.resolving import Static
-from stateless.search import Limits
-from stateless.servicer import SERVICE, AnswerServicer
+from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from stateless.replicas.remote import RemoteSearcher
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.bundle import Bundle
 from winnow.client import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
-from winnow.local.cluster import shard_directories
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
-from winnow.telemetry.metrics import (
-    ClusterMetrics,
-    FrontMetrics,
-    GateMetrics,
-    NodeMetrics,
-    ReplicaMetrics,
-    RpcMetrics,
-)
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
+from winnow.tools.local.cluster import shard_directories
 from winnow.v1 import answer_pb2_grpc, shard_pb2_grpc
 
 
@@ -120,9 +115,9 @@ async def _front(
     stack.callback(encoder.close)
     manifest = bundle.manifest
     load = Load(LoadSettings(), time.monotonic, lambda: None)
-    gate = Gate(load, 64, GateMetrics(registry))
+    admission = Admission(load, 64, AdmissionMetrics(registry))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
-    servicer = AnswerServicer(defaults, gate, 2.0, metrics)
+    servicer = AnswerServicer(defaults, admission, 2.0, metrics)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
@@ -138,11 +133,11 @@ async def _front(
         serve,
         ClusterMetrics(registry),
     )
-    known = Registry(
+    known = Discovery(
         [Static(node.address) for node in nodes],
         _known,
         lambda: formation.update(known.present(), known.nodes.values()),
-        RegistrySettings(poll_every=0.05),
+        DiscoverySettings(poll_every=0.05),
         random.Random(),
     )
     looking = asyncio.create_task(known.run())

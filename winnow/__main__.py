@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from winnow.errors import WinnowError
-from winnow.local.processes import die_with_parent
 from winnow.packaged import checkout, installed_version
 from winnow.settings.source import SettingsError
+from winnow.tools.local.processes import die_with_parent
 
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
@@ -25,16 +25,22 @@ Every option of front, node and up can also be an environment variable or stand 
 
 _MODELS = "models.cli:app"
 _COMMANDS = {
-    "up": ("winnow.local.cli:up", "Run a whole cluster on this machine, one process per node."),
+    "up": (
+        "winnow.tools.local.cli:up",
+        "Run a whole cluster on this machine, one process per node.",
+    ),
     "front": ("stateless.cli:front", "Run a front node: take questions, merge answers."),
     "node": ("content_node.cli:node", "Run a content node: serve one shard."),
-    "evaluate": ("winnow.evaluation.cli:evaluate", "Measure how right a running system is."),
-    "bench": ("winnow.loadtest.cli:bench", "Measure how fast a running system is."),
-    "demo": ("winnow.local.demo_cli:demo", "Build an index, start a cluster, ask, and serve."),
+    "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
+    "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
+    "demo": (
+        "winnow.tools.local.demo_cli:demo",
+        "Build an index, start a cluster, ask, and serve.",
+    ),
 }
 _GROUPS = {
-    "index": ("content_node.build.cli:app", "Build, inspect and verify indexes."),
-    "pareto": ("winnow.pareto.cli:app", "Draw accuracy against latency, and choose."),
+    "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
+    "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
 

@@ -77,5 +77,9 @@ class IdentityError(WinnowError):
     """Two artefacts that do not belong together: another bundle, index or dimension."""
 
 
+class GenerationGoneError(WinnowError):
+    """A shard no longer holds the generation that a hit came from: retrieve again."""
+
+
 class ArtefactError(WinnowError):
     """A file of a bundle or of an index is missing, damaged or of an unknown format."""

@@ -1,7 +1,8 @@
 """The one interface of a shard: local, remote or fake.
 
 The front node knows nothing else of content nodes. Implementations: `content_node.searcher` (a
-shard in this process), `stateless.remote` (a shard behind gRPC), `winnow.fakes` (a scripted one).
+shard in this process), `stateless.replicas.remote` (a shard behind gRPC), `winnow.fakes` (a
+scripted one).
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ class Retrieved:
     """Passages of one shard, best first: all that may be chosen from the whole cluster."""
 
     hits: tuple[Hit, ...]
-    near: tuple[float, ...]
+    candidate_distances: tuple[float, ...]
     """Distances of the shard's candidates, also of those that are no hits."""
     timings: ShardTimings
     idle: int = 0
@@ -34,6 +35,8 @@ class Read:
 
     readings: tuple[Reading, ...]
     timings: ShardTimings
+    unread: int = 0
+    """Passages that were asked for and not read before the deadline."""
 
 
 class Searcher(Protocol):

@@ -23,8 +23,8 @@ from rich.table import Table
 from bench.faults.judge import Finding, Observed, availability, completeness, coverage, latency
 from bench.faults.stage import staged
 from bench.faults.table import SCENARIOS, Scenario
-from winnow.local.cli import end_on_signals
-from winnow.questions import read_questions
+from winnow.tools.local.cli import end_on_signals
+from winnow.tools.questions import read_questions
 
 
 def main() -> int:

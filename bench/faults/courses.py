@@ -9,7 +9,7 @@ from bench.faults.rows import HEALTH, Row
 from bench.faults.stage import LOOK, Stage
 from bench.faults.strangers import Stranger
 from winnow.client import AnswerClient
-from winnow.local.processes import Processes
+from winnow.tools.local.processes import Processes
 from winnow.v1 import answer_pb2
 
 _VICTIM = 0

@@ -15,8 +15,8 @@ from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from winnow.bundle import default_bundle
 from winnow.client import AnswerClient
-from winnow.local.cluster import LocalCluster, LocalPlan
-from winnow.local.ports import free_ports
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.ports import free_ports
 
 DEADLINE = 2.0
 """Seconds that every question has."""

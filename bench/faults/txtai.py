@@ -38,9 +38,9 @@ from bench.faults.rows import Row
 from bench.faults.stage import DEADLINE
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.store import PassageStore
-from winnow.local.cluster import shard_directories
-from winnow.local.ports import free_ports
-from winnow.questions import read_questions
+from winnow.tools.local.cluster import shard_directories
+from winnow.tools.local.ports import free_ports
+from winnow.tools.questions import read_questions
 
 _TRANSFORM = "bench.faults.txtai_vectors.transform"
 _ALLOWED = {"ALLOW_RESOLVE_TRANSFORM": "True"}

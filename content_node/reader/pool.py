@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
+from content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.stop import Stop
-from winnow.telemetry.metrics import NodeMetrics
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -13,7 +13,7 @@ from winnow.bundle import Bundle
 from winnow.bundle.manifest import ReaderEntry, ScoreEntry
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
-from winnow.inference.runtime import PLAIN, Levers, open_session
+from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
@@ -65,7 +65,14 @@ class Reader:
         score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
         start, end = self._characters(stored, best)
         return Reading(
-            stored.passage, start, end, score, best.relevance, best.span, hit.distance, hit.fused
+            stored.passage,
+            start,
+            end,
+            score,
+            best.relevance,
+            best.span,
+            hit.distance,
+            hit.hybrid_distance,
         )
 
     def _window(self, window: Window, max_answer_tokens: int, stop: Stop | None) -> _Candidate:
@@ -98,7 +105,7 @@ def combine(weights: ScoreEntry, relevance: float, span: float, distance: float)
 def open_reader(
     bundle: Bundle,
     special: SpecialTokens,
-    levers: Levers = PLAIN,
+    options: InferenceOptions = PLAIN,
     max_tokens: int | None = None,
 ) -> Reader:
     """The bundle's reader; raises ArtefactError if it cannot be opened.
@@ -106,7 +113,7 @@ def open_reader(
     `max_tokens` cuts passages into shorter windows than the bundle does.
     """
     entry = bundle.manifest.reader
-    session = open_session(bundle.reader, OUTPUTS, entry.precision, levers)
+    session = open_session(bundle.reader, OUTPUTS, entry.precision, options)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
     return Reader(session, special, entry, bundle.manifest.score)

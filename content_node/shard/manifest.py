@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from winnow.domain.layout import INDEX_FILE
 from winnow.errors import ArtefactError
 
 FORMAT = 1
 SHARD_FILE = "manifest.json"
-INDEX_FILE = "index.json"
 _GENERATION_DIGITS = 16
 
 
@@ -86,11 +86,6 @@ class IndexManifest(BaseModel):
 
 
 Model = TypeVar("Model", ShardManifest, IndexManifest)
-
-
-def shard_name(shard: int, shards: int) -> str:
-    """The directory of a shard within its index."""
-    return f"shard-{shard:05d}-of-{shards:05d}"
 
 
 def read_shard_manifest(directory: Path) -> ShardManifest:

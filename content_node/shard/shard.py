@@ -20,7 +20,7 @@ EXACT_UP_TO = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class Candidates:
     """What a shard has near a question."""
 
     hits: tuple[Hit, ...]
@@ -38,7 +38,7 @@ class Shard:
     index: NearestIndex
     words: WordIndex | None = None
 
-    def retrieve(self, question: EncodedQuestion, depth: Depth, word_weight: float) -> Near:
+    def retrieve(self, question: EncodedQuestion, depth: Depth, word_weight: float) -> Candidates:
         """The candidates of this shard, and those of them that may be read.
 
         `word_weight` is the squared distance that one unit of BM25 is worth.
@@ -49,16 +49,22 @@ class Shard:
         distances = np.array([distance for _, distance in found], np.float32)
         matches = words.match(question.token_ids, rows) if words else np.zeros(len(rows))
         # single precision, as on the wire: the same order on a node and in the front
-        fused = (distances - word_weight * matches).astype(np.float32)
-        kept = contenders(distances, fused, depth.passages)
+        hybrid = (distances - word_weight * matches).astype(np.float32)
+        kept = contenders(distances, hybrid, depth.passages)
         ids = self.store.ids([rows[place] for place in kept])
         generation = self.manifest.generation
         hits = (
-            Hit(rows[place], identifier, float(distances[place]), float(fused[place]), generation)
+            Hit(
+                rows[place],
+                identifier,
+                float(distances[place]),
+                float(hybrid[place]),
+                generation,
+            )
             for place, identifier in zip(kept, ids, strict=True)
         )
-        best_first = sorted(hits, key=lambda hit: (hit.fused, hit.passage_id))
-        return Near(tuple(best_first), tuple(distances.tolist()))
+        best_first = sorted(hits, key=lambda hit: (hit.hybrid_distance, hit.passage_id))
+        return Candidates(tuple(best_first), tuple(distances.tolist()))
 
 
 def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:

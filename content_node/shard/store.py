@@ -32,6 +32,8 @@ CREATE TABLE passages (
 """
 
 TOKEN_BYTES = 4
+_NONE = "{}"
+"""How a passage without metadata is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class PassageStore:
         found = (
             self._connection()
             .execute(
-                "SELECT id, title, text, title_tokens, text_tokens, text_offsets"
+                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets"
                 " FROM passages WHERE row = ?",
                 (row,),
             )
@@ -106,9 +108,10 @@ class PassageStore:
         )
         if found is None:
             raise ArtefactError(f"{self._path} has no row {row}")
-        identifier, title, text, title_tokens, text_tokens, offsets = found
+        identifier, title, text, metadata, title_tokens, text_tokens, offsets = found
         tokens = Tokens(unpack_ids(text_tokens), _pairs(unpack_ids(offsets)))
-        return StoredPassage(Passage(identifier, title, text), unpack_ids(title_tokens), tokens)
+        passage = Passage(identifier, title, text, "" if metadata == _NONE else metadata)
+        return StoredPassage(passage, unpack_ids(title_tokens), tokens)
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)

@@ -1,14 +1,14 @@
 """Finding answers in passages by their words.
 
 Pure string functions. Normalisation is SQuAD's (Rajpurkar et al. 2016, section 6.1) and lives in
-`winnow.evaluation`; here it is only applied to whole passages.
+`winnow.text.scores`; here it is only applied to whole passages.
 """
 
 import re
 from collections.abc import Iterable
 
 from models.data.rows import Passage
-from winnow.evaluation.scores import normalise
+from winnow.text.scores import normalise
 
 __all__ = ["contains_answer", "find_answer", "normalise"]
 

@@ -19,7 +19,7 @@ from models.data.rows import DataError, Passage
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
 from models.mining.mine import TrainingQuestion
-from winnow.evaluation.scores import exact_match
+from winnow.text.scores import exact_match
 
 PASSAGES = 20
 _RIDGE = 1e-3
@@ -32,11 +32,11 @@ _KEPT = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Passages that were read, in the order of their fused distance."""
+    """Passages that were read, in the order of their hybrid distance."""
 
     features: NDArray[np.float64]
     """Relevance, span and distance, [questions, passages, 3]."""
-    fused: NDArray[np.float64]
+    hybrid_distance: NDArray[np.float64]
     """[questions, passages]."""
     right: NDArray[np.bool_]
     """Whether their spans are, [questions, passages]."""
@@ -62,9 +62,9 @@ def candidates(
     reader: OfflineReader,
 ) -> Candidates:
     """Reads the best `PASSAGES` of those near every question."""
-    every = near.fused(word_weight)
+    every = near.hybrid_distance(word_weight)
     order = every.argsort(1, kind="stable")[:, :PASSAGES]
-    fused, distances = (np.take_along_axis(each, order, 1) for each in (every, near.distances))
+    hybrid, distances = (np.take_along_axis(each, order, 1) for each in (every, near.distances))
     found = np.take_along_axis(near.places, order, 1)
     work = [
         (question.question, passages[place], float(distance))
@@ -76,7 +76,7 @@ def candidates(
     answers = [question.answer for question in questions for _ in range(found.shape[1])]
     right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
     return Candidates(
-        features.reshape(*found.shape, 3), fused, np.array(right).reshape(found.shape)
+        features.reshape(*found.shape, 3), hybrid, np.array(right).reshape(found.shape)
     )
 
 

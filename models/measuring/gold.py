@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from models.data.rows import Question
 from models.measuring.reading import OfflineReader
-from winnow.evaluation.scores import exact_match, f1
+from winnow.text.scores import exact_match, f1
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from winnow.bundle import Manifest
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
-from winnow.inference.runtime import FLOAT, Levers, Runtime, open_session
+from winnow.inference.runtime import FLOAT, InferenceOptions, Runtime, open_session
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2
@@ -38,8 +38,8 @@ class OfflineReader:
         """OpenVINO runs a float graph in bfloat16, if the processor has it."""
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
-        levers = Levers(runtime, runs=os.cpu_count() or 1)
-        session = open_session(graph, OUTPUTS, FLOAT, levers)
+        options = InferenceOptions(runtime, runs=os.cpu_count() or 1)
+        session = open_session(graph, OUTPUTS, FLOAT, options)
         self._reader = Reader(session, self._tokenizer.special, manifest.reader, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 

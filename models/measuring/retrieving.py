@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from content_node.build.counting import count_words
+from content_node.indexing.counting import count_words
 from content_node.shard.words import WordIndex
 from models.data.rows import DataError, Passage
 from models.mining.embedding import Embedder
@@ -38,7 +38,7 @@ class Near:
     matches: Floats
     """BM25."""
 
-    def fused(self, word_weight: float) -> Floats:
+    def hybrid_distance(self, word_weight: float) -> Floats:
         """Distances less what matches are worth."""
         return self.distances - word_weight * self.matches
 
@@ -99,7 +99,7 @@ def recall_by_passages(
     near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
 ) -> list[float]:
     """Percent of questions with an answer among the best so many passages."""
-    order = near.fused(word_weight).argsort(1, kind="stable")
+    order = near.hybrid_distance(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(right, order, 1)
     return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
 

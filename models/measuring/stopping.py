@@ -1,6 +1,6 @@
 """When a later passage still wins, fitted on training questions.
 
-The rule (`winnow.domain.stopping`) weighs the best score so far, the fused distance of the next
+The rule (`winnow.domain.stopping`) weighs the best score so far, the hybrid distance of the next
 passage and how much further that is than the first. The weights are those of a logistic
 regression: does any later passage win? The bar is as low as the promised loss of exact match
 allows, on questions that no model has seen. A few hundred of them are too few to count losses of a
@@ -44,12 +44,12 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Scores, fused distances and whether answers are right, [questions, passages], in the order
+    """Scores, hybrid distances and whether answers are right, [questions, passages], in the order
     of reading.
     """
 
     scores: Floats
-    fused: Floats
+    hybrid_distance: Floats
     right: NDArray[np.bool_]
 
 
@@ -60,7 +60,7 @@ def calibrate(
     weights = np.array([score.relevance, score.span, score.distance])
     read = _Read(
         (found.features @ weights)[:, :passages],
-        found.fused[:, :passages],
+        found.hybrid_distance[:, :passages],
         found.right[:, :passages],
     )
     looks = [end for end in wave_ends(passages, FIRST_LOOK) if end < passages]
@@ -80,10 +80,10 @@ def calibrate(
 
 
 def _marks(read: _Read, look: int) -> Floats:
-    """Best score, fused distance of the next, and how much further it is: [questions, 3]."""
-    unread = read.fused[:, look]
+    """Best score, hybrid distance of the next, and how much further it is: [questions, 3]."""
+    unread = read.hybrid_distance[:, look]
     best = read.scores[:, :look].max(1)
-    return np.stack([best, unread, unread - read.fused[:, 0]], axis=1)
+    return np.stack([best, unread, unread - read.hybrid_distance[:, 0]], axis=1)
 
 
 def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:

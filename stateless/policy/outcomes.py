@@ -30,18 +30,18 @@ class Outcome(Enum):
     """Given up for a reason that says nothing about the replica."""
 
 
-def outcome_of(error: WinnowError | None, waited: float, patience: float) -> Outcome:
+def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Outcome:
     """The outcome of a request that got no result and was not beaten.
 
     Args:
         error: what it ended with; None where it was cancelled.
         waited: seconds since it was sent.
-        patience: seconds that a replica may be silent. A request given up sooner says nothing
+        silence: seconds that a replica may be silent. A request given up sooner says nothing
             about it: the caller had no time, and must not get a replica ejected for that.
 
     """
     if isinstance(error, OverloadedError | InvalidRequestError):
         return Outcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
-        return Outcome.FAILED if waited >= patience else Outcome.ABANDONED
+        return Outcome.FAILED if waited >= silence else Outcome.ABANDONED
     return Outcome.FAILED

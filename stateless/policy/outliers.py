@@ -40,7 +40,7 @@ class OutlierSettings:
     """Ejected, too, where its latency is above this many times the median of the others."""
     least_samples: int = 10
     """Answers since it came back, before its latency is judged or judges others."""
-    patience: float = 0.5
+    silence: float = 0.5
     """Seconds that a replica may be silent while it is not known how long answers take."""
     brief_probes: float = 1.0
     """Seconds after an ejection in which only brief requests probe: to be late costs them least."""

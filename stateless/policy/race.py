@@ -16,16 +16,16 @@ class Race:
     """The attempts of one request."""
 
     def __init__(
-        self, retry: RetrySettings, usual: Usual | None, patience: float, deadline: Deadline
+        self, retry: RetrySettings, usual: Usual | None, silence: float, deadline: Deadline
     ) -> None:
-        """`usual`: of requests like this; `patience`: seconds, while not enough of them are known.
+        """`usual`: of requests like this; `silence`: seconds, while not enough of them are known.
 
         Time is that of the deadline's clock.
         """
         self._retry, self._deadline = retry, deadline
-        self._patience = usual.overdue if usual else patience
+        self._overdue = usual.overdue if usual else silence
         # a replica that hangs must leave another one time to answer, also where answers take long
-        hopeless = min(self._patience, deadline.left() / 2)
+        hopeless = min(self._overdue, deadline.left() / 2)
         self._moments = [(hopeless, True)]
         """Seconds after which a hedge is tried, and whether it is overdue then."""
         if usual and usual.late <= hopeless:
@@ -77,7 +77,7 @@ class Race:
 
     def outcome(self, attempt: Attempt, error: WinnowError | None) -> Outcome:
         """How an attempt ended with `error`, or without one because all was given up."""
-        return outcome_of(error, self.waited(attempt), self._patience)
+        return outcome_of(error, self.waited(attempt), self._overdue)
 
     def lost(self, attempt: Attempt, winner: Attempt) -> Outcome:
         """How an attempt ended that was still running when `winner` answered."""

@@ -14,7 +14,7 @@ from bench.faults.proxy import Proxy
 from bench.faults.table import SCENARIOS
 from winnow.client import AnswerClient
 from winnow.errors import OverloadedError
-from winnow.local.ports import free_ports
+from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
 

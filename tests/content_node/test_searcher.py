@@ -9,19 +9,24 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from content_node.admission import check_answer_tokens, check_passages, check_question
+from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher, shard_info
 from content_node.shard import Shard, open_shard
-from content_node.shard.manifest import shard_name
+from content_node.validation import check_answer_tokens, check_passages, check_question
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.errors import DeadlineExceededError, IdentityError, InvalidRequestError
+from winnow.errors import (
+    DeadlineExceededError,
+    GenerationGoneError,
+    IdentityError,
+    InvalidRequestError,
+)
 from winnow.policy.pace import Pace
-from winnow.telemetry.metrics import NodeMetrics
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -69,7 +74,7 @@ def test_words_in_common_bring_a_passage_forward(shard: Shard, question: Encoded
     hybrid = shard.retrieve(asked, Depth(1, candidates=3), 1.0).hits
     assert hybrid[0].row == last.row
     assert hybrid[0].distance == last.distance
-    assert hybrid[0].fused < last.fused == last.distance
+    assert hybrid[0].hybrid_distance < last.hybrid_distance == last.distance
     assert shard.retrieve(asked, Depth(3), 0.0).hits == dense
     assert shard.retrieve(asked, Depth(3), 1.0).hits == dense  # nothing to choose among
 
@@ -143,7 +148,7 @@ async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
     found = await searcher.retrieve(question, Depth(1), Deadline.after(10))
     info = await searcher.info(Deadline.after(1))
     assert [hit.generation for hit in found.hits] == [info.generation]
-    with pytest.raises(IdentityError, match="generation other"):
+    with pytest.raises(GenerationGoneError, match="generation other"):
         await searcher.read(
             question, [replace(found.hits[0], generation="other")], 10, Deadline.after(10)
         )

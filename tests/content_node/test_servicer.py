@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from content_node.servicer import SERVICE, ShardServicer
-from stateless.remote import RemoteSearcher
+from stateless.replicas.remote import RemoteSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import NotLoadedError, OverloadedError, UnavailableError

@@ -5,11 +5,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from content_node.build.counting import count_words
-from content_node.build.publish import GraphPlan, Identity, publish_shard
-from content_node.build.rows import Row
-from content_node.build.staging import Staging
+from content_node.indexing.counting import count_words
+from content_node.indexing.rows import Row
+from content_node.indexing.staging import Staging
 from content_node.shard.manifest import FORMAT
+from content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.domain.passage import Passage
 from winnow.text.tokenizer import Tokens
 

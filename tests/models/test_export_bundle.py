@@ -13,22 +13,22 @@ from conftest import PASSAGES, Recorder
 from numpy.typing import NDArray
 from typer.testing import CliRunner, Result
 
-from content_node.build.builder import BuildPlan, build_index
-from content_node.build.verify import verify_index
+from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.verify import verify_index
 from content_node.reader import open_reader
-from content_node.shard.manifest import shard_name
 from content_node.shard.shard import open_shard
 from content_node.shard.store import StoredPassage
 from models.cli import app
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
-from winnow.inference.runtime import Levers, Runtime
+from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.text.tokenizer import Tokenizer
 
-EXACT = Levers(Runtime.ONNXRUNTIME)
+EXACT = InferenceOptions(Runtime.ONNXRUNTIME)
 """In float32, also where OpenVINO would run a float model in bfloat16."""
 QUESTION = "Who won the Tour de France in 2015?"
 TITLE, TEXT = "Tour de France", "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana."

@@ -31,7 +31,7 @@ def test_every_policy_gets_its_settings() -> None:
     assert policies.replicas.outliers.latency_factor == 9
     assert (policies.hedge.budget, policies.hedge.quantile) == (0, 0.9)
     assert policies.retry.most == 0
-    assert settings.registry.poll_every == 2
+    assert settings.discovery.poll_every == 2
     load = settings.admission
     assert (load.most_reads, load.least_share) == (50, 1)
     assert settings.patience == Patience(0.5, 0.0, 0.75)

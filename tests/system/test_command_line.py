@@ -16,8 +16,8 @@ from conftest import QUESTIONS
 from tenacious import until
 
 from winnow.client import AnswerClient
-from winnow.local.faults import not_loaded
-from winnow.local.ports import free_ports
+from winnow.tools.local.faults import not_loaded
+from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)

@@ -31,7 +31,7 @@ def asked(question: str, **options: Any) -> answer_pb2.AnswerRequest:
 
 def essence(reply: answer_pb2.AnswerResponse) -> list[tuple[Any, ...]]:
     return [
-        (a.text, a.start, a.passage.id, a.score, a.relevance, a.distance, a.fused)
+        (a.text, a.start, a.passage.id, a.score, a.relevance, a.distance, a.hybrid_distance)
         for a in reply.answers
     ]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow import convert
+from winnow.convert import answer, shard
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit, Passage
@@ -22,7 +22,7 @@ words = st.text(st.characters(codec="utf-8"), max_size=20)
 single = st.floats(width=32, allow_nan=False)
 readings = st.builds(
     Reading,
-    st.builds(Passage, words, words, words),
+    st.builds(Passage, words, words, words, words),
     st.integers(0, 1000),
     st.integers(0, 1000),
     st.floats(allow_nan=False),
@@ -36,8 +36,8 @@ readings = st.builds(
 @given(st.lists(readings, max_size=4))
 def test_readings_survive_the_journey(found: list[Reading]) -> None:
     read = Read(tuple(found), ShardTimings())
-    assert convert.read_of_message(convert.read_to_message(read)).readings == read.readings
-    assert convert.search_of_message(convert.search_to_message(read)).readings == read.readings
+    assert shard.read_of_message(shard.read_to_message(read)).readings == read.readings
+    assert shard.search_of_message(shard.search_to_message(read)).readings == read.readings
 
 
 @given(
@@ -48,7 +48,7 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
 )
 def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
     retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings(), idle=3)
-    back = convert.retrieved_of_message(convert.retrieved_to_message(retrieved))
+    back = shard.retrieved_of_message(shard.retrieved_to_message(retrieved))
     assert back == retrieved
 
 
@@ -56,7 +56,7 @@ def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
 def test_vectors_travel_bit_for_bit(values: list[float]) -> None:
     vector = np.array(values, dtype=np.float32)
     question = EncodedQuestion("q", (1, 2), vector, "f")
-    back = convert.question_of_message(convert.question_to_message(question))
+    back = shard.question_of_message(shard.question_to_message(question))
     assert back.vector.tobytes() == vector.tobytes()
     assert (back.text, back.token_ids, back.bundle_fingerprint) == ("q", (1, 2), "f")
 
@@ -64,12 +64,12 @@ def test_vectors_travel_bit_for_bit(values: list[float]) -> None:
 @pytest.mark.parametrize("data", [b"abc", np.array([np.nan], "<f4").tobytes()])
 def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
     with pytest.raises(InvalidRequestError, match=r"question\.vector"):
-        convert.question_of_message(shard_pb2.EncodedQuestion(vector=data))
+        shard.question_of_message(shard_pb2.EncodedQuestion(vector=data))
 
 
 def test_shard_info_survives_the_journey() -> None:
     info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 0.0125, 7)
-    back = convert.info_of_message(convert.info_to_message(info))
+    back = shard.info_of_message(shard.info_to_message(info))
     assert astuple(back) == astuple(info)
 
 
@@ -81,21 +81,21 @@ def test_a_shard_that_is_busier_is_the_same_shard() -> None:
 
 @pytest.mark.parametrize("scope", list(ReadScope))
 def test_read_scopes_survive_the_journey(scope: ReadScope) -> None:
-    assert convert.read_scope(convert.read_scope_message(scope)) is scope
+    assert answer.read_scope(answer.read_scope_message(scope)) is scope
 
 
 def test_every_status_of_a_shard_can_be_said() -> None:
-    sent = {convert._STATUSES[status] for status in ShardStatus}
+    sent = {answer._STATUSES[status] for status in ShardStatus}
     assert sent == set(answer_pb2.ShardCoverage.Status.values()) - {0}
 
 
 def test_an_unknown_choice_is_a_field_violation() -> None:
     with pytest.raises(InvalidRequestError, match="read_scope: 9"):
-        convert.read_scope(9)
+        answer.read_scope(9)
     with pytest.raises(InvalidRequestError, match="retriever: 9"):
-        convert.retriever(9)
+        answer.retriever(9)
 
 
 @pytest.mark.parametrize("chosen", [None, *Retriever])
 def test_a_retriever_survives_the_journey(chosen: Retriever | None) -> None:
-    assert convert.retriever(convert.retriever_message(chosen)) is chosen
+    assert answer.retriever(answer.retriever_message(chosen)) is chosen

@@ -15,7 +15,7 @@ from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.padded import PaddedSession
-from winnow.inference.runtime import Levers, Runtime, choose, cpu_features, open_session
+from winnow.inference.runtime import InferenceOptions, Runtime, choose, cpu_features, open_session
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.settings.common import cores
@@ -83,7 +83,9 @@ def test_a_float_model_says_the_same_in_both_runtimes_padded_or_not(float_model:
     inputs = model_inputs([3, 1, 4, 1, 5], [0] * 5)
     plain = OnnxSession(float_model, ["doubled"]).run(inputs)[0]
     other = OpenVinoSession(float_model, ["doubled"], bfloat16=False).run(inputs)[0]
-    padded = open_session(float_model, ["doubled"], "fp32", Levers(pad_to=9)).run(inputs)[0]
+    padded = open_session(float_model, ["doubled"], "fp32", InferenceOptions(pad_to=9)).run(inputs)[
+        0
+    ]
     np.testing.assert_allclose(other, plain)
     np.testing.assert_allclose(padded, plain)
 
@@ -108,7 +110,9 @@ def test_what_is_no_model_is_refused(
 def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
     inputs = model_inputs(list(range(1000, 1040)), [0] * 40)
     exact = open_session(bundle.reader, OUTPUTS, "int8").run(inputs)
-    spread = open_session(bundle.reader, OUTPUTS, "int8", Levers(intra_op_threads=2)).run(inputs)
+    spread = open_session(bundle.reader, OUTPUTS, "int8", InferenceOptions(intra_op_threads=2)).run(
+        inputs
+    )
     for one, other in zip(exact, spread, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
 

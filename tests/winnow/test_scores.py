@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.evaluation.scores import exact_match, f1, normalise
+from winnow.text.scores import exact_match, f1, normalise
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
     Fault,
+    GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     NotLoadedError,
@@ -26,6 +27,7 @@ TABLE = [
     (DeadlineExceededError("late"), StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError("gone"), StatusCode.UNAVAILABLE),
     (IdentityError("other"), StatusCode.FAILED_PRECONDITION),
+    (GenerationGoneError("gone"), StatusCode.ABORTED),
     (ArtefactError("broken"), StatusCode.INTERNAL),
 ]
 

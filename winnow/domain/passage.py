@@ -10,6 +10,8 @@ class Passage:
     id: str
     title: str
     text: str
+    metadata: str = ""
+    """A JSON object, as it was indexed; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Hit:
     passage_id: str
     distance: float
     """Squared Euclidean distance of unit vectors: 0 to 4, smaller is nearer."""
-    fused: float
+    hybrid_distance: float
     """The same less what the question's words in the passage are worth: what passages are chosen
     and read in the order of.
     """

@@ -23,8 +23,8 @@ class Reading:
     """Start logit plus end logit of the span."""
     distance: float
     """Squared Euclidean distance between question and passage."""
-    fused: float
-    """What it was retrieved by; see `Hit.fused`."""
+    hybrid_distance: float
+    """What it was retrieved by; see `Hit.hybrid_distance`."""
 
     @property
     def text(self) -> str:

@@ -1,8 +1,8 @@
 """When enough was read: no passage that is left is likely to win. Pure.
 
-Passages are read in the order of their fused distance (`Hit.fused`). A later passage seldom wins
-where the best answer so far is sure, where the next passage is far from the question, and where it
-is much further than the first was. How much each of these counts is fitted on training questions
+Passages are read in the order of `Hit.hybrid_distance`. A later passage seldom wins where the best
+answer so far is sure, where the next passage is far from the question, and where it is much further
+than the first was. How much each of these counts is fitted on training questions
 (`models.measuring.stopping`).
 """
 
@@ -14,7 +14,7 @@ class StoppingRule:
     """Stops once score, distance and gap together reach the bar."""
 
     nearness: float
-    """Weight of the nearest unread passage's fused distance, at least 0; a score weighs 1."""
+    """Weight of the nearest unread passage's hybrid distance, at least 0; a score weighs 1."""
     gap: float
     """Weight of how much further that is than the first passage, at least 0."""
     bar: float

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
-from winnow.inference.runtime import PLAIN, Levers, open_session
+from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session, model_inputs
 from winnow.text.tokenizer import SpecialTokens
 
@@ -41,18 +41,20 @@ class Encoder:
 
 
 def open_question_encoder(
-    bundle: Bundle, special: SpecialTokens, levers: Levers = PLAIN
+    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
 ) -> Encoder:
     """The encoder of questions; raises ArtefactError if it is not what the manifest says."""
     entry = bundle.manifest.encoder
-    session = open_session(bundle.question_encoder, ["embedding"], entry.asked_in, levers)
+    session = open_session(bundle.question_encoder, ["embedding"], entry.asked_in, options)
     return _checked(Encoder(session, special, entry.dimension))
 
 
-def open_passage_encoder(bundle: Bundle, special: SpecialTokens, levers: Levers = PLAIN) -> Encoder:
+def open_passage_encoder(
+    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
+) -> Encoder:
     """The encoder of passages; raises ArtefactError if it is not what the manifest says."""
     entry = bundle.manifest.encoder
-    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision, levers)
+    session = open_session(bundle.passage_encoder, ["embedding"], entry.precision, options)
     return _checked(Encoder(session, special, entry.dimension))
 
 

@@ -30,7 +30,7 @@ class Runtime(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Levers:
+class InferenceOptions:
     """How models are run. The defaults are what measured best."""
 
     runtime: Runtime = Runtime.AUTO
@@ -42,7 +42,7 @@ class Levers:
     """Runs that go on at the same time. OpenVINO has to know, or they wait for one another."""
 
 
-PLAIN = Levers()
+PLAIN = InferenceOptions()
 
 
 def choose(
@@ -67,9 +67,9 @@ def choose(
 
 
 def open_session(
-    path: Path, outputs: Sequence[str], precision: str, levers: Levers = PLAIN
+    path: Path, outputs: Sequence[str], precision: str, options: InferenceOptions = PLAIN
 ) -> Session:
-    """Opens a model stored in `precision` as `levers` say.
+    """Opens a model stored in `precision` as `options` say.
 
     Raises:
         ArtefactError: it cannot be opened, or not so.
@@ -77,12 +77,12 @@ def open_session(
     """
     features = cpu_features()
     session: Session
-    if choose(levers.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
+    if choose(options.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
         bfloat16 = bool(features & _BFLOAT16)
-        session = OpenVinoSession(path, outputs, bfloat16, levers.intra_op_threads, levers.runs)
+        session = OpenVinoSession(path, outputs, bfloat16, options.intra_op_threads, options.runs)
     else:
-        session = OnnxSession(path, outputs, levers.intra_op_threads)
-    return PaddedSession(session, levers.pad_to) if levers.pad_to else session
+        session = OnnxSession(path, outputs, options.intra_op_threads)
+    return PaddedSession(session, options.pad_to) if options.pad_to else session
 
 
 def runs_bfloat16() -> bool:

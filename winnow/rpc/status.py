@@ -15,6 +15,7 @@ from grpc_status import rpc_status
 from winnow.errors import (
     NOT_LOADED,
     DeadlineExceededError,
+    GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     NotLoadedError,
@@ -29,7 +30,14 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (DeadlineExceededError, StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError, StatusCode.UNAVAILABLE),
     (IdentityError, StatusCode.FAILED_PRECONDITION),
+    (GenerationGoneError, StatusCode.ABORTED),
 )
+_PLAIN: dict[StatusCode, type[WinnowError]] = {
+    StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
+    StatusCode.FAILED_PRECONDITION: IdentityError,
+    StatusCode.ABORTED: GenerationGoneError,
+}
+"""Errors that a caller can tell by their status alone."""
 
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
@@ -54,14 +62,10 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
         if delays:
             return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
         return OverloadedError(message)
-    if code is StatusCode.DEADLINE_EXCEEDED:
-        return DeadlineExceededError(message)
-    if code is StatusCode.FAILED_PRECONDITION:
-        return IdentityError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
         reasons = {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}
         return (NotLoadedError if NOT_LOADED in reasons else UnavailableError)(message)
-    return WinnowError(message)
+    return _PLAIN.get(code, WinnowError)(message)
 
 
 def rich_status(error: WinnowError) -> rpc_status._Status:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from winnow.bundle import default_bundle
-from winnow.inference.runtime import Levers, Runtime
+from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.source import Settings
 
 
@@ -48,9 +48,9 @@ class ServiceSettings(Settings):
     log_format: LogFormat = Field(LogFormat.JSON, description="json or text.")
 
     @property
-    def levers(self) -> Levers:
+    def inference(self) -> InferenceOptions:
         """How models are run."""
-        return Levers(self.runtime, self.intra_op_threads, self.pad_to)
+        return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
 def cores() -> int:

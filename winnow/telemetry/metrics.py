@@ -1,21 +1,12 @@
-"""Every metric of every process, with its buckets.
+"""Metrics that every process has.
 
 Registries are injected, so that tests and several nodes in one process do not collide. Labels never
 hold anything that a user wrote.
 """
 
-import contextlib
-from collections.abc import Iterable
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-_FAST = (0.0002, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-_SLOW = (0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.09, 0.13, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
-_COUNTS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
-_SHARES = (0.25, 0.5, 0.75, 0.9, 0.99, 0.999999)
-
-FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
-NODE_STAGES = ("queue", "retrieve", "read")
+from winnow.telemetry.buckets import SLOW
 
 
 class RpcMetrics:
@@ -26,236 +17,13 @@ class RpcMetrics:
             "winnow_request_seconds",
             "Time of a call inside the server, by method and gRPC status",
             ("method", "status"),
-            buckets=_SLOW,
+            buckets=SLOW,
             registry=registry,
         )
 
     def finished(self, method: str, status: str, seconds: float) -> None:
         """Counts one call."""
         self._latency.labels(method, status).observe(seconds)
-
-
-class FrontMetrics:
-    """What a front node does."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.stage = Histogram(
-            "winnow_front_stage_seconds",
-            "Time of each stage",
-            ("stage",),
-            buckets=_FAST,
-            registry=registry,
-        )
-        self.shard = Histogram(
-            "winnow_front_shard_seconds",
-            "Time of each stage as a shard reported it",
-            ("shard", "stage"),
-            buckets=_FAST,
-            registry=registry,
-        )
-        self.shard_failures = Counter(
-            "winnow_front_shard_failures",
-            "Shards that did not answer a question",
-            ("shard", "status"),
-            registry=registry,
-        )
-        self.passages_read = Histogram(
-            "winnow_front_passages_read",
-            "Passages read for one question",
-            buckets=_COUNTS,
-            registry=registry,
-        )
-        self.coverage = Histogram(
-            "winnow_front_coverage_ratio",
-            "Share of known passages that was searched",
-            buckets=_SHARES,
-            registry=registry,
-        )
-        self.cache = Counter(
-            "winnow_front_encoding_cache",
-            "Questions by whether their encoding was cached",
-            ("result",),
-            registry=registry,
-        )
-        self.in_flight = Gauge(
-            "winnow_front_questions_in_flight", "Questions being answered", registry=registry
-        )
-
-
-class GateMetrics:
-    """What a front node lets in."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._admissions = Counter(
-            "winnow_front_admissions",
-            "Questions by what became of them: granted, dimmed (fewer passages are read than they "
-            "asked for) or refused",
-            ("result",),
-            registry=registry,
-        )
-        self.reads = Gauge(
-            "winnow_front_reads_in_hand",
-            "Passages that questions being answered may read",
-            registry=registry,
-        )
-        self.pace = Gauge(
-            "winnow_front_seconds_per_read",
-            "Seconds per passage that all content nodes together take, by what they say",
-            registry=registry,
-        )
-
-    def admitted(self, result: str) -> None:
-        """Counts a question."""
-        self._admissions.labels(result).inc()
-
-
-class ClusterMetrics:
-    """What a front node knows of the content nodes."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._index = Gauge(
-            "winnow_front_index_passages",
-            "Passages known on each shard",
-            ("shard",),
-            registry=registry,
-        )
-        self._replicas = Gauge(
-            "winnow_front_replicas",
-            "Replicas of each shard that may be asked",
-            ("shard",),
-            registry=registry,
-        )
-        self.refused = Gauge(
-            "winnow_front_refused_nodes",
-            "Nodes that are there but do not belong to the index that is served",
-            registry=registry,
-        )
-        self.not_loaded = Gauge(
-            "winnow_front_not_loaded_nodes",
-            "Nodes that are there but say that they cannot serve their shard",
-            registry=registry,
-        )
-
-    def shard(self, shard: int, passages: int, replicas: int) -> None:
-        """What is known of one shard."""
-        self._index.labels(str(shard)).set(passages)
-        self._replicas.labels(str(shard)).set(replicas)
-
-    def clear(self) -> None:
-        """Drops the shards of another index."""
-        self._index.clear()
-        self._replicas.clear()
-
-
-class ReplicaMetrics:
-    """What a front node does with the replicas of shards. A replica is named by its address."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.hedges = Counter(
-            "winnow_front_hedges",
-            "Requests sent to a second replica because they were late: sent, won, or refused "
-            "because the budget was spent",
-            ("shard", "result"),
-            registry=registry,
-        )
-        self.retries = Counter(
-            "winnow_front_retries",
-            "Requests sent again because they had failed: sent or won",
-            ("shard", "result"),
-            registry=registry,
-        )
-        self.ejections = Counter(
-            "winnow_front_ejections",
-            "Times that a replica was left out because it did not answer as the others did",
-            ("shard", "replica"),
-            registry=registry,
-        )
-        self.outstanding = Gauge(
-            "winnow_front_replica_outstanding",
-            "Requests that a replica has in hand",
-            ("shard", "replica"),
-            registry=registry,
-        )
-
-    def calls(self, shard: int) -> "ShardCallMetrics":
-        """Those that belong to the calls of one shard."""
-        return ShardCallMetrics(self, str(shard))
-
-    def forget(self, shard: str, replicas: Iterable[str]) -> None:
-        """Drops the series of replicas that are gone."""
-        for replica in replicas:
-            for metric in (self.ejections, self.outstanding):
-                with contextlib.suppress(KeyError):
-                    metric.remove(shard, replica)
-
-
-class ShardCallMetrics:
-    """Hedges and retries of one shard."""
-
-    def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
-        self._metrics, self._shard = metrics, shard
-
-    def hedged(self, result: str) -> None:
-        """Counts a hedge: sent, won or refused."""
-        self._metrics.hedges.labels(self._shard, result).inc()
-
-    def retried(self, result: str) -> None:
-        """Counts a retry: sent or won."""
-        self._metrics.retries.labels(self._shard, result).inc()
-
-
-class NodeMetrics:
-    """What a content node does."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.stage = Histogram(
-            "winnow_node_stage_seconds",
-            "Time of each stage",
-            ("stage",),
-            buckets=_FAST,
-            registry=registry,
-        )
-        self.ready = Gauge(
-            "winnow_node_ready", "1 while the shard is loaded and served, else 0", registry=registry
-        )
-        self.passages_read = Counter(
-            "winnow_node_passages_read", "Passages read", registry=registry
-        )
-        self.reads_stopped = Counter(
-            "winnow_node_reads_stopped",
-            "Passages given up because nobody waited any more",
-            registry=registry,
-        )
-        self.reads_in_hand = Gauge(
-            "winnow_node_reads_in_hand",
-            "Passages that wait to be read or are being read",
-            registry=registry,
-        )
-        self.seconds_per_read = Gauge(
-            "winnow_node_seconds_per_read",
-            "Seconds per passage while reading, all threads together; 0 before the first",
-            registry=registry,
-        )
-        self.admission = Counter(
-            "winnow_node_admission",
-            "Calls by whether they were let in",
-            ("result",),
-            registry=registry,
-        )
-        self.runs_ended = Counter(
-            "winnow_node_runs_ended",
-            "Passages given up in the middle of being read",
-            registry=registry,
-        )
-        self.threads_busy = Gauge(
-            "winnow_node_reader_threads_busy", "Reader threads at work", registry=registry
-        )
-        self.threads = Gauge(
-            "winnow_node_reader_threads", "Reader threads there are", registry=registry
-        )
-        self.index = Gauge(
-            "winnow_node_index_passages", "Passages in the shard", ("shard",), registry=registry
-        )
 
 
 class BundleMetrics:

@@ -22,39 +22,40 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16winnow/v1/answer.proto\x12\twinnow.v1\"\xe8\x03\n\rAnswerRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x1d\n\x10passages_to_read\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07\x61nswers\x18\x03 \x01(\rH\x01\x88\x01\x01\x12(\n\nread_scope\x18\x04 \x01(\x0e\x32\x14.winnow.v1.ReadScope\x12\'\n\tretriever\x18\x05 \x01(\x0e\x32\x14.winnow.v1.Retriever\x12\x1e\n\x11max_answer_tokens\x18\x06 \x01(\rH\x02\x88\x01\x01\x12\x15\n\x08max_loss\x18\x07 \x01(\x02H\x03\x88\x01\x01\x12\x32\n\x0fpartial_results\x18\x08 \x01(\x0e\x32\x19.winnow.v1.PartialResults\x12\x19\n\x0cmin_coverage\x18\t \x01(\x02H\x04\x88\x01\x01\x12\x1c\n\x0fmin_wait_factor\x18\n \x01(\x02H\x05\x88\x01\x01\x12\x1c\n\x0fmax_wait_factor\x18\x0b \x01(\x02H\x06\x88\x01\x01\x42\x13\n\x11_passages_to_readB\n\n\x08_answersB\x14\n\x12_max_answer_tokensB\x0b\n\t_max_lossB\x0f\n\r_min_coverageB\x12\n\x10_min_wait_factorB\x12\n\x10_max_wait_factor\"\xb7\x02\n\x0e\x41nswerResponse\x12\x12\n\nhas_answer\x18\x01 \x01(\x08\x12\"\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x11.winnow.v1.Answer\x12%\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x13.winnow.v1.Coverage\x12#\n\x07timings\x18\x04 \x01(\x0b\x32\x12.winnow.v1.Timings\x12\x15\n\rpassages_read\x18\x05 \x01(\r\x12(\n\nread_scope\x18\x06 \x01(\x0e\x32\x14.winnow.v1.ReadScope\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x1a\n\x12question_truncated\x18\x08 \x01(\x08\x12\x16\n\x0epassages_asked\x18\t \x01(\r\x12\x18\n\x10passages_granted\x18\n \x01(\r\"\xbd\x01\n\x06\x41nswer\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\r\x12\x0b\n\x03\x65nd\x18\x03 \x01(\r\x12#\n\x07passage\x18\x04 \x01(\x0b\x32\x12.winnow.v1.Passage\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x11\n\trelevance\x18\x06 \x01(\x02\x12\x12\n\nspan_score\x18\x07 \x01(\x02\x12\x10\n\x08\x64istance\x18\x08 \x01(\x02\x12\r\n\x05shard\x18\t \x01(\r\x12\r\n\x05\x66used\x18\n \x01(\x02\"2\n\x07Passage\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\x92\x01\n\x08\x43overage\x12\x16\n\x0epassages_known\x18\x01 \x01(\x04\x12\x19\n\x11passages_searched\x18\x02 \x01(\x04\x12\x17\n\x0fpassages_failed\x18\x03 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\x12(\n\x06shards\x18\x05 \x03(\x0b\x32\x18.winnow.v1.ShardCoverage\"\xab\x02\n\rShardCoverage\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x10\n\x08passages\x18\x02 \x01(\x04\x12/\n\x06status\x18\x03 \x01(\x0e\x32\x1f.winnow.v1.ShardCoverage.Status\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb7\x01\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTATUS_SEARCHED\x10\x01\x12\x12\n\x0eSTATUS_TIMEOUT\x10\x02\x12\x16\n\x12STATUS_UNAVAILABLE\x10\x03\x12\x15\n\x11STATUS_OVERLOADED\x10\x04\x12\x11\n\rSTATUS_FAILED\x10\x05\x12\x15\n\x11STATUS_NOT_LOADED\x10\x06\x12\x13\n\x0fSTATUS_ADAPTIVE\x10\x07\"\xb6\x01\n\x07Timings\x12\x10\n\x08queue_ms\x18\x01 \x01(\x01\x12\x13\n\x0btokenise_ms\x18\x02 \x01(\x01\x12\x11\n\tencode_ms\x18\x03 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x04 \x01(\x01\x12\x0f\n\x07read_ms\x18\x05 \x01(\x01\x12\x10\n\x08merge_ms\x18\x06 \x01(\x01\x12\x10\n\x08total_ms\x18\x07 \x01(\x01\x12\'\n\x06shards\x18\x08 \x03(\x0b\x32\x17.winnow.v1.ShardTimings\"U\n\x0cShardTimings\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x0f\n\x07read_ms\x18\x04 \x01(\x01*X\n\tReadScope\x12\x1a\n\x16READ_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11READ_SCOPE_GLOBAL\x10\x01\x12\x18\n\x14READ_SCOPE_PER_SHARD\x10\x02*W\n\tRetriever\x12\x19\n\x15RETRIEVER_UNSPECIFIED\x10\x00\x12\x13\n\x0fRETRIEVER_DENSE\x10\x01\x12\x14\n\x10RETRIEVER_HYBRID\x10\x03\"\x04\x08\x02\x10\x02*h\n\x0ePartialResults\x12\x1f\n\x1bPARTIAL_RESULTS_UNSPECIFIED\x10\x00\x12\x19\n\x15PARTIAL_RESULTS_ALLOW\x10\x01\x12\x1a\n\x16PARTIAL_RESULTS_FORBID\x10\x02\x32N\n\rAnswerService\x12=\n\x06\x41nswer\x12\x18.winnow.v1.AnswerRequest\x1a\x19.winnow.v1.AnswerResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16winnow/v1/answer.proto\x12\twinnow.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xe8\x03\n\rAnswerRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12\x1d\n\x10passages_to_read\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07\x61nswers\x18\x03 \x01(\rH\x01\x88\x01\x01\x12(\n\nread_scope\x18\x04 \x01(\x0e\x32\x14.winnow.v1.ReadScope\x12\'\n\tretriever\x18\x05 \x01(\x0e\x32\x14.winnow.v1.Retriever\x12\x1e\n\x11max_answer_tokens\x18\x06 \x01(\rH\x02\x88\x01\x01\x12\x15\n\x08max_loss\x18\x07 \x01(\x02H\x03\x88\x01\x01\x12\x32\n\x0fpartial_results\x18\x08 \x01(\x0e\x32\x19.winnow.v1.PartialResults\x12\x19\n\x0cmin_coverage\x18\t \x01(\x02H\x04\x88\x01\x01\x12\x1c\n\x0fmin_wait_factor\x18\n \x01(\x02H\x05\x88\x01\x01\x12\x1c\n\x0fmax_wait_factor\x18\x0b \x01(\x02H\x06\x88\x01\x01\x42\x13\n\x11_passages_to_readB\n\n\x08_answersB\x14\n\x12_max_answer_tokensB\x0b\n\t_max_lossB\x0f\n\r_min_coverageB\x12\n\x10_min_wait_factorB\x12\n\x10_max_wait_factor\"\x94\x03\n\x0e\x41nswerResponse\x12\x17\n\nhas_answer\x18\x01 \x01(\x08H\x00\x88\x01\x01\x12\"\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x11.winnow.v1.Answer\x12%\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x13.winnow.v1.Coverage\x12#\n\x07timings\x18\x04 \x01(\x0b\x32\x12.winnow.v1.Timings\x12\x1a\n\rpassages_read\x18\x05 \x01(\rH\x01\x88\x01\x01\x12(\n\nread_scope\x18\x06 \x01(\x0e\x32\x14.winnow.v1.ReadScope\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x1a\n\x12question_truncated\x18\x08 \x01(\x08\x12\x1b\n\x0epassages_asked\x18\t \x01(\rH\x02\x88\x01\x01\x12\x1d\n\x10passages_granted\x18\n \x01(\rH\x03\x88\x01\x01\x42\r\n\x0b_has_answerB\x10\n\x0e_passages_readB\x11\n\x0f_passages_askedB\x13\n\x11_passages_granted\"\xf2\x01\n\x06\x41nswer\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x12\n\x05start\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x03\x65nd\x18\x03 \x01(\rH\x01\x88\x01\x01\x12#\n\x07passage\x18\x04 \x01(\x0b\x32\x12.winnow.v1.Passage\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x11\n\trelevance\x18\x06 \x01(\x02\x12\x12\n\nspan_score\x18\x07 \x01(\x02\x12\x10\n\x08\x64istance\x18\x08 \x01(\x02\x12\x12\n\x05shard\x18\t \x01(\rH\x02\x88\x01\x01\x12\x17\n\x0fhybrid_distance\x18\n \x01(\x02\x42\x08\n\x06_startB\x06\n\x04_endB\x08\n\x06_shard\"]\n\x07Passage\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12)\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xf0\x01\n\x08\x43overage\x12\x1b\n\x0epassages_known\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x11passages_searched\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1c\n\x0fpassages_failed\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x15\n\x08\x63omplete\x18\x04 \x01(\x08H\x03\x88\x01\x01\x12(\n\x06shards\x18\x05 \x03(\x0b\x32\x18.winnow.v1.ShardCoverageB\x11\n\x0f_passages_knownB\x14\n\x12_passages_searchedB\x12\n\x10_passages_failedB\x0b\n\t_complete\"\xcc\x02\n\rShardCoverage\x12\x12\n\x05shard\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x15\n\x08passages\x18\x02 \x01(\rH\x01\x88\x01\x01\x12/\n\x06status\x18\x03 \x01(\x0e\x32\x1f.winnow.v1.ShardCoverage.Status\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb7\x01\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTATUS_SEARCHED\x10\x01\x12\x12\n\x0eSTATUS_TIMEOUT\x10\x02\x12\x16\n\x12STATUS_UNAVAILABLE\x10\x03\x12\x15\n\x11STATUS_OVERLOADED\x10\x04\x12\x11\n\rSTATUS_FAILED\x10\x05\x12\x15\n\x11STATUS_NOT_LOADED\x10\x06\x12\x13\n\x0fSTATUS_ADAPTIVE\x10\x07\x42\x08\n\x06_shardB\x0b\n\t_passages\"\xb6\x01\n\x07Timings\x12\x10\n\x08queue_ms\x18\x01 \x01(\x01\x12\x13\n\x0btokenise_ms\x18\x02 \x01(\x01\x12\x11\n\tencode_ms\x18\x03 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x04 \x01(\x01\x12\x0f\n\x07read_ms\x18\x05 \x01(\x01\x12\x10\n\x08merge_ms\x18\x06 \x01(\x01\x12\x10\n\x08total_ms\x18\x07 \x01(\x01\x12\'\n\x06shards\x18\x08 \x03(\x0b\x32\x17.winnow.v1.ShardTimings\"d\n\x0cShardTimings\x12\x12\n\x05shard\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x0f\n\x07read_ms\x18\x04 \x01(\x01\x42\x08\n\x06_shard*X\n\tReadScope\x12\x1a\n\x16READ_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11READ_SCOPE_GLOBAL\x10\x01\x12\x18\n\x14READ_SCOPE_PER_SHARD\x10\x02*W\n\tRetriever\x12\x19\n\x15RETRIEVER_UNSPECIFIED\x10\x00\x12\x13\n\x0fRETRIEVER_DENSE\x10\x01\x12\x14\n\x10RETRIEVER_HYBRID\x10\x03\"\x04\x08\x02\x10\x02*h\n\x0ePartialResults\x12\x1f\n\x1bPARTIAL_RESULTS_UNSPECIFIED\x10\x00\x12\x19\n\x15PARTIAL_RESULTS_ALLOW\x10\x01\x12\x1a\n\x16PARTIAL_RESULTS_FORBID\x10\x02\x32N\n\rAnswerService\x12=\n\x06\x41nswer\x12\x18.winnow.v1.AnswerRequest\x1a\x19.winnow.v1.AnswerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'winnow.v1.answer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_READSCOPE']._serialized_start=1809
-  _globals['_READSCOPE']._serialized_end=1897
-  _globals['_RETRIEVER']._serialized_start=1899
-  _globals['_RETRIEVER']._serialized_end=1986
-  _globals['_PARTIALRESULTS']._serialized_start=1988
-  _globals['_PARTIALRESULTS']._serialized_end=2092
-  _globals['_ANSWERREQUEST']._serialized_start=38
-  _globals['_ANSWERREQUEST']._serialized_end=526
-  _globals['_ANSWERRESPONSE']._serialized_start=529
-  _globals['_ANSWERRESPONSE']._serialized_end=840
-  _globals['_ANSWER']._serialized_start=843
-  _globals['_ANSWER']._serialized_end=1032
-  _globals['_PASSAGE']._serialized_start=1034
-  _globals['_PASSAGE']._serialized_end=1084
-  _globals['_COVERAGE']._serialized_start=1087
-  _globals['_COVERAGE']._serialized_end=1233
-  _globals['_SHARDCOVERAGE']._serialized_start=1236
-  _globals['_SHARDCOVERAGE']._serialized_end=1535
-  _globals['_SHARDCOVERAGE_STATUS']._serialized_start=1352
-  _globals['_SHARDCOVERAGE_STATUS']._serialized_end=1535
-  _globals['_TIMINGS']._serialized_start=1538
-  _globals['_TIMINGS']._serialized_end=1720
-  _globals['_SHARDTIMINGS']._serialized_start=1722
-  _globals['_SHARDTIMINGS']._serialized_end=1807
-  _globals['_ANSWERSERVICE']._serialized_start=2094
-  _globals['_ANSWERSERVICE']._serialized_end=2172
+  _globals['_READSCOPE']._serialized_start=2170
+  _globals['_READSCOPE']._serialized_end=2258
+  _globals['_RETRIEVER']._serialized_start=2260
+  _globals['_RETRIEVER']._serialized_end=2347
+  _globals['_PARTIALRESULTS']._serialized_start=2349
+  _globals['_PARTIALRESULTS']._serialized_end=2453
+  _globals['_ANSWERREQUEST']._serialized_start=68
+  _globals['_ANSWERREQUEST']._serialized_end=556
+  _globals['_ANSWERRESPONSE']._serialized_start=559
+  _globals['_ANSWERRESPONSE']._serialized_end=963
+  _globals['_ANSWER']._serialized_start=966
+  _globals['_ANSWER']._serialized_end=1208
+  _globals['_PASSAGE']._serialized_start=1210
+  _globals['_PASSAGE']._serialized_end=1303
+  _globals['_COVERAGE']._serialized_start=1306
+  _globals['_COVERAGE']._serialized_end=1546
+  _globals['_SHARDCOVERAGE']._serialized_start=1549
+  _globals['_SHARDCOVERAGE']._serialized_end=1881
+  _globals['_SHARDCOVERAGE_STATUS']._serialized_start=1675
+  _globals['_SHARDCOVERAGE_STATUS']._serialized_end=1858
+  _globals['_TIMINGS']._serialized_start=1884
+  _globals['_TIMINGS']._serialized_end=2066
+  _globals['_SHARDTIMINGS']._serialized_start=2068
+  _globals['_SHARDTIMINGS']._serialized_end=2168
+  _globals['_ANSWERSERVICE']._serialized_start=2455
+  _globals['_ANSWERSERVICE']._serialized_end=2533
 # @@protoc_insertion_point(module_scope)

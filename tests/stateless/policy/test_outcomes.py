@@ -30,7 +30,7 @@ from winnow.errors import (
 def test_errors_are_blamed_on_the_replica_and_refusals_are_not(
     error: WinnowError, outcome: Outcome, waited: float
 ) -> None:
-    assert outcome_of(error, waited, patience=0.5) is outcome
+    assert outcome_of(error, waited, silence=0.5) is outcome
 
 
 @pytest.mark.parametrize("error", [None, DeadlineExceededError("late")])
@@ -42,4 +42,4 @@ def test_silence_is_blamed_only_if_it_was_long_enough(
     error: WinnowError | None, waited: float, outcome: Outcome
 ) -> None:
     """A client that allows five milliseconds must not get healthy replicas ejected."""
-    assert outcome_of(error, waited, patience=0.5) is outcome
+    assert outcome_of(error, waited, silence=0.5) is outcome

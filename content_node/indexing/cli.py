@@ -1,0 +1,132 @@
+"""`winnow index`: build, inspect, verify."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.progress import TerminalProgress
+from content_node.indexing.verify import K, verify_index
+from content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from content_node.shard.writing import GraphPlan
+from winnow.bundle import default_bundle, load_bundle
+from winnow.domain.layout import shard_name
+from winnow.settings.common import cores
+
+app = typer.Typer(no_args_is_help=True)
+
+_Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def build(
+    passages: Annotated[
+        Path,
+        typer.Option(
+            help="TSV (id, text, title) or JSON lines (id, title, text, metadata), plain, .gz or "
+            ".zst; or an index, whose vectors are taken over: to cut it into other shards, or to "
+            "bring an old one up to date."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Directory to write the index to.")],
+    shards: Annotated[int, typer.Option(min=1, max=4096, help="Shards to cut it into.")] = 1,
+    bundle: Annotated[
+        Path | None, typer.Option(help="Bundle whose encoder to use.", show_default="the default")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
+    ] = False,
+    m: Annotated[int, typer.Option(min=4, max=128, help="Links per passage in the graph.")] = 16,
+    ef_construction: Annotated[
+        int, typer.Option(min=16, max=4096, help="Breadth of the search while building.")
+    ] = 200,
+    as_json: _Json = False,
+) -> None:
+    """Encode passages and write the shards of an index.
+
+    Interrupted, the same command goes on where it was. The index appears only when it is whole.
+    """
+    loaded = load_bundle(bundle or default_bundle())
+    threads = threads or cores()
+    plan = BuildPlan(
+        passages, out, shards, threads, skip_bad_rows, GraphPlan(m, ef_construction, threads)
+    )
+    with TerminalProgress() as progress:
+        manifest = build_index(plan, loaded, progress)
+    if as_json:
+        typer.echo(manifest.model_dump_json(indent=2))
+        return
+    typer.echo(f"{out}: {manifest.passages} passages in {manifest.shards} shards")
+    if manifest.bad_rows:
+        typer.echo(f"{manifest.bad_rows} bad rows were left out")
+    if manifest.truncated_passages:
+        most = loaded.manifest.encoder.max_passage_tokens
+        typer.echo(
+            f"{manifest.truncated_passages} passages have more than {most} tokens: they are found "
+            "by their beginning, and read whole"
+        )
+
+
+@app.command()
+def inspect(directory: _Directory, as_json: _Json = False) -> None:
+    """Show what an index is, without checking it."""
+    index = read_index_manifest(directory)
+    shards = [
+        read_shard_manifest(directory / shard_name(shard, index.shards))
+        for shard in range(index.shards)
+    ]
+    if as_json:
+        content = {**index.model_dump(), "shard_manifests": [s.model_dump() for s in shards]}
+        typer.echo(json.dumps(content, indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(
+        f"index {index.index_id} from {index.source}: {index.passages:,} passages, "
+        f"{index.shards} shards, {index.dimension} dimensions"
+    )
+    console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
+    table = Table("shard", "passages", "M", "ef_construction", "MB")
+    for shard in shards:
+        size = sum(entry.bytes for entry in shard.files.values()) / 1e6
+        table.add_row(
+            str(shard.shard),
+            f"{shard.passages:,}",
+            str(shard.m),
+            str(shard.ef_construction),
+            f"{size:,.1f}",
+        )
+    console.print(table)
+
+
+@app.command()
+def verify(
+    directory: _Directory,
+    sample: Annotated[int, typer.Option(min=1, help="Vectors searched for in each shard.")] = 200,
+    min_recall: Annotated[
+        float, typer.Option(min=0, max=1, help=f"Least recall@{K} of a graph.")
+    ] = 0.95,
+    as_json: _Json = False,
+) -> None:
+    """Check checksums, counts, vectors and the recall of every graph; exit 1 on any fault."""
+    reports = verify_index(directory, sample, min_recall)
+    faulty = any(report.faults for report in reports)
+    if as_json:
+        rows = [
+            {"shard": r.shard, "passages": r.passages, "recall": r.recall, "faults": r.faults}
+            for r in reports
+        ]
+        typer.echo(json.dumps({"ok": not faulty, "shards": rows}, indent=2))
+    else:
+        for report in reports:
+            state = "; ".join(report.faults) or f"recall@{K} {report.recall:.4f}"
+            typer.echo(f"shard {report.shard}: {report.passages} passages: {state}")
+        typer.echo("faults found" if faulty else "ok")
+    raise typer.Exit(1 if faulty else 0)

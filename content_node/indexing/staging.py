@@ -1,0 +1,146 @@
+"""The half-built index: one database that is also the record of how far the build has come.
+
+Knows the staging schema; what is encoded is a row with a vector.
+"""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.indexing.rows import Row
+from content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
+from winnow.text.tokenizer import Tokens
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS plan (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS passages (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    title_tokens BLOB NOT NULL,
+    text_tokens BLOB NOT NULL,
+    text_offsets BLOB NOT NULL,
+    shard INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    vector BLOB
+);
+"""
+
+_BATCH = 512
+
+
+class Staging:
+    """Passages on their way into an index. Used by one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = sqlite3.connect(path)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.executescript(_SCHEMA)
+
+    def get(self, key: str) -> object:
+        """What was noted under `key`, or none."""
+        query = "SELECT value FROM plan WHERE key = ?"
+        found = self._connection.execute(query, (key,)).fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def note(self, key: str, value: object) -> None:
+        """Notes `value` (JSON) durably, together with everything added before."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO plan VALUES (?, ?)", (key, json.dumps(value))
+        )
+        self._connection.commit()
+
+    def add(self, row: Row, title: Tokens, text: Tokens, shard: int) -> bool:
+        """Adds a passage; false if its id is there already."""
+        values = (
+            row.passage.id, row.passage.title, row.passage.text, row.metadata,
+            pack_ids(title.ids), pack_ids(text.ids), pack_offsets(text.offsets),
+            shard, len(title) + len(text),
+        )  # fmt: skip
+        added = self._connection.execute(
+            "INSERT OR IGNORE INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
+            " text_offsets, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        return added.rowcount == 1
+
+    def copy(
+        self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
+    ) -> None:
+        """Adds the passages of a shard's database, with their vectors; tells `advance` how many."""
+        uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
+            rows = old.execute(
+                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector"
+                " FROM passages ORDER BY row"
+            )
+            while batch := rows.fetchmany(_BATCH):
+                self._connection.executemany(
+                    "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
+                    " text_offsets, vector, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (*row, shard_of(row[0]), (len(row[4]) + len(row[5])) // TOKEN_BYTES)
+                        for row in batch
+                    ],
+                )
+                advance(len(batch))
+        self._connection.commit()
+
+    def clear(self) -> None:
+        """Forgets every passage that was added."""
+        self._connection.execute("DELETE FROM passages")
+        self._connection.commit()
+
+    def counts(self) -> tuple[int, int]:
+        """All passages, and those with a vector."""
+        query = "SELECT count(*), count(vector) FROM passages"
+        total, encoded = self._connection.execute(query).fetchone()
+        return int(total), int(encoded)
+
+    def longer_than(self, tokens: int) -> int:
+        """Passages whose title and text have more than `tokens` tokens together."""
+        query = "SELECT count(*) FROM passages WHERE tokens > ?"
+        return int(self._connection.execute(query, (tokens,)).fetchone()[0])
+
+    def pending(self, chunk: int) -> Iterator[list[tuple[int, tuple[int, ...], tuple[int, ...]]]]:
+        """Chunks of (sequence number, title ids, text ids) without a vector, longest first.
+
+        Similar lengths stand together; the longest come first so that memory is at its height, and
+        the estimate of the time left at its most cautious, in the beginning.
+        """
+        query = "SELECT seq FROM passages WHERE vector IS NULL ORDER BY tokens DESC, seq"
+        waiting = [row[0] for row in self._connection.execute(query)]
+        for start in range(0, len(waiting), chunk):
+            yield [self._tokens(seq) for seq in waiting[start : start + chunk]]
+
+    def words(self) -> Iterator[NDArray[np.uint32]]:
+        """The tokens of every passage, title and text."""
+        query = "SELECT title_tokens, text_tokens FROM passages ORDER BY seq"
+        for title, text in self._connection.execute(query):
+            yield np.frombuffer(title + text, "<u4")
+
+    def encoded(self, vectors: Sequence[tuple[int, NDArray[np.float32]]]) -> None:
+        """Stores vectors by sequence number, durably."""
+        self._connection.executemany(
+            "UPDATE passages SET vector = ? WHERE seq = ?",
+            [(vector.astype("<f4").tobytes(), seq) for seq, vector in vectors],
+        )
+        self._connection.commit()
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._connection.close()
+
+    def _tokens(self, seq: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        query = "SELECT title_tokens, text_tokens FROM passages WHERE seq = ?"
+        title, text = self._connection.execute(query, (seq,)).fetchone()
+        return seq, unpack_ids(title), unpack_ids(text)

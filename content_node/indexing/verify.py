@@ -1,0 +1,140 @@
+"""Checking a built index: checksums, counts, vectors, words, recall of the graphs.
+
+Knows how to find faults; says them, and leaves exit codes to the command line.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.shard.manifest import (
+    IndexManifest,
+    ShardManifest,
+    read_index_manifest,
+    read_shard_manifest,
+)
+from content_node.shard.nearest import ExactIndex, load_graph
+from content_node.shard.store import PassageStore
+from winnow.checksum import verify
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError
+
+K = 10
+_EF = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ShardReport:
+    """What was found in one shard."""
+
+    shard: int
+    passages: int
+    recall: float
+    faults: tuple[str, ...]
+
+
+def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
+    """Checks every shard; `sample` vectors of each are searched for.
+
+    Raises:
+        ArtefactError: there is no readable index manifest.
+
+    """
+    index = read_index_manifest(directory)
+    reports = [
+        _verify_shard(directory / shard_name(shard, index.shards), shard, index, sample, min_recall)
+        for shard in range(index.shards)
+    ]
+    total = sum(report.passages for report in reports)
+    if total != index.passages and not any(report.faults for report in reports):
+        fault = f"the shards hold {total} passages, the index manifest says {index.passages}"
+        reports[0] = ShardReport(reports[0].shard, reports[0].passages, reports[0].recall, (fault,))
+    return reports
+
+
+def recall_at(graph_rows: list[list[int]], exact_rows: list[list[int]]) -> float:
+    """Share of the exact results that the graph found too."""
+    wanted = sum(map(len, exact_rows))
+    found = sum(len(set(g) & set(e)) for g, e in zip(graph_rows, exact_rows, strict=True))
+    return found / wanted if wanted else 1.0
+
+
+def _verify_shard(
+    directory: Path, shard: int, index: IndexManifest, sample: int, min_recall: float
+) -> ShardReport:
+    try:
+        manifest = read_shard_manifest(directory)
+        for name, entry in manifest.files.items():
+            verify(directory / name, entry.sha256, entry.bytes)
+        return _verify_contents(directory, manifest, shard, index, sample, min_recall)
+    except ArtefactError as error:
+        return ShardReport(shard, 0, 0.0, (str(error),))
+
+
+def _verify_contents(
+    directory: Path,
+    manifest: ShardManifest,
+    shard: int,
+    index: IndexManifest,
+    sample: int,
+    min_recall: float,
+) -> ShardReport:
+    store = PassageStore(directory / manifest.store)
+    try:
+        vectors = store.vectors(manifest.dimension)
+        words = _word_faults(directory, manifest, store)
+    finally:
+        store.close()
+    faults = [*identity_faults(manifest, shard, index), *_vector_faults(manifest, vectors), *words]
+    recall = _recall(directory, manifest, vectors, sample)
+    if recall < min_recall:
+        faults.append(f"recall@{K} of the graph is {recall:.3f}, at least {min_recall} is wanted")
+    return ShardReport(shard, manifest.passages, recall, tuple(faults))
+
+
+def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
+    """Why this is not that shard of the index."""
+    faults = []
+    if (manifest.shard, manifest.shards) != (shard, index.shards):
+        faults.append(f"it calls itself shard {manifest.shard} of {manifest.shards}")
+    if manifest.index_id != index.index_id:
+        faults.append(f"it belongs to index {manifest.index_id}, not {index.index_id}")
+    if manifest.encoding_fingerprint != index.encoding_fingerprint:
+        faults.append(f"it was encoded by {manifest.encoding_fingerprint}")
+    return faults
+
+
+def _vector_faults(manifest: ShardManifest, vectors: NDArray[np.float32]) -> list[str]:
+    if len(vectors) != manifest.passages:
+        return [f"it holds {len(vectors)} passages, its manifest says {manifest.passages}"]
+    norms = np.linalg.norm(vectors, axis=1)
+    wrong = int((~np.isclose(norms, 1.0, atol=1e-3)).sum())
+    return [f"{wrong} vectors are not of norm one"] if wrong else []
+
+
+def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) -> list[str]:
+    if manifest.words is None:
+        return []
+    vocabulary = len(np.load(directory / manifest.words.frequencies))
+    kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
+    same = map(np.array_equal, kept, store.words(vocabulary))
+    return [] if all(same) else ["its words are not those of its passages"]
+
+
+def _recall(
+    directory: Path, manifest: ShardManifest, vectors: NDArray[np.float32], sample: int
+) -> float:
+    if not len(vectors):
+        return 1.0
+    path = directory / manifest.graph
+    graph = load_graph(path, manifest.dimension, manifest.passages, _EF)
+    exact = ExactIndex(vectors)
+    chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
+    # midpoints of two passages: like questions, they lie beside the vectors and not on them
+    asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
+    asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
+    by_graph = [[row for row, _ in graph.search(vector, K)] for vector in asked]
+    by_hand = [[row for row, _ in exact.search(vector, K)] for vector in asked]
+    return recall_at(by_graph, by_hand)

@@ -1,0 +1,61 @@
+"""Metrics of a content node."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from winnow.telemetry.buckets import FAST
+
+NODE_STAGES = ("queue", "retrieve", "read")
+
+
+class NodeMetrics:
+    """What a content node does."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.stage = Histogram(
+            "winnow_node_stage_seconds",
+            "Time of each stage",
+            ("stage",),
+            buckets=FAST,
+            registry=registry,
+        )
+        self.ready = Gauge(
+            "winnow_node_ready", "1 while the shard is loaded and served, else 0", registry=registry
+        )
+        self.passages_read = Counter(
+            "winnow_node_passages_read", "Passages read", registry=registry
+        )
+        self.reads_stopped = Counter(
+            "winnow_node_reads_stopped",
+            "Passages given up because nobody waited any more",
+            registry=registry,
+        )
+        self.reads_in_hand = Gauge(
+            "winnow_node_reads_in_hand",
+            "Passages that wait to be read or are being read",
+            registry=registry,
+        )
+        self.seconds_per_read = Gauge(
+            "winnow_node_seconds_per_read",
+            "Seconds per passage while reading, all threads together; 0 before the first",
+            registry=registry,
+        )
+        self.admission = Counter(
+            "winnow_node_admission",
+            "Calls by whether they were let in",
+            ("result",),
+            registry=registry,
+        )
+        self.runs_ended = Counter(
+            "winnow_node_runs_ended",
+            "Passages given up in the middle of being read",
+            registry=registry,
+        )
+        self.threads_busy = Gauge(
+            "winnow_node_reader_threads_busy", "Reader threads at work", registry=registry
+        )
+        self.threads = Gauge(
+            "winnow_node_reader_threads", "Reader threads there are", registry=registry
+        )
+        self.index = Gauge(
+            "winnow_node_index_passages", "Passages in the shard", ("shard",), registry=registry
+        )

@@ -1,0 +1,151 @@
+"""Staged passages to shard directories: database, graph, words, manifest, each durable.
+
+Everything is written into the partial directory; the caller renames it when all is there.
+"""
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import hnswlib
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.indexing.counting import WordCounts
+from content_node.shard.manifest import (
+    FORMAT,
+    SHARD_FILE,
+    FileEntry,
+    ShardManifest,
+    WordsEntry,
+    write,
+)
+from content_node.shard.nearest import SPACE, build_graph
+from content_node.shard.store import SCHEMA, PassageStore
+from winnow.checksum import sha256
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError
+
+STORE, GRAPH = "passages.sqlite", "graph.hnsw"
+TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"
+_FILES = (STORE, GRAPH, TOKENS, ENDS, FREQUENCIES)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlan:
+    """How graphs are built (Malkov and Yashunin 2016, section 4.1)."""
+
+    m: int = 16
+    ef_construction: int = 200
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the shards of one index have in common."""
+
+    index_id: str
+    shards: int
+    dimension: int
+    bundle_name: str
+    encoding_fingerprint: str
+    passages: int
+    words: WordCounts
+
+
+def publish_shard(
+    staging: Path, target: Path, shard: int, identity: Identity, plan: GraphPlan
+) -> ShardManifest:
+    """Writes one shard below `target`, over whatever an interrupted build left there."""
+    directory = target / shard_name(shard, identity.shards)
+    directory.mkdir(exist_ok=True)
+    for name in (*_FILES, SHARD_FILE):
+        (directory / name).unlink(missing_ok=True)
+    _copy_passages(staging, directory / STORE, shard)
+    store = PassageStore(directory / STORE)
+    vectors = store.vectors(identity.dimension)
+    tokens, ends = store.words(identity.words.vocabulary)
+    store.close()
+    arrays = ((TOKENS, tokens), (ENDS, ends), (FREQUENCIES, identity.words.passages))
+    for name, values in arrays:
+        _save_array(values, directory / name)
+    graph = build_graph(vectors, plan.m, plan.ef_construction, plan.threads)
+    _save_graph(graph, directory / GRAPH)
+    manifest = ShardManifest(
+        format=FORMAT,
+        shard=shard,
+        passages=len(vectors),
+        index_passages=identity.passages,
+        space=SPACE,
+        m=plan.m,
+        ef_construction=plan.ef_construction,
+        store=STORE,
+        graph=GRAPH,
+        words=WordsEntry(
+            tokens=TOKENS,
+            ends=ENDS,
+            frequencies=FREQUENCIES,
+            index_tokens=identity.words.tokens,
+        ),
+        files={name: _entry(directory / name) for name in _FILES},
+        index_id=identity.index_id,
+        shards=identity.shards,
+        dimension=identity.dimension,
+        bundle_name=identity.bundle_name,
+        encoding_fingerprint=identity.encoding_fingerprint,
+    )
+    write(directory / SHARD_FILE, manifest)
+    sync_directory(directory)
+    return manifest
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes renames and new files in `directory` survive a power loss."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_passages(staging: Path, path: Path, shard: int) -> None:
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript(SCHEMA)
+        connection.execute("ATTACH ? AS staging", (str(staging),))
+        connection.execute(
+            "INSERT INTO main.passages SELECT row_number() OVER (ORDER BY seq) - 1, id, title,"
+            " text, metadata, title_tokens, text_tokens, text_offsets, vector"
+            " FROM staging.passages WHERE shard = ?",
+            (shard,),
+        )
+        connection.commit()
+    finally:
+        connection.close()
+    _sync_file(path)
+
+
+def _save_graph(graph: hnswlib.Index, path: Path) -> None:
+    graph.save_index(str(path))
+    # hnswlib reports neither a full disk nor a missing directory
+    written = path.stat().st_size if path.exists() else 0
+    if written != graph.index_file_size():
+        raise ArtefactError(
+            f"{path} has {written} bytes of {graph.index_file_size()}: is the disk full?"
+        )
+    _sync_file(path)
+
+
+def _save_array(values: NDArray[np.generic], path: Path) -> None:
+    np.save(path, values, allow_pickle=False)
+    _sync_file(path)
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _entry(path: Path) -> FileEntry:
+    return FileEntry(sha256=sha256(path), bytes=path.stat().st_size)

@@ -1,0 +1,37 @@
+"""Which passages of which shard are read. Pure."""
+
+import heapq
+import math
+from collections.abc import Mapping
+
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth
+from winnow.searcher import Retrieved
+
+Ranked = list[tuple[int, Hit]]
+"""Shards with one of their hits, best first."""
+
+
+def best_overall(found: Mapping[int, Retrieved], depth: Depth) -> Ranked:
+    """What is read: of the candidates, the nearest of all shards by encoding, the best by distance
+    and words.
+
+    Ties are settled by passage id, so that the choice does not depend on how the index is cut.
+    """
+    nearest = heapq.nsmallest(
+        depth.looked_at, (d for own in found.values() for d in own.candidate_distances)
+    )
+    furthest = nearest[-1] if nearest else -math.inf
+    candidates = [
+        (shard, hit) for shard, own in found.items() for hit in own.hits if hit.distance <= furthest
+    ]
+    candidates.sort(key=lambda pair: (pair[1].hybrid_distance, pair[1].passage_id))
+    return candidates[: depth.passages]
+
+
+def by_shard(ranked: Ranked) -> dict[int, list[Hit]]:
+    """The hits of each shard, best first; shards with none are left out."""
+    chosen: dict[int, list[Hit]] = {}
+    for shard, hit in ranked:
+        chosen.setdefault(shard, []).append(hit)
+    return chosen

@@ -1,0 +1,148 @@
+"""Asking many shards at once, and never failing because one does.
+
+A shard's failure is returned as an outcome, so that gathering has one path (as in Vespa's
+dispatch). Knows awaitables and errors; knows no gRPC.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from stateless.policy.waiting import AdaptiveTimeout, Wait
+from winnow.domain.coverage import ShardStatus
+from winnow.errors import (
+    DeadlineExceededError,
+    Fault,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+
+Result = TypeVar("Result")
+_LATE = (ShardStatus.TIMEOUT, ShardStatus.ADAPTIVE)
+_MOST_NAMED, _LONGEST_REASON = 8, 200
+"""An error travels in the metadata of a call, of which gRPC lets 8 KB through."""
+_log = structlog.get_logger("stateless.answer.scatter")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a shard gave no result."""
+
+    status: ShardStatus
+    reason: str
+    retry_after: float = 0.0
+    """Seconds, where an overloaded shard said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered(Generic[Result]):
+    """What came back, by shard: every shard that was asked is in exactly one of the two."""
+
+    results: dict[int, Result]
+    failures: dict[int, Failure]
+
+
+async def scatter(
+    calls: Mapping[int, Coroutine[Any, Any, Result]],
+    waits: AdaptiveTimeout,
+    answered: int = 0,
+    failed: int = 0,
+    partial: bool = True,
+) -> Gathered[Result]:
+    """Awaits one call per shard, for as long as `waits` says; what is late then is cancelled.
+
+    Cancelling the scatter cancels every call.
+
+    Args:
+        calls: by shard.
+        waits: knows the deadline and how many shards there are in all.
+        answered: shards of these that need not be called, because they have nothing to do.
+        failed: shards of these that are not called, because they have failed before.
+        partial: goes on when a shard fails.
+
+    Raises:
+        WinnowError: a shard failed, and `partial` is false.
+
+    """
+    gathered: Gathered[Result] = Gathered({}, {})
+    shards = {asyncio.create_task(call): shard for shard, call in calls.items()}
+    pending = set(shards)
+    try:
+        while pending:
+            wait = waits.next(answered + len(gathered.results), failed + len(gathered.failures))
+            done, pending = await asyncio.wait(
+                pending, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                _add(gathered, shards[task], task)
+            if not done:
+                late = _late(wait, answered + len(gathered.results))
+                gathered.failures.update({shards[task]: late for task in pending})
+                break
+            if gathered.failures and not partial:
+                break
+    finally:
+        for task in shards:
+            task.cancel()
+    if gathered.failures and not partial:
+        raise error_of(gathered.failures, "not every shard answered, and all were asked for")
+    return gathered
+
+
+def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
+    """What is said to a caller who gets no answer because of these."""
+    some = sorted(failures.items())[:_MOST_NAMED]
+    reasons = [f"shard {shard}: {failure.reason[:_LONGEST_REASON]}" for shard, failure in some]
+    if len(failures) > len(some):
+        reasons.append(f"and {len(failures) - len(some)} more")
+    message = f"{what}: {'; '.join(reasons)}"
+    faults = [Fault(f"SHARD_{f.status.name}", {"shard": str(shard)}) for shard, f in some]
+    statuses = {failure.status for failure in failures.values()}
+    if statuses <= set(_LATE):
+        return DeadlineExceededError(message, faults)
+    if statuses == {ShardStatus.OVERLOADED}:
+        wait = max(failure.retry_after for failure in failures.values())
+        return OverloadedError(message, wait, faults)
+    return UnavailableError(message, faults)
+
+
+def _late(wait: Wait, answered: int) -> Failure:
+    if wait.adaptive:
+        reason = f"given up once {answered} shards had answered, as the question allows"
+        return Failure(ShardStatus.ADAPTIVE, reason)
+    return Failure(ShardStatus.TIMEOUT, "no reply in time")
+
+
+def _add(gathered: Gathered[Result], shard: int, task: asyncio.Task[Result]) -> None:
+    if task.cancelled():
+        gathered.failures[shard] = Failure(ShardStatus.UNAVAILABLE, "the call was cancelled")
+    elif (error := task.exception()) is not None:
+        gathered.failures[shard] = _failure(shard, error)
+    else:
+        gathered.results[shard] = task.result()
+
+
+def _failure(shard: int, error: BaseException) -> Failure:
+    if not isinstance(error, WinnowError):
+        _log.error("shard call failed unexpectedly", shard=shard, exc_info=error)
+        return Failure(ShardStatus.FAILED, "internal error on the front node")
+    retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
+    return Failure(status_of(error), str(error), retry_after)
+
+
+def status_of(error: WinnowError) -> ShardStatus:
+    """How a shard that raised `error` fared."""
+    if isinstance(error, DeadlineExceededError):
+        return ShardStatus.TIMEOUT
+    if isinstance(error, NotLoadedError):
+        return ShardStatus.NOT_LOADED
+    if isinstance(error, UnavailableError):
+        return ShardStatus.UNAVAILABLE
+    if isinstance(error, OverloadedError):
+        return ShardStatus.OVERLOADED
+    return ShardStatus.FAILED

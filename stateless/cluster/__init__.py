@@ -1,0 +1,1 @@
+"""The content nodes that this front knows: found, asked what they serve, formed into one index."""

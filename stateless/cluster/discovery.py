@@ -1,0 +1,141 @@
+"""Who is there: the content nodes by address, asked again and again what they are.
+
+Knows targets, nodes and time. One cheap question tells which shard a node serves, that it is alive
+and how busy it is; a health stream would stay open while its process is stopped, so a question with
+a time limit is needed anyway.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from stateless.cluster.node import Node, present
+from stateless.cluster.resolving import Resolver
+from winnow.deadline import Deadline
+from winnow.domain.shard import ShardInfo
+from winnow.errors import UnavailableError, WinnowError
+from winnow.searcher import Searcher
+
+_log = structlog.get_logger("stateless.cluster.discovery")
+_JITTER = 0.2
+"""Share by which the time between questions varies, so that fronts do not ask in step."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverySettings:
+    """How often to look, in seconds."""
+
+    resolve_every: float = 5.0
+    poll_every: float = 0.5
+    poll_timeout: float = 1.0
+    misses: int = 2
+    """Questions in a row that a node may leave unanswered before it counts as gone."""
+
+
+class Discovery:
+    """Nodes by address."""
+
+    def __init__(
+        self,
+        resolvers: Sequence[Resolver],
+        open_node: Callable[[str], Node],
+        changed: Callable[[], None],
+        settings: DiscoverySettings,
+        chance: random.Random,
+    ) -> None:
+        """`changed` is called whenever a node came, went, or says something else."""
+        self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
+        self._settings, self._chance = settings, chance
+        self.nodes: dict[str, Node] = {}
+        self._named: dict[str, frozenset[str]] = {}
+        """Addresses by target."""
+        self._lost = asyncio.Event()
+
+    def present(self) -> dict[str, ShardInfo]:
+        """The nodes that may be asked questions, and what they said."""
+        return present(self.nodes.values(), self._settings.misses)
+
+    def seconds_per_read(self, address: str) -> float:
+        """How fast a node says it reads; 0 if that is not known."""
+        node = self.nodes.get(address)
+        return node.info.seconds_per_read if node is not None and node.info is not None else 0.0
+
+    def others_reads(self, address: str) -> int:
+        """Passages that a node has in hand for other fronts; 0 if that is not known."""
+        node = self.nodes.get(address)
+        return node.others_reads if node is not None else 0
+
+    def searcher(self, address: str) -> Searcher:
+        """How a node is asked; raises UnavailableError if it is gone."""
+        if address not in self.nodes:
+            raise UnavailableError(f"{address}: it is not there any more")
+        return self.nodes[address].searcher
+
+    async def run(self) -> None:
+        """Keeps looking until it is cancelled; then closes what it opened."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._lost.clear()
+                await asyncio.gather(*map(self._resolve, self._resolvers))
+                for address in self._listed() - self.nodes.keys():
+                    node = self.nodes[address] = self._open_node(address)
+                    group.create_task(self._watch(node))
+                # not wait_for, which up to Python 3.11 may swallow a cancellation
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._settings.resolve_every):
+                        await self._lost.wait()
+
+    def _listed(self) -> set[str]:
+        return {address for addresses in self._named.values() for address in addresses}
+
+    async def _resolve(self, resolver: Resolver) -> None:
+        """Looks a target up; while that fails its last addresses stay."""
+        try:
+            self._named[resolver.target] = await resolver.addresses()
+        except WinnowError as error:
+            _log.warning("cannot resolve", target=resolver.target, reason=str(error))
+        except Exception:  # noqa: BLE001 (looking must go on)
+            _log.exception("resolving failed unexpectedly", target=resolver.target)
+
+    async def _watch(self, node: Node) -> None:
+        """Asks a node until it is neither listed nor there."""
+        try:
+            while await self._looked(node):
+                varied = 1 + _JITTER * (2 * self._chance.random() - 1)
+                await asyncio.sleep(self._settings.poll_every * varied)
+        finally:
+            await node.close()
+
+    async def _looked(self, node: Node) -> bool:
+        """Looks at a node once; whether to go on. Nothing unexpected may end the looking."""
+        try:
+            return await self._look(node)
+        except Exception:  # noqa: BLE001 (looking must go on)
+            _log.exception("looking at a node failed unexpectedly", address=node.address)
+            return True
+
+    async def _look(self, node: Node) -> bool:
+        before = self._state(node)
+        await self._ask(node)
+        there = node.present(self._settings.misses)
+        kept = there or node.address in self._listed()
+        if not kept:
+            del self.nodes[node.address]
+        if not kept or self._state(node) != before:
+            self._changed()
+        if before[0] and not there:
+            self._lost.set()
+        return kept
+
+    async def _ask(self, node: Node) -> None:
+        try:
+            node.heard(await node.searcher.info(Deadline.after(self._settings.poll_timeout)))
+        except WinnowError as error:
+            node.missed(error)
+
+    def _state(self, node: Node) -> tuple[bool, ShardInfo | None, str]:
+        return node.present(self._settings.misses), node.info, str(node.error)

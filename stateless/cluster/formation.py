@@ -1,0 +1,112 @@
+"""The cluster that is served, formed anew whenever nodes come or go.
+
+Knows nodes and what they say; who belongs together is the business of `membership`.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import structlog
+
+from stateless.cluster.absence import absence, reasons
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.membership import Encoding, View, form
+from stateless.cluster.node import Node
+from stateless.metrics import ClusterMetrics
+from stateless.replicas.replicated import ReplicatedSearcher
+from winnow.domain.shard import ShardInfo
+from winnow.errors import NotLoadedError
+
+_log = structlog.get_logger("stateless.cluster.formation")
+
+
+class Formation:
+    """Turns what nodes say into a cluster, and keeps it up to date."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        open_shard: Callable[[int], ReplicatedSearcher],
+        serve: Callable[[Cluster], None],
+        metrics: ClusterMetrics,
+    ) -> None:
+        """`serve` gets every new cluster: the first, and one of another index."""
+        self._encoding, self._open_shard = encoding, open_shard
+        self._serve, self._metrics = serve, metrics
+        self._shards: dict[int, ReplicatedSearcher] = {}
+        self._cluster: Cluster | None = None
+        self._formed = asyncio.Event()
+        self._patient = True
+        self._waits_for: list[int] | None = None
+        self._not_loaded: set[str] = set()
+        self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
+        self.view = View()
+
+    async def ready(self, timeout: float) -> None:
+        """Waits for a whole index, and after `timeout` seconds for any part of one.
+
+        A front that is started beside a dead shard must not refuse to answer at all.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                await self._formed.wait()
+        except TimeoutError:
+            self.take_what_is_there()
+            await self._formed.wait()
+
+    def take_what_is_there(self) -> None:
+        """From now on a part of an index will do, also one that has been there for a while."""
+        self._patient = False
+        if self._last is not None:
+            self.update(*self._last)
+
+    def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
+        """These nodes are there, of all these."""
+        self._last = (present, nodes)
+        before, self.view = self.view, form(present, self._encoding, self.view)
+        self._tell(before, nodes)
+        infos = self.view.expected()
+        waits = self._cluster is None and self._patient and not self.view.whole
+        if waits or infos is None:
+            self._explain(nodes)
+            return
+        if before.identity != self.view.identity or self._cluster is None:
+            # questions under way keep the shards that they began with
+            self._shards = {shard: self._open_shard(shard) for shard in infos}
+            self._metrics.clear()
+            self._update(infos, nodes)
+            self._cluster = Cluster(self._shards, infos)
+            self._serve(self._cluster)
+            self._formed.set()
+        else:
+            self._update(infos, nodes)
+            self._cluster.infos = infos
+
+    def _update(self, infos: dict[int, ShardInfo], nodes: Collection[Node]) -> None:
+        for shard, info in infos.items():
+            addresses = self.view.replicas[shard]
+            self._shards[shard].update(addresses, absence(shard, nodes, self.view))
+            self._metrics.shard(shard, info.passages, len(addresses))
+
+    def _tell(self, before: View, nodes: Collection[Node]) -> None:
+        """Logs what has changed, and only that."""
+        for address, reason in self.view.refused.items():
+            if before.refused.get(address) != reason:
+                _log.warning("node refused", address=address, reason=reason)
+        self._metrics.refused.set(len(self.view.refused))
+        for shard, addresses in self.view.replicas.items():
+            if addresses != before.replicas.get(shard, ()):
+                _log.info("replicas", shard=shard, addresses=list(addresses))
+        not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
+        for node in nodes:
+            if node.address in not_loaded - self._not_loaded:
+                _log.warning("node is not loaded", address=node.address, reason=str(node.error))
+        self._metrics.not_loaded.set(len(not_loaded))
+        self._not_loaded = not_loaded
+
+    def _explain(self, nodes: Collection[Node]) -> None:
+        missing = self.view.missing()
+        if missing != self._waits_for:
+            said = "; ".join(reasons(nodes, self.view)) or "none was found"
+            _log.warning("waiting for shards", shards=missing, reason=said)
+            self._waits_for = missing

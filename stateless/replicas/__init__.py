@@ -1,0 +1,1 @@
+"""One shard with its replicas: chosen, called, hedged, retried."""

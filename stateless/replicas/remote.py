@@ -1,0 +1,104 @@
+"""A shard behind gRPC, as a `Searcher`."""
+
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import grpc
+
+from winnow.convert import shard as convert
+from winnow.deadline import Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.rpc import request_id
+from winnow.rpc.deadline import timeout
+from winnow.rpc.status import error_of
+from winnow.searcher import Read, Retrieved
+from winnow.v1 import shard_pb2, shard_pb2_grpc
+
+Reply = TypeVar("Reply")
+
+
+class RemoteSearcher:
+    """Calls a content node; deadlines and request ids travel along."""
+
+    def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
+        self._stub = shard_pb2_grpc.ShardServiceStub(channel)
+        self.address = address
+        self.reads = 0
+        """Passages that it was asked to read and has not read yet."""
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Which shard this is."""
+        reply = await self._call(
+            self._stub.GetShardInfo(shard_pb2.GetShardInfoRequest(), timeout=timeout(deadline))
+        )
+        return convert.info_of_message(reply)
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+    ) -> Retrieved:
+        """What may be among the passages to be read, of all candidates of all shards."""
+        request = shard_pb2.RetrieveRequest(
+            question=convert.question_to_message(question),
+            passages=depth.passages,
+            candidates=depth.candidates,
+        )
+        reply = await self._call(
+            self._stub.Retrieve(request, timeout=timeout(deadline), metadata=request_id.outgoing())
+        )
+        return convert.retrieved_of_message(reply)
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named."""
+        request = shard_pb2.ReadRequest(
+            question=convert.question_to_message(question),
+            hits=convert.hits_to_messages(hits),
+            max_answer_tokens=max_answer_tokens,
+            generation=convert.generation_of(hits),
+        )
+        with self._reading(len(hits)):
+            reply = await self._call(
+                self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
+            )
+        return convert.read_of_message(reply)
+
+    async def search(
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        """Retrieves and reads at once."""
+        request = shard_pb2.SearchRequest(
+            question=convert.question_to_message(question),
+            passages=depth.passages,
+            candidates=depth.candidates,
+            max_answer_tokens=max_answer_tokens,
+        )
+        with self._reading(depth.passages):
+            reply = await self._call(
+                self._stub.Search(
+                    request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                )
+            )
+        return convert.search_of_message(reply)
+
+    @contextmanager
+    def _reading(self, passages: int) -> Iterator[None]:
+        self.reads += passages
+        try:
+            yield
+        finally:
+            self.reads -= passages
+
+    async def _call(self, call: Awaitable[Reply]) -> Reply:
+        try:
+            return await call
+        except grpc.aio.AioRpcError as error:
+            message = f"{self.address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error

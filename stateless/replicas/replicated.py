@@ -1,0 +1,114 @@
+"""A shard with any number of replicas, as a `Searcher`.
+
+Replicas are of one generation, so that what was retrieved from one can be read on another.
+"""
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from stateless.metrics import ReplicaMetrics
+from stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
+from stateless.policy.race import Race
+from stateless.policy.replicas import ReplicaSettings
+from stateless.policy.retrying import RetrySettings
+from stateless.replicas.call import HedgedCall
+from stateless.replicas.pool import ReplicaPool, Send
+from winnow.deadline import Clock, Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.errors import UnavailableError, WinnowError
+from winnow.searcher import Read, Retrieved, Searcher
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPolicies:
+    """How the replicas of a shard are chosen, and when another one is asked."""
+
+    replicas: ReplicaSettings = field(default_factory=ReplicaSettings)
+    hedge: HedgeSettings = field(default_factory=HedgeSettings)
+    retry: RetrySettings = field(default_factory=RetrySettings)
+
+
+class ReplicatedSearcher:
+    """Asks one replica, and another where that one is late or fails."""
+
+    def __init__(
+        self,
+        shard: int,
+        reach: Callable[[str], Searcher],
+        policies: ReplicaPolicies,
+        clock: Clock,
+        chance: random.Random,
+        metrics: ReplicaMetrics,
+    ) -> None:
+        """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
+        self._policies, self._metrics = policies, metrics.calls(shard)
+        self._pool = ReplicaPool(shard, reach, policies.replicas, clock, chance, metrics)
+        # each shard has its own budget, so that one that is slow does not eat up the others'
+        self._budget = HedgeBudget(policies.hedge)
+        self._delays = HedgeDelays(policies.hedge, clock)
+        self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
+
+    def update(self, addresses: Collection[str], absence: WinnowError | None = None) -> None:
+        """From now on these are the replicas; `absence` is raised while there are none."""
+        self._absence = absence or self._absence
+        self._pool.update(addresses)
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Which shard this is."""
+        return await self._call("info", 0, lambda one: one.info(deadline), deadline)
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+    ) -> Retrieved:
+        """What may be among the passages to be read, of all candidates of all shards."""
+        return await self._call(
+            "retrieve", 0, lambda one: one.retrieve(question, depth, deadline), deadline
+        )
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named."""
+        return await self._call(
+            "read",
+            len(hits),
+            lambda one: one.read(question, hits, max_answer_tokens, deadline),
+            deadline,
+        )
+
+    async def search(
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        """Retrieves and reads at once."""
+        return await self._call(
+            "search",
+            depth.passages,
+            lambda one: one.search(question, depth, max_answer_tokens, deadline),
+            deadline,
+        )
+
+    async def _call(
+        self, kind: str, passages: int, send: Send[Result], deadline: Deadline
+    ) -> Result:
+        # a read of ten passages is not late by the measure of reads of one
+        usual = self._delays.usual(kind, passages)
+        silence = self._policies.replicas.outliers.silence
+        race = Race(self._policies.retry, usual, silence, deadline)
+        delay = self._delays.of(kind, passages)
+        call = HedgedCall(
+            send, race, self._pool, delay, self._budget, self._metrics, brief=not passages
+        )
+        answer = await call.run()
+        if answer is None:
+            raise self._absence
+        return answer

@@ -1,0 +1,138 @@
+"""Building: atomic, resumable, honest about bad rows."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from conftest import PASSAGES, Recorder
+
+import content_node.indexing.encode
+from content_node.indexing.builder import BadRowsError, BuildPlan, build_index
+from content_node.indexing.verify import verify_index
+from content_node.shard import open_shard
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_name, shard_of
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import ArtefactError
+
+
+def content(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
+    """Everything that is stored, by passage id."""
+    found = {}
+    for shard in range(shards):
+        path = index / shard_name(shard, shards) / "passages.sqlite"
+        connection = sqlite3.connect(path)
+        for row in connection.execute("SELECT * FROM passages"):
+            found[row[1]] = (shard, *row)
+        connection.close()
+    return found
+
+
+def test_every_passage_lies_in_the_shard_of_its_id(indexes: dict[int, Path]) -> None:
+    for shards, index in indexes.items():
+        stored = content(index, shards)
+        assert set(stored) == {identifier for identifier, _, _ in PASSAGES}
+        assert all(row[0] == shard_of(identifier, shards) for identifier, row in stored.items())
+
+
+def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> None:
+    for shard in range(3):
+        opened = open_shard(indexes[3] / shard_name(shard, 3), ef=64)
+        vectors = opened.store.vectors(opened.manifest.dimension)
+        for row, vector in enumerate(vectors):
+            assert (
+                opened.retrieve(EncodedQuestion("", (), vector, ""), Depth(1), 0.0).hits[0].row
+                == row
+            )
+
+
+class Interrupted(Recorder):
+    """Ctrl-C after the first stored chunk."""
+
+    def advance(self, steps: int) -> None:
+        super().advance(steps)
+        if self.stages[-1][0].startswith("encoding"):
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_build_goes_on_and_equals_an_uninterrupted_one(
+    bundle: Bundle,
+    passages_file: Path,
+    indexes: dict[int, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(content_node.indexing.encode, "CHUNK", 5)
+    plan = BuildPlan(passages_file, tmp_path / "index", 3, threads=2)
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, bundle, Interrupted())
+    assert not plan.target.exists()
+    second = Recorder()
+    build_index(plan, bundle, second)
+    assert ("encoding passages", len(PASSAGES), 5) in second.stages
+    assert content(plan.target, 3) == content(indexes[3], 3)
+    assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
+    assert not plan.target.with_name("index.partial").exists()
+    assert not list(plan.target.glob("staging*"))
+
+
+def bad_file(tmp_path: Path) -> Path:
+    path = tmp_path / "p.jsonl"
+    lines = [
+        json.dumps({"id": "a", "text": "Fine."}),
+        json.dumps({"id": "a", "text": "Twice."}),
+        json.dumps({"id": "b", "text": ""}),
+        json.dumps({"id": "c", "text": "Also fine."}),
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_bad_rows_stop_the_build_and_are_all_named(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    plan = BuildPlan(bad_file(tmp_path), tmp_path / "index", 1, threads=1)
+    with pytest.raises(BadRowsError, match="2 bad rows"):
+        build_index(plan, bundle, recorder)
+    assert [(row.line, row.reason) for row in recorder.bad_rows] == [
+        (2, "duplicate id a"),
+        (3, "empty text (id b)"),
+    ]
+    assert not plan.target.exists()
+
+
+def test_bad_rows_can_be_left_out_and_are_counted(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    plan = BuildPlan(bad_file(tmp_path), tmp_path / "index", 2, threads=1, skip_bad_rows=True)
+    manifest = build_index(plan, bundle, recorder)
+    assert (manifest.passages, manifest.bad_rows) == (2, 2)
+
+
+def test_a_target_that_exists_is_never_touched(
+    bundle: Bundle, passages_file: Path, indexes: dict[int, Path], recorder: Recorder
+) -> None:
+    plan = BuildPlan(passages_file, indexes[1], 1, threads=1)
+    with pytest.raises(ArtefactError, match="exists already"):
+        build_index(plan, bundle, recorder)
+
+
+def test_a_partial_build_of_something_else_is_not_gone_on_with(
+    bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
+) -> None:
+    plan = BuildPlan(passages_file, tmp_path / "index", 2, threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, bundle, Interrupted())
+    other = BuildPlan(passages_file, tmp_path / "index", 3, threads=1)
+    with pytest.raises(ArtefactError, match="begun with another shards"):
+        build_index(other, bundle, recorder)
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "empty.jsonl"])
+def test_a_source_without_passages_is_refused(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder, name: str
+) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(ArtefactError, match=r"no file|has no passages"):
+        build_index(BuildPlan(tmp_path / name, tmp_path / "i", 1, 1), bundle, recorder)

@@ -1,0 +1,208 @@
+"""The threads that read: shared, bounded, freed when nobody waits."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from content_node.metrics import NodeMetrics
+from content_node.reader.pool import ReaderPool
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError, StoppedError
+from winnow.inference.stop import Stop
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def pool(registry: CollectorRegistry) -> Iterator[ReaderPool]:
+    made = ReaderPool(threads=4, per_request=2, metrics=NodeMetrics(registry))
+    yield made
+    made.close()
+
+
+async def test_results_come_in_the_order_of_their_items(pool: ReaderPool) -> None:
+    done = await pool.map(lambda n, _: n * n, list(range(50)), Deadline.after(10))
+    assert done.results == [n * n for n in range(50)]
+    assert done.queued >= 0
+
+
+async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> None:
+    seen: set[str] = set()
+    both = threading.Barrier(2, timeout=10)
+
+    def work(number: int, _: Stop) -> None:
+        seen.add(threading.current_thread().name)
+        if number < 2:
+            both.wait()  # two threads must be here at once
+
+    await pool.map(work, list(range(40)), Deadline.after(10))
+    assert len(seen) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+@pytest.mark.parametrize(("nice", "further"), [(0, 0), (3, 3), (19, 19)])
+async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()), nice=nice)
+    try:
+        [reading] = (await pool.map(lambda _n, _: priority(), [None], Deadline.after(10))).results
+        [brief] = (await pool.call(priority, Deadline.after(10))).results
+    finally:
+        pool.close()
+    assert brief == priority()
+    assert reading == min(brief + further, 19)
+
+
+async def test_each_item_that_is_done_is_told_on_the_event_loop(pool: ReaderPool) -> None:
+    told: list[str] = []
+
+    def each() -> None:
+        told.append(threading.current_thread().name)
+
+    await pool.map(lambda n, _: n, list(range(9)), Deadline.after(10), each)
+    assert told == [threading.current_thread().name] * 9
+
+
+async def test_nothing_to_do_is_done(pool: ReaderPool) -> None:
+    assert (await pool.map(lambda n, _: n, [], Deadline.after(10))).results == []
+
+
+class Endless:
+    """Work that ends only when it is told to."""
+
+    def __init__(self, threads: int) -> None:
+        self.begun = threading.Semaphore(0)
+        self.threads = threads
+
+    def __call__(self, number: int, stop: Stop) -> None:
+        ended = threading.Event()
+        with stop.ending(ended.set):
+            self.begun.release()
+            assert ended.wait(60)
+        raise StoppedError("nobody waits")
+
+    def wait(self) -> None:
+        """Waits until every thread is at it."""
+        for _ in range(self.threads):
+            assert self.begun.acquire(timeout=60)
+
+
+async def all_free(pool: ReaderPool) -> None:
+    """Returns once every thread of the pool is free."""
+    everybody = threading.Barrier(4, timeout=60)
+
+    def meet(_number: int, _stop: Stop) -> None:
+        everybody.wait()
+
+    await asyncio.gather(*(pool.map(meet, [1, 2], Deadline.after(60)) for _ in range(2)))
+
+
+async def test_cancelling_ends_the_items_in_hand(
+    pool: ReaderPool, registry: CollectorRegistry
+) -> None:
+    work = Endless(2)
+    task = asyncio.create_task(pool.map(work, list(range(100)), Deadline.after(60)))
+    await asyncio.to_thread(work.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await all_free(pool)
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == 100
+    assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
+
+
+async def test_readers_are_idle_until_they_are_asked_for(pool: ReaderPool) -> None:
+    assert pool.idle == 2  # of four; one request gets no more
+    work = Endless(3)
+    tasks = [
+        asyncio.create_task(pool.map(work, items, Deadline.after(60))) for items in ([1], [2, 3])
+    ]
+    await asyncio.to_thread(work.wait)
+    assert pool.idle == 1
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert pool.idle == 2
+
+
+async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
+    pool: ReaderPool,
+) -> None:
+    with pytest.raises(DeadlineExceededError, match="100 of 100 passages unread"):
+        await pool.map(Endless(2), list(range(100)), Deadline.after(0.01))
+    await all_free(pool)
+
+
+async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: ReaderPool) -> None:
+    go_on = threading.Event()
+    with pytest.raises(DeadlineExceededError):
+        await pool.call(go_on.wait, Deadline.after(0.01))
+    go_on.set()
+    await all_free(pool)
+
+
+async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> None:
+    work = Endless(4)
+    reads = [asyncio.create_task(pool.map(work, [1, 2, 3], Deadline.after(60))) for _ in range(3)]
+    await asyncio.to_thread(work.wait)
+    assert (await pool.call(lambda: 7, Deadline.after(60))).results == [7]
+    for read in reads:
+        read.cancel()
+    await asyncio.gather(*reads, return_exceptions=True)
+
+
+async def test_what_is_brief_and_late_never_runs(pool: ReaderPool) -> None:
+    ran = threading.Event()
+    with pytest.raises(DeadlineExceededError):
+        await pool.call(ran.set, Deadline.after(-1))
+    await all_free(pool)
+    assert not ran.is_set()
+
+
+async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None:
+    class Clock:
+        now = 0.0
+
+        def __call__(self) -> float:
+            return self.now
+
+    clock = Clock()
+    done: list[int] = []
+
+    def work(number: int, _: Stop) -> None:
+        done.append(number)
+        clock.now = 2.0
+
+    with pytest.raises(DeadlineExceededError, match="passages unread"):
+        await pool.map(work, list(range(100)), Deadline.after(1.0, clock))
+    assert 1 <= len(done) <= 2
+
+
+async def test_work_that_fails_fails_the_request_and_nothing_else(pool: ReaderPool) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(10))
+    assert (await pool.call(lambda: 7, Deadline.after(10))).results == [7]
+
+
+async def test_busy_threads_are_counted_while_they_work(
+    pool: ReaderPool, registry: CollectorRegistry
+) -> None:
+    busy = []
+
+    def work(_item: int, _stop: Stop) -> None:
+        busy.append(registry.get_sample_value("winnow_node_reader_threads_busy"))
+
+    await pool.map(work, [1], Deadline.after(10))
+    assert busy == [1]
+    assert registry.get_sample_value("winnow_node_reader_threads_busy") == 0
+    assert registry.get_sample_value("winnow_node_reader_threads") == 4

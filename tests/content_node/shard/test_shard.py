@@ -1,0 +1,76 @@
+"""Opening and verifying shards: every damaged file is refused by name."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from content_node.indexing.verify import recall_at, verify_index
+from content_node.shard import open_shard
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError
+
+
+@pytest.fixture
+def index(indexes: dict[int, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(indexes[2], tmp_path / "index"))
+
+
+def flip(path: Path, place: int) -> None:
+    with path.open("rb+") as file:
+        file.seek(place)
+        byte = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
+@pytest.mark.parametrize("name", ["passages.sqlite", "graph.hnsw"])
+@pytest.mark.parametrize("share", [0.0, 0.37, 0.9])
+def test_a_flipped_byte_anywhere_is_refused_by_name(index: Path, name: str, share: float) -> None:
+    path = index / shard_name(1, 2) / name
+    flip(path, int(path.stat().st_size * share))
+    with pytest.raises(ArtefactError, match=f"{name} is damaged"):
+        open_shard(path.parent, ef=64)
+    reports = verify_index(index, 10, 0.9)
+    assert not reports[0].faults
+    assert name in reports[1].faults[0]
+
+
+def test_a_truncated_file_is_refused_by_name(index: Path) -> None:
+    path = index / shard_name(0, 2) / "graph.hnsw"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ArtefactError, match=r"graph\.hnsw has \d+ bytes, its manifest says"):
+        open_shard(path.parent, ef=64)
+
+
+def test_a_shard_of_another_index_is_a_fault(index: Path, indexes: dict[int, Path]) -> None:
+    target = index / shard_name(1, 2)
+    shutil.rmtree(target)
+    shutil.copytree(indexes[3] / shard_name(1, 3), target)
+    faults = verify_index(index, 10, 0.9)[1].faults
+    assert any("calls itself shard 1 of 3" in fault for fault in faults)
+    assert any("belongs to index" in fault for fault in faults)
+
+
+def test_something_that_is_no_index_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="an index"):
+        verify_index(tmp_path, 10, 0.9)
+    with pytest.raises(ArtefactError, match="a shard of an index"):
+        open_shard(tmp_path, ef=64)
+
+
+def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> None:
+    from content_node.shard.nearest import ExactIndex, load_graph
+
+    directory = indexes[1] / shard_name(0, 1)
+    opened = open_shard(directory, ef=64)
+    vectors = opened.store.vectors(opened.manifest.dimension)
+    exact = ExactIndex(vectors)
+    graph = load_graph(directory / "graph.hnsw", vectors.shape[1], len(vectors), ef=64)
+    for vector in vectors:
+        assert graph.search(vector, 50) == exact.search(vector, 50)
+
+
+def test_recall_is_the_share_of_exact_results_found() -> None:
+    assert recall_at([[1, 2], [3, 9]], [[1, 2], [3, 4]]) == 0.75
+    assert recall_at([], []) == 1.0

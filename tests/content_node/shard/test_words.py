@@ -1,0 +1,88 @@
+"""BM25 over tokens."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from content_node.indexing.counting import count_words
+from content_node.shard.manifest import WordsEntry
+from content_node.shard.words import K1, B, WordIndex, load_words
+from winnow.errors import ArtefactError
+
+PASSAGES = [[5, 5, 7], [7], [9, 2, 2, 2, 2, 2], []]
+texts = st.lists(st.lists(st.integers(0, 12), max_size=9), min_size=1, max_size=8)
+
+
+def index_of(passages: list[list[int]], counted: list[list[int]] | None = None) -> WordIndex:
+    """An index of `passages`, in which words are as rare as in `counted`."""
+    whole = counted or passages
+    counts = count_words([np.array(tokens, np.uint32) for tokens in whole])
+    ends = np.cumsum([len(tokens) for tokens in passages], dtype=np.int64)
+    tokens = np.array([token for own in passages for token in own], np.uint16)
+    return WordIndex(tokens, ends, counts.passages, len(whole), counts.tokens / len(whole))
+
+
+def by_hand(question: list[int], passage: list[int], passages: list[list[int]]) -> float:
+    mean = max(sum(map(len, passages)) / len(passages), 1)
+    total = 0.0
+    for word in set(question):
+        having = sum(word in other for other in passages)
+        rarity = math.log(1 + (len(passages) - having + 0.5) / (having + 0.5))
+        count = passage.count(word)
+        total += rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * len(passage) / mean))
+    return total
+
+
+@given(texts, st.lists(st.integers(0, 20), max_size=6))
+def test_it_is_bm25(passages: list[list[int]], question: list[int]) -> None:
+    rows = list(reversed(range(len(passages))))
+    found = index_of(passages).match(question, rows)
+    assert found == pytest.approx([by_hand(question, passages[row], passages) for row in rows])
+
+
+@given(texts, st.lists(st.integers(0, 20), max_size=6))
+def test_a_match_is_worth_the_same_on_every_shard(
+    passages: list[list[int]], question: list[int]
+) -> None:
+    whole = index_of(passages).match(question, range(len(passages)))
+    for first in (0, 1):
+        shard = passages[first::2]
+        cut = index_of(shard, passages).match(question, range(len(shard)))
+        assert cut.tolist() == whole[first::2].tolist()
+
+
+def test_rare_words_count_for_more_than_frequent_ones() -> None:
+    found = index_of(PASSAGES).match([7, 9], [1, 2, 3])
+    assert found[1] > found[0] > found[2] == 0
+
+
+def test_tokens_that_no_passage_has_are_worth_nothing() -> None:
+    assert index_of(PASSAGES).match([3, 10**6], [0, 3]).tolist() == [0, 0]
+    assert index_of(PASSAGES).match([], [0]).tolist() == [0]
+    assert index_of(PASSAGES).match([5], []).tolist() == []
+
+
+@pytest.mark.parametrize("torn", ["tokens.npy", "ends.npy", "frequencies.npy"])
+def test_damaged_files_are_refused(torn: str, tmp_path: Path) -> None:
+    entry = WordsEntry(
+        tokens="tokens.npy", ends="ends.npy", frequencies="frequencies.npy", index_tokens=3
+    )
+    np.save(tmp_path / "tokens.npy", np.array([1, 2, 3], np.uint16))
+    np.save(tmp_path / "ends.npy", np.array([1, 3]))
+    np.save(tmp_path / "frequencies.npy", np.array([0, 1, 1, 1], np.uint32))
+    assert load_words(tmp_path, entry, 2, 2).match([2], [0, 1]).argmax() == 1
+    (tmp_path / torn).write_bytes(b"x")
+    with pytest.raises(ArtefactError, match="cannot be loaded"):
+        load_words(tmp_path, entry, 2, 2)
+
+
+def test_words_of_other_passages_are_refused(tmp_path: Path) -> None:
+    entry = WordsEntry(tokens="t.npy", ends="e.npy", frequencies="f.npy", index_tokens=3)
+    for name, values in (("t", [1, 2, 3]), ("e", [1, 3]), ("f", [0, 1, 1, 1])):
+        np.save(tmp_path / f"{name}.npy", np.array(values))
+    with pytest.raises(ArtefactError, match="its manifest says 3 passages"):
+        load_words(tmp_path, entry, 3, 3)

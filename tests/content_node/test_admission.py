@@ -1,0 +1,182 @@
+"""A content node's bounded queue: in time or refused, and every place in it given back."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from content_node.admission import AdmittedSearcher
+from content_node.metrics import NodeMetrics
+from winnow.deadline import Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.policy.pace import Pace
+
+QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+HITS = [Hit(row, str(row), 1.0, 1.0) for row in range(4)]
+Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
+CALLS: list[tuple[Call, int]] = [
+    (lambda node, deadline: node.retrieve(QUESTION, Depth(100), deadline), 0),
+    (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
+    (lambda node, deadline: node.search(QUESTION, Depth(4), 10, deadline), 4),
+]
+
+
+@dataclass
+class Node:
+    """A shard whose calls hang until they are cancelled, unless told otherwise."""
+
+    inner: FakeSearcher = field(
+        default_factory=lambda: FakeSearcher([reading(str(n)) for n in range(4)], hangs=True)
+    )
+    most_reads: int = 1_000
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    def __post_init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.pace = Pace(2.0, self.clock)
+        metrics = NodeMetrics(self.registry)
+        self.searcher = AdmittedSearcher(
+            self.inner, self.most_reads, self.pace, self.clock, metrics
+        )
+        self.running: list[asyncio.Task[object]] = []
+
+    def deadline(self, seconds: float) -> Deadline:
+        return Deadline.after(seconds, self.clock)
+
+    async def begin(self, call: Call, seconds: float = 10.0) -> None:
+        """Calls, and returns once the call is let in; raises if it is refused."""
+        self.inner.hanging.clear()
+        task = asyncio.create_task(call(self.searcher, self.deadline(seconds)))
+        hanging = asyncio.create_task(self.inner.hanging.wait())
+        await asyncio.wait({task, hanging}, return_when=asyncio.FIRST_COMPLETED)
+        hanging.cancel()
+        if task.done():
+            task.result()
+        self.running.append(task)
+
+    async def cancel(self) -> None:
+        for task in self.running:
+            task.cancel()
+        await asyncio.gather(*self.running, return_exceptions=True)
+        self.running.clear()
+
+    async def told(self) -> tuple[float, int]:
+        """Seconds per read and reads in hand, as a front is told."""
+        self.inner.hangs = False
+        info = await self.searcher.info(self.deadline(10.0))
+        self.inner.hangs = True
+        return info.seconds_per_read, info.reads_in_hand
+
+    def learn(self, seconds: float) -> None:
+        """Lets it find out how long a read takes."""
+        self.pace.begin()
+        self.clock.advance(seconds)
+        self.pace.done(1)
+
+
+RETRIEVE, READ, SEARCH = (call for call, _ in CALLS)
+
+
+@pytest.mark.parametrize(("call", "reads"), CALLS, ids=["retrieve", "read", "search"])
+async def test_a_call_counts_for_what_it_reads_while_it_lasts(call: Call, reads: int) -> None:
+    node = Node()
+    await node.begin(call)
+    assert await node.told() == (0.0, reads)
+    assert node.registry.get_sample_value("winnow_node_reads_in_hand") == reads
+    await node.cancel()
+    assert await node.told() == (0.0, 0)
+    assert node.registry.get_sample_value("winnow_node_reads_in_hand") == 0
+
+
+async def test_what_would_be_late_is_refused_and_told_when_to_come_back() -> None:
+    node = Node()
+    node.learn(0.1)
+    await node.begin(READ, 1.0)
+    with pytest.raises(OverloadedError) as caught:  # 8 reads of 0.1 s
+        await node.begin(SEARCH, 0.79)
+    assert caught.value.retry_after == pytest.approx(0.1, abs=0.05)
+    assert (await node.told())[1] == 4
+    await node.begin(SEARCH, 0.81)
+    assert (await node.told())[1] == 8
+    await node.cancel()
+    refused = node.registry.get_sample_value("winnow_node_admission_total", {"result": "refused"})
+    assert refused == 1
+
+
+async def test_the_queue_is_bounded_also_before_the_pace_is_known() -> None:
+    node = Node(most_reads=6)
+    await node.begin(READ, 1e6)
+    with pytest.raises(OverloadedError):
+        await node.begin(READ, 1e6)
+    await node.cancel()
+
+
+async def test_retrieving_never_waits_for_reads_and_is_bounded_in_number() -> None:
+    node = Node(most_reads=6)
+    node.learn(10.0)
+    await node.begin(READ, 60.0)
+    for _ in range(6):
+        await node.begin(RETRIEVE, 0.1)
+    with pytest.raises(OverloadedError, match="6 questions look for passages"):
+        await node.begin(RETRIEVE, 0.1)
+    await node.cancel()
+    await node.begin(RETRIEVE, 0.1)
+    await node.cancel()
+
+
+async def test_an_idle_node_tries_also_what_it_holds_for_hopeless() -> None:
+    node = Node()
+    node.learn(10.0)
+    await node.begin(READ, 0.1)
+    await node.cancel()
+
+
+async def test_idle_time_does_not_make_it_slow() -> None:
+    node = Node()
+    node.learn(0.1)
+    node.clock.advance(3600)
+    await node.begin(READ)
+    node.clock.advance(0.1)
+    node.pace.done(1)
+    assert (await node.told())[0] == pytest.approx(0.1)
+    await node.cancel()
+
+
+async def test_a_call_that_comes_too_late_never_reaches_the_shard() -> None:
+    node = Node(FakeSearcher([reading(str(n)) for n in range(4)]))
+    with pytest.raises(DeadlineExceededError):
+        await node.searcher.read(QUESTION, HITS, 10, node.deadline(-1))
+    assert not node.inner.read_rows
+
+
+@given(st.lists(st.tuples(st.sampled_from(range(3)), st.sampled_from(["ends", "fails", "hangs"]))))
+def test_every_place_is_given_back_whatever_happens(calls: list[tuple[int, str]]) -> None:
+    async def scenario() -> None:
+        node = Node(most_reads=20)
+        for which, fate in calls:
+            node.inner.hangs = fate == "hangs"
+            node.inner.fails = UnavailableError("gone") if fate == "fails" else None
+            try:
+                if fate == "hangs":
+                    await node.begin(CALLS[which][0])
+                else:
+                    await CALLS[which][0](node.searcher, node.deadline(10))
+            except (OverloadedError, UnavailableError):
+                pass
+        in_hand = node.registry.get_sample_value("winnow_node_reads_in_hand")
+        assert in_hand is not None
+        assert in_hand <= 20
+        await node.cancel()
+        assert node.registry.get_sample_value("winnow_node_reads_in_hand") == 0
+
+    asyncio.run(scenario())

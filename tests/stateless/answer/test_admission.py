@@ -1,0 +1,116 @@
+"""Which questions are let in, and how many passages are read for them."""
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.admission import Admission
+from stateless.metrics import AdmissionMetrics
+from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.errors import OverloadedError
+from winnow.policy.load import Load, LoadSettings
+
+SETTINGS = LoadSettings(
+    most_reads=100, usable=1.0, calm=0.5, least_share=0.3, kept=0.0, shortest_wait=0.05
+)
+
+
+class House:
+    """A admission where every read takes `pace` seconds."""
+
+    def __init__(
+        self, pace: float | None = 0.01, most: int = 64, settings: LoadSettings = SETTINGS
+    ) -> None:
+        self.registry = CollectorRegistry()
+        self.load = Load(settings, ManualClock(), lambda: pace)
+        self.admission = Admission(self.load, most, AdmissionMetrics(self.registry))
+
+    def count(self, result: str) -> float | None:
+        return self.registry.get_sample_value("winnow_front_admissions_total", {"result": result})
+
+
+def asked(passages: int, scope: ReadScope = ReadScope.GLOBAL) -> Question:
+    return Question("who", passages, 3, scope, Retriever.DENSE, 10)
+
+
+def test_while_it_is_calm_a_question_is_asked_as_it_is() -> None:
+    house = House()
+    with house.admission.enter(asked(10), 3, 1.0, "") as admitted:
+        assert (admitted.question, admitted.asked, admitted.granted) == (asked(10), 10, 10)
+        assert house.load.reads == 10
+    assert (house.load.reads, house.admission.inside) == (0, 0)
+    assert house.count("granted") == 1
+
+
+def test_per_shard_the_work_grows_with_the_shards() -> None:
+    house = House()
+    with house.admission.enter(asked(10, ReadScope.PER_SHARD), 4, 1.0, "") as admitted:
+        assert (admitted.question.passages_to_read, admitted.asked) == (10, 40)
+        assert house.load.reads == 40
+
+
+@pytest.mark.parametrize(
+    ("scope", "shards", "passages", "granted"),
+    [(ReadScope.GLOBAL, 3, 6, 6), (ReadScope.PER_SHARD, 3, 6, 18)],
+)
+def test_under_pressure_fewer_passages_are_read_and_that_is_said(
+    scope: ReadScope, shards: int, passages: int, granted: int
+) -> None:
+    house = House()
+    question = asked(10, scope)
+    with (
+        house.admission.enter(asked(80), 3, 1.0, "other"),
+        house.admission.enter(question, shards, 1.0, "") as admitted,
+    ):
+        assert admitted.question.passages_to_read == passages
+        assert admitted.granted == granted
+        assert admitted.granted < admitted.asked
+    assert house.count("dimmed") == 1
+
+
+def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
+    house = House()
+    with (
+        house.admission.enter(asked(50), 1, 1.0, ""),
+        pytest.raises(OverloadedError) as caught,
+        house.admission.enter(asked(10), 1, 0.1, ""),
+    ):
+        pass
+    assert caught.value.retry_after > 0
+    assert house.count("refused") == 1
+    assert (house.load.reads, house.admission.inside) == (0, 0)
+
+
+def test_one_client_does_not_take_what_another_needs() -> None:
+    house = House(settings=replace(SETTINGS, least_share=1.0, kept=0.2))
+    with house.admission.enter(asked(10), 1, 1.0, "modest"):
+        pass
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OverloadedError):
+            while True:
+                stack.enter_context(house.admission.enter(asked(10), 1, 1.0, "greedy"))
+        assert house.count("refused") == 1
+        with house.admission.enter(asked(10), 1, 1.0, "modest") as admitted:
+            assert admitted.granted == 10
+
+
+def test_questions_are_bounded_whatever_they_ask_for() -> None:
+    house = House(pace=None, most=1)
+    with (
+        house.admission.enter(asked(1), 1, 1.0, ""),
+        pytest.raises(OverloadedError, match="1 questions"),
+        house.admission.enter(asked(1), 1, 1.0, ""),
+    ):
+        pass
+    with house.admission.enter(asked(1), 1, 1.0, ""):
+        assert house.admission.inside == 1
+
+
+def test_a_question_that_fails_gives_its_room_back() -> None:
+    house = House()
+    with pytest.raises(ZeroDivisionError), house.admission.enter(asked(10), 1, 1.0, ""):
+        raise ZeroDivisionError
+    assert (house.load.reads, house.admission.inside) == (0, 0)

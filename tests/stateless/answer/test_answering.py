@@ -1,0 +1,148 @@
+"""The life of a question over fake shards, with the real encoder."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.answering import Answerer, cover
+from stateless.answer.scatter import Failure
+from stateless.answer.search import Limits
+from stateless.cluster.cluster import Cluster
+from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.metrics import FrontMetrics
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.domain.shard import ShardInfo
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+)
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.inference.encoder import open_question_encoder
+from winnow.text.tokenizer import Tokenizer
+
+INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
+ASKED = Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10)
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def encoder(bundle: Bundle, registry: CollectorRegistry) -> Iterator[QuestionEncoder]:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    model = open_question_encoder(bundle, tokenizer.special)
+    metrics = FrontMetrics(CollectorRegistry())
+    made = QuestionEncoder(bundle, tokenizer, model, EncodingCache(2), 1, metrics)
+    yield made
+    made.close()
+
+
+def answerer(
+    encoder: QuestionEncoder, registry: CollectorRegistry, *shards: FakeSearcher
+) -> Answerer:
+    cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
+    return Answerer(
+        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4), FrontMetrics(registry)
+    )
+
+
+async def test_the_best_answer_of_all_shards_comes_first(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0), reading("c", 2)])]
+    got = await answerer(encoder, registry, *shards).answer(ASKED, Deadline.after(5))
+    assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
+    assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
+    assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
+
+
+async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    got = await answerer(encoder, registry, FakeSearcher([reading("a", -1.0)])).answer(
+        ASKED, Deadline.after(5)
+    )
+    assert not got.has_answer
+    assert len(got.answers) == 1
+
+
+async def test_a_dead_shard_shows_in_coverage_and_metrics(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
+    got = await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
+        ASKED, Deadline.after(5)
+    )
+    coverage = got.coverage
+    assert (coverage.known, coverage.searched, coverage.complete) == (30, 10, False)
+    labels = {"shard": "1", "status": "unavailable"}
+    assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
+
+
+async def test_no_shard_at_all_is_an_error_not_an_empty_success(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
+    with pytest.raises(UnavailableError, match="shard 0: gone"):
+        await answerer(encoder, registry, dead).answer(ASKED, Deadline.after(5))
+
+
+async def test_shards_that_all_hang_are_a_deadline_exceeded_in_time(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    hung = FakeSearcher([reading("b")], hangs=True)
+    deadline = Deadline.after(0.3)
+    with pytest.raises(DeadlineExceededError):
+        await answerer(encoder, registry, hung).answer(ASKED, deadline)
+    assert not deadline.expired()
+    await asyncio.wait_for(hung.released.wait(), 5)
+
+
+async def test_a_question_without_words_is_invalid(encoder: QuestionEncoder) -> None:
+    with pytest.raises(InvalidRequestError, match="no word"):
+        await encoder.encode("\u200d", Timings())
+
+
+async def test_the_same_tokens_are_encoded_once(encoder: QuestionEncoder) -> None:
+    first, again = Timings(), Timings()
+    one = await encoder.encode("Who is it?", first)
+    two = await encoder.encode("WHO   is it ?", again)
+    assert one.question.vector is two.question.vector
+    assert first.encode > 0
+    assert again.encode == 0
+
+
+async def test_the_cache_forgets_what_is_longest_unused(encoder: QuestionEncoder) -> None:
+    vectors = {}
+    for text in ("one", "two", "one", "three"):
+        vectors[text] = (await encoder.encode(text, Timings())).question.vector
+    assert (await encoder.encode("one", Timings())).question.vector is vectors["one"]
+    assert (await encoder.encode("two", Timings())).question.vector is not vectors["two"]
+
+
+async def test_a_long_question_is_cut_and_says_so(encoder: QuestionEncoder) -> None:
+    got = await encoder.encode("word " * 200, Timings())
+    assert got.truncated
+    assert len(got.question.token_ids) == 62
+
+
+def test_all_late_is_a_deadline_and_anything_else_unavailable() -> None:
+    late = Failure(ShardStatus.TIMEOUT, "no reply")
+    full = Failure(ShardStatus.OVERLOADED, "full")
+    with pytest.raises(DeadlineExceededError):
+        cover(INFOS, {0: late, 1: late, 2: late})
+    with pytest.raises(UnavailableError):
+        cover(INFOS, {0: late, 1: full, 2: late})
+    with pytest.raises(OverloadedError):
+        cover(INFOS, {0: full, 1: full, 2: full})
+    assert cover(INFOS, {0: late}).failed == 10

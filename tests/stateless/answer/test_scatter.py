@@ -1,0 +1,171 @@
+"""A shard's failure is an outcome, not an exception."""
+
+import asyncio
+
+import pytest
+
+from stateless.answer.scatter import Failure, Gathered, error_of, scatter
+from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from winnow.deadline import Deadline
+from winnow.domain.coverage import ShardStatus
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.rpc.status import rich_status
+
+
+def waits(seconds: float, shards: int = 2, **settings: float) -> AdaptiveTimeout:
+    return AdaptiveTimeout(WaitingSettings(**settings), shards, Deadline.after(seconds))
+
+
+async def gives(value: int) -> int:
+    return value
+
+
+async def fails(error: Exception) -> int:
+    raise error
+
+
+async def hangs(ended: asyncio.Event, begun: asyncio.Event | None = None) -> int:
+    if begun is not None:
+        begun.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.set()
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (DeadlineExceededError("late"), ShardStatus.TIMEOUT),
+        (UnavailableError("gone"), ShardStatus.UNAVAILABLE),
+        (NotLoadedError("damaged"), ShardStatus.NOT_LOADED),
+        (OverloadedError("full"), ShardStatus.OVERLOADED),
+        (IdentityError("other"), ShardStatus.FAILED),
+        (WinnowError("?"), ShardStatus.FAILED),
+        (ZeroDivisionError("a bug"), ShardStatus.FAILED),
+    ],
+)
+async def test_every_error_becomes_a_status(error: Exception, status: ShardStatus) -> None:
+    gathered = await scatter({0: gives(7), 1: fails(error)}, waits(5))
+    assert gathered.results == {0: 7}
+    assert gathered.failures[1].status is status
+    assert gathered.failures[1].reason
+
+
+async def test_a_bug_tells_no_details_to_users() -> None:
+    gathered = await scatter({1: fails(ZeroDivisionError("secret"))}, waits(5))
+    assert "secret" not in gathered.failures[1].reason
+
+
+async def test_what_is_late_is_cancelled_and_timed_out() -> None:
+    ended = asyncio.Event()
+    gathered = await scatter({0: gives(1), 1: hangs(ended)}, waits(0.05))
+    assert gathered.results == {0: 1}
+    assert gathered.failures[1].status is ShardStatus.TIMEOUT
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_cancelling_the_caller_cancels_every_call() -> None:
+    ended = [asyncio.Event(), asyncio.Event()]
+    begun = [asyncio.Event(), asyncio.Event()]
+    calls = {n: hangs(ended[n], begun[n]) for n in range(2)}
+    task = asyncio.create_task(scatter(calls, waits(60)))
+    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in begun)), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in ended)), 5)
+
+
+async def test_nobody_asked_is_nobody_failed() -> None:
+    gathered: Gathered[int] = await scatter({}, waits(1))
+    assert (gathered.results, gathered.failures) == ({}, {})
+
+
+async def test_once_enough_have_answered_the_rest_is_given_up_early() -> None:
+    ended = asyncio.Event()
+    patient = waits(60, shards=2, minimum_coverage=0.5, min_factor=0.0)
+    gathered = await scatter({0: gives(1), 1: hangs(ended)}, patient)
+    assert gathered.results == {0: 1}
+    assert gathered.failures[1].status is ShardStatus.ADAPTIVE
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_a_failure_does_not_count_as_an_answer() -> None:
+    ended = asyncio.Event()
+    patient = waits(0.05, shards=2, minimum_coverage=0.5, min_factor=0.0)
+    gathered = await scatter({0: fails(UnavailableError("gone")), 1: hangs(ended)}, patient)
+    assert gathered.failures[1].status is ShardStatus.TIMEOUT
+
+
+async def test_shards_that_need_not_be_asked_count_as_answered() -> None:
+    ended = asyncio.Event()
+    patient = waits(60, shards=3, minimum_coverage=0.6, min_factor=0.0)
+    gathered = await scatter({1: hangs(ended)}, patient, answered=2)
+    assert gathered.failures[1].status is ShardStatus.ADAPTIVE
+
+
+async def test_if_all_are_needed_the_first_failure_ends_it() -> None:
+    ended, begun = asyncio.Event(), asyncio.Event()
+
+    async def fails_later() -> int:
+        await begun.wait()
+        raise UnavailableError("gone")
+
+    calls = {0: fails_later(), 1: hangs(ended, begun)}
+    with pytest.raises(UnavailableError, match="all were asked for: shard 0: gone"):
+        await scatter(calls, waits(60), partial=False)
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_if_all_are_needed_being_late_is_an_error() -> None:
+    with pytest.raises(DeadlineExceededError, match="shard 1: no reply in time"):
+        await scatter({0: gives(1), 1: hangs(asyncio.Event())}, waits(0.01), partial=False)
+
+
+LATE = Failure(ShardStatus.TIMEOUT, "no reply")
+GIVEN_UP = Failure(ShardStatus.ADAPTIVE, "given up")
+FULL = Failure(ShardStatus.OVERLOADED, "full", 0.25)
+FULLER = Failure(ShardStatus.OVERLOADED, "full", 0.5)
+DAMAGED = Failure(ShardStatus.NOT_LOADED, "damaged")
+
+
+@pytest.mark.parametrize(
+    ("failures", "error"),
+    [
+        ([LATE, GIVEN_UP], DeadlineExceededError),
+        ([FULL, FULLER], OverloadedError),
+        ([LATE, FULL], UnavailableError),
+        ([DAMAGED], UnavailableError),
+    ],
+)
+def test_what_shards_have_in_common_is_said(
+    failures: list[Failure], error: type[WinnowError]
+) -> None:
+    got = error_of(dict(enumerate(failures)), "nothing")
+    assert type(got) is error
+    assert [fault.metadata["shard"] for fault in got.faults] == [
+        str(shard) for shard in range(len(failures))
+    ]
+    assert got.faults[0].reason == f"SHARD_{failures[0].status.name}"
+
+
+def test_the_longest_wait_is_passed_on() -> None:
+    got = error_of({0: FULL, 1: FULLER}, "nothing")
+    assert isinstance(got, OverloadedError)
+    assert got.retry_after == 0.5
+
+
+def test_a_thousand_shards_fit_into_one_error() -> None:
+    failures = {n: Failure(ShardStatus.UNAVAILABLE, "x" * 1000) for n in range(1000)}
+    status = rich_status(error_of(failures, "no shard gave an answer"))
+    assert "and 992 more" in status.details
+    assert sum(len(value) for _, value in status.trailing_metadata) < 6000

@@ -1,0 +1,263 @@
+"""The two read scopes over fake shards."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stateless.answer.search import Limits, Searched, search
+from stateless.cluster.cluster import Cluster
+from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import (
+    EncodedQuestion,
+    PartialResults,
+    Patience,
+    Question,
+    ReadScope,
+    Retriever,
+)
+from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
+from winnow.errors import OverloadedError, UnavailableError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+
+ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+
+
+LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
+
+
+def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
+    return Question("who", passages, 3, scope, Retriever.DENSE, 10, **options)
+
+
+def cluster(*shards: FakeSearcher) -> Cluster:
+    infos = {
+        n: ShardInfo(n, len(shards), "i", len(s.readings), 2, "fake", FINGERPRINT)
+        for n, s in enumerate(shards)
+    }
+    return Cluster(dict(enumerate(shards)), infos)
+
+
+def two() -> tuple[FakeSearcher, FakeSearcher]:
+    near = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
+    far = FakeSearcher([reading("c", distance=0.8), reading("d", distance=0.9)])
+    return near, far
+
+
+async def test_globally_only_the_nearest_of_all_are_read() -> None:
+    near, far = two()
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.GLOBAL),
+        ENCODED,
+        None,
+        Deadline.after(5),
+        LIMITS,
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b"}
+    assert (near.read_rows, far.read_rows) == ([0, 1], [])
+    assert not found.failures
+
+
+async def test_per_shard_every_shard_reads_its_own_best() -> None:
+    near, far = two()
+    timings = Timings()
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.PER_SHARD, 1),
+        ENCODED,
+        None,
+        Deadline.after(5),
+        LIMITS,
+        timings,
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    assert set(timings.shards) == {0, 1}
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
+    near, far = two()
+    near.fails = UnavailableError("connection refused")
+    found = await search(
+        cluster(near, far), question(scope), ENCODED, None, Deadline.after(5), LIMITS, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.UNAVAILABLE
+    assert found.failures[0].reason == "connection refused"
+
+
+async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
+    near, far = two()
+    near.fails_reading = OverloadedError("full")
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.GLOBAL, 3),
+        ENCODED,
+        None,
+        Deadline.after(5),
+        LIMITS,
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c"}
+    assert found.failures[0].status is ShardStatus.OVERLOADED
+
+
+async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
+    near, far = two()
+    near.hangs = True
+    deadline = Deadline.after(0.5)
+    found = await search(
+        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, None, deadline, LIMITS, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.TIMEOUT
+    assert not deadline.expired()
+
+
+async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
+    near = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)])
+    far = FakeSearcher([reading("c", 9.0, distance=0.8), reading("d", 1.0, distance=0.9)])
+    for bar, rows in ((4.0, []), (12.0, [0, 1])):
+        far.read_rows = []
+        found = await search(
+            cluster(near, far),
+            question(ReadScope.GLOBAL, 4),
+            ENCODED,
+            StoppingRule(1.0, 1.0, bar, first_look=2),
+            Deadline.after(5),
+            LIMITS,
+            Timings(),
+        )
+        assert far.read_rows == rows
+        assert sum(map(len, found.readings.values())) == 2 + len(rows)
+        assert not found.failures
+
+
+SAFE = StoppingRule(1.0, 1.0, bar=4.0)
+"""Of the passages below, once the first is read."""
+UNSAFE = StoppingRule(0.0, 0.0, bar=100.0)
+
+
+async def read_ahead(
+    rule: StoppingRule, most: int, asked: Question, *shards: FakeSearcher
+) -> Searched:
+    """What is found where up to `most` passages are read at once; fails where that hangs."""
+    limits = replace(LIMITS, read_ahead=most)
+    deadline = Deadline.after(60)
+    return await asyncio.wait_for(
+        search(cluster(*shards), asked, ENCODED, rule, deadline, limits, Timings()), 10
+    )
+
+
+@pytest.mark.parametrize(("ahead", "idle", "read"), [(0, 2, 1), (2, 2, 2), (4, 3, 3), (4, 0, 1)])
+async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
+    ahead: int, idle: int, read: int
+) -> None:
+    shard = FakeSearcher(
+        # a later passage that would win, had it been asked for
+        [reading("a", 5.0, distance=0.1), *(reading(n, 9.0, distance=0.2) for n in "bcd")],
+        idle=idle,
+    )
+    found = await read_ahead(SAFE, ahead, question(ReadScope.GLOBAL, 4), shard)
+    assert [r.passage.id for r in found.readings[0]] == ["a"]
+    assert found.read == read == len(shard.read_rows)
+
+
+def needed_and_ahead() -> tuple[FakeSearcher, FakeSearcher]:
+    """The first passage lies on one shard, the next one on another."""
+    needed = FakeSearcher([reading("a", 5.0, distance=0.1), reading("c", distance=0.3)], idle=1)
+    return needed, FakeSearcher([reading("b", 9.0, distance=0.2)], idle=1)
+
+
+@pytest.mark.parametrize("partial", list(PartialResults))
+@pytest.mark.parametrize("trouble", ["fails", "hangs"])
+async def test_trouble_with_what_is_read_ahead_harms_no_answer_that_is_safe(
+    trouble: str, partial: PartialResults
+) -> None:
+    needed, ahead = needed_and_ahead()
+    if trouble == "fails":
+        ahead.fails_reading = OverloadedError("full")
+    else:
+        ahead.hangs_reading = True
+    asked = question(ReadScope.GLOBAL, 3, partial_results=partial)
+    found = await read_ahead(SAFE, 4, asked, needed, ahead)
+    assert [r.passage.id for r in found.readings[0]] == ["a"]
+    assert not found.failures
+    if trouble == "hangs":
+        await asyncio.wait_for(ahead.released.wait(), 10)
+
+
+async def test_what_could_not_be_read_ahead_is_read_once_it_is_needed() -> None:
+    needed, ahead = needed_and_ahead()
+    ahead.fails_reading, ahead.failures_left = OverloadedError("full"), 1
+    found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 3), needed, ahead)
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b", "c"}
+    assert not found.failures
+
+
+async def test_what_was_read_ahead_is_not_read_again() -> None:
+    shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcdefg")], idle=3)
+    found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 7), shard)
+    assert shard.read_rows == list(range(7))
+    assert len(found.readings[0]) == found.read == 7
+
+
+async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
+    near = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
+    far = FakeSearcher([reading("c", distance=0.2)])
+    near.reads_before_failing = 1
+    near.fails_reading = OverloadedError("full")
+    found = await search(
+        cluster(near, far),
+        question(ReadScope.GLOBAL, 3),
+        ENCODED,
+        StoppingRule(1.0, 1.0, bar=100.0, first_look=2),
+        Deadline.after(5),
+        LIMITS,
+        Timings(),
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    assert found.failures[0].status is ShardStatus.OVERLOADED
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
+    scope: ReadScope,
+) -> None:
+    near, far = two()
+    far.fails = UnavailableError("connection refused")
+    asked = question(scope, partial_results=PartialResults.FORBID, patience=Patience(0.5))
+    with pytest.raises(UnavailableError, match="shard 1: connection refused"):
+        await search(cluster(near, far), asked, ENCODED, None, Deadline.after(5), LIMITS, Timings())
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: ReadScope) -> None:
+    near, far = two()
+    near.hangs = True
+    asked = question(scope, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    deadline = Deadline.after(60)
+    found = await asyncio.wait_for(
+        search(cluster(near, far), asked, ENCODED, None, deadline, LIMITS, Timings()), 10
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.ADAPTIVE
+
+
+@pytest.mark.parametrize(("retriever", "looked_at"), [(Retriever.DENSE, 3), (Retriever.HYBRID, 50)])
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_only_a_hybrid_retriever_looks_further_than_it_reads(
+    retriever: Retriever, looked_at: int, scope: ReadScope
+) -> None:
+    shard = FakeSearcher([reading("a")])
+    asked = replace(question(scope, 3), retriever=retriever)
+    limits = replace(LIMITS, candidates=50)
+    await search(cluster(shard), asked, ENCODED, None, Deadline.after(5), limits, Timings())
+    assert [depth.looked_at for depth in shard.depths] == [looked_at]

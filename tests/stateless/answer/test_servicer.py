@@ -1,0 +1,108 @@
+"""The edge of the front node, over real gRPC."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from prometheus_client import CollectorRegistry
+from tenacious import happens
+
+from stateless.answer.admission import Admission
+from stateless.answer.servicer import SERVICE, AnswerServicer
+from stateless.answer.validation import Defaults
+from stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.coverage import Coverage
+from winnow.domain.question import Question, ReadScope
+from winnow.policy.load import Load, LoadSettings
+from winnow.rpc import client_key
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+SETTINGS = LoadSettings(most_reads=20, usable=1.0, calm=0.2, least_share=0.3, kept=0.0)
+
+
+class Slow:
+    """An answerer that waits for the word."""
+
+    shards = 3
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.go_on = asyncio.Event()
+
+    async def answer(self, question: Question, deadline: Deadline) -> Answered:
+        self.asked.append(question)
+        if question.text == "wait":
+            await self.go_on.wait()
+        return Answered((), False, Coverage(()), Timings(), 0, question.read_scope, False)
+
+
+class Front:
+    """A served front and a connection to it."""
+
+    def __init__(self, answerer: Slow, load: Load, channel: grpc.aio.Channel) -> None:
+        self.answerer, self.load = answerer, load
+        self._stub = answer_pb2_grpc.AnswerServiceStub(channel)
+
+    async def ask(self, text: str, passages: int, client: str = "") -> Any:
+        request = answer_pb2.AnswerRequest(question=text, passages_to_read=passages)
+        return await self._stub.Answer(request, timeout=20, metadata=((client_key.KEY, client),))
+
+    @contextlib.asynccontextmanager
+    async def busy(self, passages: int, client: str) -> AsyncIterator[None]:
+        """While a question waits."""
+        task = asyncio.ensure_future(self.ask("wait", passages, client))
+        await happens(lambda: self.load.reads > 0)
+        yield
+        self.answerer.go_on.set()
+        await task
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[Front]:
+    registry = CollectorRegistry()
+    load = Load(SETTINGS, time.monotonic, lambda: None)
+    admission = Admission(load, 64, AdmissionMetrics(registry))
+    servicer = AnswerServicer(
+        Defaults(10, 3, ReadScope.GLOBAL, 10), admission, 2.0, FrontMetrics(registry)
+    )
+    answerer = Slow()
+    servicer.serve(answerer)  # type: ignore[arg-type]
+    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield Front(answerer, load, channel)
+    await server.drain(0)
+
+
+async def test_a_reply_says_what_was_asked_and_what_was_granted(front: Front) -> None:
+    calm = await front.ask("who", 10)
+    assert (calm.passages_asked, calm.passages_granted) == (10, 10)
+    async with front.busy(12, "other"):
+        dimmed = await front.ask("who", 10)
+    assert dimmed.passages_asked == 10
+    assert 3 <= dimmed.passages_granted < 10
+    assert front.answerer.asked[-1].passages_to_read == dimmed.passages_granted
+
+
+async def test_a_client_that_takes_all_is_refused_and_another_one_is_not(front: Front) -> None:
+    async with front.busy(14, "greedy"):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await front.ask("who", 30, "greedy")
+        assert (await front.ask("who", 10, "modest")).passages_granted > 0
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    metadata = dict(caught.value.trailing_metadata())
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    retry = error_details_pb2.RetryInfo()
+    assert status.details[0].Unpack(retry)
+    assert retry.retry_delay.ToMilliseconds() > 0

@@ -1,0 +1,179 @@
+"""Who is there: nodes that come, go, hang and come back."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from tenacious import happens
+
+from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.node import Node, present
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
+from winnow.fakes import FakeSearcher, reading
+
+SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=1.0)
+LATE = DeadlineExceededError("late")
+
+
+class Target:
+    """A target whose addresses a test changes."""
+
+    target = "dns:///nodes:1"
+
+    def __init__(self, addresses: str) -> None:
+        self.now = addresses
+        self.fails = False
+
+    async def addresses(self) -> frozenset[str]:
+        if self.fails:
+            raise UnavailableError("no name server")
+        return frozenset(self.now)
+
+
+class Watched:
+    """A discovery over fakes, and what it told."""
+
+    def __init__(self, addresses: str) -> None:
+        self.fakes = {name: FakeSearcher([reading(name)]) for name in "abc"}
+        self.target = Target(addresses)
+        self.closed: list[str] = []
+        self.told: list[set[str]] = []
+        self.discovery = Discovery(
+            [self.target], self._open, self._changed, SETTINGS, random.Random(1)
+        )
+
+    def _open(self, address: str) -> Node:
+        async def close() -> None:
+            self.closed.append(address)
+
+        return Node(address, self.fakes[address], close)
+
+    def _changed(self) -> None:
+        self.told.append(set(self.discovery.present()))
+
+    async def sees(self, names: str) -> None:
+        await happens(lambda: bool(self.told) and self.told[-1] == set(names))
+
+    @contextlib.asynccontextmanager
+    async def looking(self) -> AsyncIterator["Watched"]:
+        task = asyncio.create_task(self.discovery.run())
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_nodes_that_reply_are_present() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        assert watched.discovery.present()["a"].passages == 1
+        assert watched.discovery.searcher("a") is watched.fakes["a"]
+    assert sorted(watched.closed) == ["a", "b"]
+
+
+async def test_a_node_that_refuses_is_gone_at_once_and_comes_back() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.fakes["a"].fails = UnavailableError("a: connection refused")
+        await watched.sees("b")
+        node = watched.discovery.nodes["a"]
+        assert node.info is not None  # what it was is not forgotten
+        assert str(node.error) == "a: connection refused"
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+        assert not watched.closed
+
+
+async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.target.now = "b"
+        calls = watched.fakes["a"].calls
+        await happens(lambda: watched.fakes["a"].calls > calls + 3)
+        assert set(watched.discovery.present()) == {"a", "b"}
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await happens(lambda: watched.closed == ["a"])
+        assert watched.told[-1] == {"b"}
+        with pytest.raises(UnavailableError, match="a: it is not there"):
+            watched.discovery.searcher("a")
+
+
+async def test_nodes_that_dns_finds_later_join() -> None:
+    async with Watched("a").looking() as watched:
+        await watched.sees("a")
+        watched.target.now = "abc"
+        await watched.sees("abc")
+
+
+async def test_when_names_cannot_be_looked_up_nobody_is_lost() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.target.fails = True
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await watched.sees("b")
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+
+
+async def nodes(*names: str, generation: str = "") -> list[Node]:
+    """Replicas of one shard, all of which replied."""
+    made = []
+    for name in names:
+        fake = FakeSearcher([reading(name)])
+        node = Node(name, fake, fake.go_on.wait)  # type: ignore[arg-type]
+        node.heard(replace(await fake.info(Deadline.after(60)), generation=generation))
+        made.append(node)
+    return made
+
+
+async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_replies() -> None:
+    first, second = await nodes("a", "b")
+    assert set(present([first, second], 2)) == {"a", "b"}
+    first.missed(LATE)
+    assert set(present([first, second], 2)) == {"b"}
+    second.missed(LATE)
+    assert set(present([first, second], 2)) == {"a", "b"}, "there is none that can be preferred"
+    second.heard(await second.searcher.info(Deadline.after(60)))
+    assert set(present([first, second], 2)) == {"b"}
+
+
+async def test_a_node_of_other_rows_stands_in_for_nobody() -> None:
+    [first], [other] = await nodes("a"), await nodes("b", generation="new")
+    first.missed(LATE)
+    assert set(present([first, other], 2)) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("mine", "others"), [(0, 7), (3, 4), (7, 0), (9, 0)])
+async def test_what_a_node_has_in_hand_for_other_fronts_is_told_from_what_is_mine(
+    mine: int, others: int
+) -> None:
+    fake = FakeSearcher([reading("a")])
+    node = Node("a", fake, fake.go_on.wait, lambda: mine)  # type: ignore[arg-type]
+    node.heard(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
+    assert node.others_reads == others
+
+
+@pytest.mark.parametrize(
+    ("errors", "there"),
+    [
+        ([], True),
+        ([LATE], True),
+        ([LATE, LATE], False),
+        ([WinnowError("?")], True),
+        ([UnavailableError("refused")], False),
+        ([NotLoadedError("damaged")], False),
+    ],
+)
+async def test_silence_is_forgiven_once(errors: list[WinnowError], there: bool) -> None:
+    fake = FakeSearcher([reading("a")])
+    node = Node("a", fake, fake.go_on.wait)  # type: ignore[arg-type]
+    assert not node.present(2)
+    node.heard(await fake.info(None))  # type: ignore[arg-type]
+    for error in errors:
+        node.missed(error)
+    assert node.present(2) is there

@@ -1,0 +1,221 @@
+"""The cluster that is served, as nodes come and go."""
+
+import asyncio
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.formation import Formation
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.metrics import ClusterMetrics, ReplicaMetrics
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.deadline import Deadline
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+
+ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+PATIENCE = 60.0
+
+
+async def closed() -> None:
+    pass
+
+
+class Front:
+    """A formation over fake nodes."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.nodes: dict[str, Node] = {}
+        self.served: list[Cluster] = []
+        metrics = ReplicaMetrics(self.registry)
+        self.formation = Formation(
+            Encoding(FINGERPRINT, 2),
+            lambda shard: ReplicatedSearcher(
+                shard,
+                lambda address: self.nodes[address].searcher,
+                ReplicaPolicies(),
+                ManualClock(),
+                random.Random(1),
+                metrics,
+            ),
+            self.served.append,
+            ClusterMetrics(self.registry),
+        )
+
+    def add(self, name: str, shard: int | None, shards: int = 2, **changes: Any) -> Node:
+        """A node that said what it is, or that has not said anything."""
+        node = self.nodes[name] = Node(name, FakeSearcher([reading(name)]), closed)
+        if shard is not None:
+            info = ShardInfo(shard, shards, "index", 10, 2, "fake", FINGERPRINT, "", 20)
+            node.heard(replace(info, **changes))
+        return node
+
+    def update(self) -> None:
+        present = {
+            name: node.info
+            for name, node in self.nodes.items()
+            if node.info is not None and node.error is None
+        }
+        self.formation.update(present, self.nodes.values())
+
+    async def ask(self, shard: int) -> str:
+        searcher = self.served[-1].searchers[shard]
+        found = await searcher.retrieve(ASKED, Depth(1), Deadline.after(5))
+        return found.hits[0].passage_id
+
+    def gauge(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"winnow_front_{name}", labels)
+
+
+@pytest.fixture
+def front() -> Front:
+    return Front()
+
+
+async def test_a_whole_index_is_served_at_once(front: Front) -> None:
+    front.add("a", 1)
+    front.update()
+    assert not front.served
+    front.add("b", 0)
+    front.update()
+    await asyncio.wait_for(front.formation.ready(PATIENCE), 5)
+    assert [await front.ask(0), await front.ask(1)] == ["b", "a"]
+    assert front.gauge("index_passages", shard="1") == 10
+    assert front.gauge("replicas", shard="1") == 1
+
+
+async def test_after_a_while_a_part_is_served_and_says_what_is_missing(front: Front) -> None:
+    front.add("a", 1)
+    silent = front.add("b", None)
+    silent.missed(UnavailableError("b: connection refused"))
+    front.update()
+    assert not front.served
+    await asyncio.wait_for(front.formation.ready(0), 5)  # though no node comes or goes any more
+    assert await front.ask(1) == "a"
+    assert front.served[0].infos[0].passages == 10  # what is left of 20
+    with pytest.raises(UnavailableError, match=r"no replica of shard 0 .* b: connection refused"):
+        await front.ask(0)
+
+
+async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
+    front.add("a", 1, index_passages=0)
+    front.update()
+    front.formation.take_what_is_there()
+    assert not front.served
+    front.add("b", 0, index_passages=0)
+    front.update()
+    await asyncio.wait_for(front.formation.ready(0), 5)
+
+
+async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
+    front.add("a", 0)
+    lost = front.add("b", 1)
+    front.update()
+    lost.missed(UnavailableError("b: connection refused"))
+    front.update()
+    with pytest.raises(UnavailableError, match="shard 1 is there: b: connection refused"):
+        await front.ask(1)
+    assert front.served[0].infos[1].passages == 10
+    front.add("c", 1)
+    front.update()
+    assert await front.ask(1) == "c"
+    assert len(front.served) == 1
+
+
+async def test_a_shard_that_could_not_be_loaded_is_told_from_one_that_is_gone(
+    front: Front,
+) -> None:
+    front.add("a", 0)
+    bad = front.add("b", 1)
+    front.update()
+    bad.missed(NotLoadedError("b: graph.hnsw is damaged"))
+    front.update()
+    assert front.gauge("not_loaded_nodes") == 1
+    with pytest.raises(NotLoadedError, match=r"shard 1 is not loaded: b: graph\.hnsw is damaged"):
+        await front.ask(1)
+
+
+async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_nothing(
+    front: Front,
+) -> None:
+    front.add("a", 0, 3)
+    front.add("b", None).missed(NotLoadedError("b: graph.hnsw is damaged"))
+    with capture_logs() as logs:
+        front.update()
+        await asyncio.wait_for(front.formation.ready(0), 5)
+    for shard in (1, 2):
+        with pytest.raises(UnavailableError, match="there: none was found") as caught:
+            await front.ask(shard)
+        assert not isinstance(caught.value, NotLoadedError)
+    told = [entry for entry in logs if entry["event"] == "node is not loaded"]
+    assert [(entry["address"], entry["reason"]) for entry in told] == [
+        ("b", "b: graph.hnsw is damaged")
+    ]
+
+
+async def test_what_is_waited_for_is_logged_when_it_changes(front: Front) -> None:
+    with capture_logs() as logs:
+        front.update()
+        slow = front.add("a", None, 2)
+        front.update()
+        slow.missed(UnavailableError("a: connection refused"))
+        front.update()
+        front.add("b", 1)
+        front.update()
+        slow.missed(UnavailableError("a: still loading"))
+        front.update()
+    waited = [entry["shards"] for entry in logs if entry["event"] == "waiting for shards"]
+    assert waited == [[], [0]]
+
+
+async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
+    front.add("a", 0)
+    hung = front.add("b", 1)
+    front.update()
+    hung.missed(DeadlineExceededError("b: deadline exceeded"))
+    front.update()
+    with pytest.raises(UnavailableError, match="deadline exceeded"):
+        await front.ask(1)
+
+
+async def test_a_stranger_is_counted_and_named(front: Front) -> None:
+    front.add("a", 0, 1)
+    front.update()
+    front.add("x", 0, 1, bundle_fingerprint="other")
+    front.update()
+    assert front.gauge("refused_nodes") == 1
+    assert front.gauge("replicas", shard="0") == 1
+    front.nodes["a"].missed(UnavailableError("a: gone"))
+    front.update()
+    with pytest.raises(UnavailableError, match="a: gone; x: shard 0 of 1 serves bundle fake"):
+        await front.ask(0)
+
+
+async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questions(
+    front: Front,
+) -> None:
+    front.add("a", 0)
+    front.add("b", 1).missed(UnavailableError("b: gone"))
+    front.add("c", 1)
+    front.update()
+    front.add("x", 0, index_id="green")
+    front.nodes["c"].missed(UnavailableError("c: gone"))
+    front.update()
+    assert len(front.served) == 1
+    front.add("y", 1, index_id="green")
+    front.update()
+    assert len(front.served) == 2
+    assert [await front.ask(0), await front.ask(1)] == ["x", "y"]
+    found = await front.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(5))
+    assert found.hits[0].passage_id == "a"

@@ -1,0 +1,169 @@
+"""Which nodes are served together, as tables."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stateless.cluster.membership import Encoding, Identity, View, form
+from winnow.domain.shard import ShardInfo
+
+OURS = Encoding("print", 384)
+NOTHING = View()
+
+
+def shard(number: int, shards: int = 3, index: str = "index", generation: str = "g") -> ShardInfo:
+    passages = 10 * (number + 1)
+    return ShardInfo(
+        number, shards, index, passages, 384, "bundle", "print", f"{generation}{number}", 60
+    )
+
+
+def nodes(**infos: ShardInfo) -> dict[str, ShardInfo]:
+    return infos
+
+
+WHOLE = nodes(a=shard(0), b=shard(1), c=shard(2))
+
+
+def served(present: dict[str, ShardInfo], *before: dict[str, ShardInfo]) -> View:
+    view = NOTHING
+    for each in (*before, present):
+        view = form(each, OURS, view)
+    return view
+
+
+def test_a_whole_index_in_any_order_is_served() -> None:
+    view = served(nodes(x=shard(2), y=shard(0), z=shard(1)))
+    assert view.replicas == {0: ("y",), 1: ("z",), 2: ("x",)}
+    assert view.whole
+    assert not view.refused
+
+
+def test_nobody_there_is_nothing_served() -> None:
+    assert served({}) == NOTHING
+    assert not NOTHING.whole
+
+
+def test_a_shard_may_have_any_number_of_replicas() -> None:
+    view = served({**WHOLE, "d": shard(1), "e": shard(1)})
+    assert view.replicas == {0: ("a",), 1: ("b", "d", "e"), 2: ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("stranger", "reason"),
+    [
+        (replace(shard(2), bundle_fingerprint="other"), "shard 2 of 3 serves bundle bundle"),
+        (replace(shard(2), dimension=768), "vectors of 768 values"),
+        (shard(3, 3), "shard 3 of 3 cannot be"),
+        (shard(2, index="other"), "is of index other, index index"),
+        (shard(2, shards=4), "is of index index, index index of 3 shards"),
+        (shard(2, generation="h"), "generation h2, g2 is served"),
+        (shard(2, generation=""), "generation 2, g2 is served"),
+    ],
+)
+def test_a_stranger_is_refused_by_name_and_the_others_serve_on(
+    stranger: ShardInfo, reason: str
+) -> None:
+    view = served({**WHOLE, "stranger": stranger}, WHOLE)
+    assert view.whole
+    assert view.replicas == served(WHOLE).replicas
+    assert list(view.refused) == ["stranger"]
+    assert reason in view.refused["stranger"]
+
+
+def test_a_dead_shard_has_no_replica_and_is_not_forgotten() -> None:
+    view = served(nodes(a=shard(0), c=shard(2)), WHOLE)
+    assert view.replicas == {0: ("a",), 1: (), 2: ("c",)}
+    assert view.infos[1].passages == 20
+    assert not view.whole
+    assert served({}, WHOLE).identity == Identity("index", 3, 384)
+
+
+def test_at_first_the_index_of_which_most_is_there_is_served() -> None:
+    small = nodes(x=shard(0, 2, "small"))
+    assert served({**small, "a": shard(0), "b": shard(1)}).identity == Identity("index", 3, 384)
+    assert served({**small, "a": shard(0)}).identity == Identity("index", 3, 384)  # by name
+    whole = nodes(x=shard(0, 2, "small"), y=shard(1, 2, "small"))
+    assert served({**whole, "a": shard(0), "b": shard(1)}).identity == Identity("small", 2, 384)
+
+
+def test_another_index_takes_over_only_when_it_is_whole_and_the_served_one_is_not() -> None:
+    green = nodes(x=shard(0, 2, "green"), y=shard(1, 2, "green"))
+    broken = nodes(a=shard(0), b=shard(1))
+    old, new = Identity("index", 3, 384), Identity("green", 2, 384)
+    assert served({**WHOLE, **green}, WHOLE).identity == old
+    assert served({**broken, "x": green["x"]}, WHOLE).identity == old
+    view = served({**broken, **green}, WHOLE)
+    assert view.identity == new
+    assert view.replicas == {0: ("x",), 1: ("y",)}
+    assert set(view.refused) == {"a", "b"}
+    assert set(view.infos) == {0, 1}
+
+
+def test_of_several_generations_the_one_that_most_hold_is_served_and_then_stays() -> None:
+    three = nodes(a=shard(0, 1), b=shard(0, 1, generation="h"), c=shard(0, 1, generation="h"))
+    first = served(three)
+    assert first.replicas == {0: ("b", "c")}
+    assert "a" in first.refused
+    more = {**three, "d": shard(0, 1), "e": shard(0, 1), "c": shard(0, 1)}
+    assert served(more, three).replicas == {0: ("b",)}
+    gone = {name: info for name, info in more.items() if name != "b"}
+    assert served(gone, three).replicas == {0: ("a", "c", "d", "e")}
+
+
+def test_generations_of_which_there_are_equally_many_are_chosen_alike_everywhere() -> None:
+    assert served(nodes(a=shard(0, 1, generation="h"), b=shard(0, 1))).replicas == {0: ("b",)}
+
+
+def test_a_shard_never_seen_counts_with_what_is_left_of_the_index() -> None:
+    expected = served(nodes(b=shard(1))).expected()
+    assert expected is not None
+    assert {n: info.passages for n, info in expected.items()} == {0: 20, 1: 20, 2: 20}
+    known = served(nodes(b=shard(1)), WHOLE).expected()
+    assert known is not None
+    assert {n: info.passages for n, info in known.items()} == {0: 10, 1: 20, 2: 30}
+
+
+def test_without_the_size_of_the_index_nothing_is_expected_before_all_were_seen() -> None:
+    old = {a: replace(info, index_passages=0) for a, info in WHOLE.items()}
+    assert served({"a": old["a"]}).expected() is None
+    assert served(old).expected() is not None
+    assert NOTHING.expected() is None
+
+
+infos = st.builds(
+    ShardInfo,
+    st.integers(0, 3),
+    st.integers(1, 3),
+    st.sampled_from(["i", "j"]),
+    st.integers(0, 9),
+    st.sampled_from([384, 768]),
+    st.just("bundle"),
+    st.sampled_from(["print", "print", "other"]),
+    st.sampled_from(["g", "h"]),
+    st.just(20),
+)
+crowds = st.dictionaries(st.sampled_from("abcdefgh"), infos, max_size=8)
+
+
+@given(st.lists(crowds, max_size=4))
+def test_whoever_comes_and_goes_nothing_is_mixed_and_nobody_is_ignored(
+    crowds: Iterable[dict[str, ShardInfo]],
+) -> None:
+    view = NOTHING
+    for present in crowds:
+        before, view = view, form(present, OURS, view)
+        asked = {address for own in view.replicas.values() for address in own}
+        assert asked | view.refused.keys() == present.keys()
+        assert not asked & view.refused.keys()
+        for number, own in view.replicas.items():
+            assert {present[a].shard for a in own} <= {number}
+            assert len({present[a].generation for a in own}) <= 1
+        assert len({Identity.of(present[a]) for a in asked}) <= 1
+        assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
+        if before.identity != view.identity and before.identity is not None:
+            assert view.whole
+        assert form(present, OURS, view) == view

@@ -1,0 +1,365 @@
+"""A shard with replicas, over fake ones."""
+
+import asyncio
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+from tenacious import happens, turn
+
+from stateless.metrics import ReplicaMetrics
+from stateless.policy.hedging import HedgeSettings
+from stateless.policy.outcomes import Outcome
+from stateless.policy.outliers import OutlierSettings, Standing
+from stateless.policy.replicas import Replica, ReplicaSettings
+from stateless.policy.retrying import RetrySettings
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.deadline import Deadline
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+
+ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
+"""Late at once; every request pays for a hedge."""
+OUTLIERS = OutlierSettings(strikes=2, base_ejection=5.0)
+NEVER_LATE = HedgeSettings(least_samples=10**6)
+
+
+class Shard:
+    """A replicated shard and the fakes behind it."""
+
+    def __init__(self, names: str, hedge: HedgeSettings = NEVER_LATE, retries: int = 1) -> None:
+        self.clock = ManualClock()
+        self.registry = CollectorRegistry()
+        self.fakes = {name: FakeSearcher([reading(name)]) for name in "abcd"}
+        policies = ReplicaPolicies(
+            ReplicaSettings(outliers=OUTLIERS), hedge, RetrySettings(most=retries)
+        )
+        self.searcher = ReplicatedSearcher(
+            0,
+            self.fakes.__getitem__,
+            policies,
+            self.clock,
+            random.Random(1),
+            ReplicaMetrics(self.registry),
+        )
+        self.searcher.update(names)
+
+    def __getitem__(self, name: str) -> FakeSearcher:
+        return self.fakes[name]
+
+    async def ask(self, left: float = 60.0) -> str:
+        """The name of the replica that answered."""
+        found = await self.searcher.retrieve(ASKED, Depth(1), Deadline.after(left, self.clock))
+        return found.hits[0].passage_id
+
+    async def ask_first(self, name: str) -> "asyncio.Task[str]":
+        """A question that has been sent to a certain replica, which hangs."""
+        fake = self[name]
+        fake.hangs = True
+        fake.hanging.clear()
+        others = [other for other in self.known if other != name]
+        for other in others:  # busier than any, so that it is not chosen
+            self.known[other].outstanding += 1000
+        task = asyncio.create_task(self.ask())
+        await asyncio.wait_for(fake.hanging.wait(), 5)
+        for other in others:
+            self.known[other].outstanding -= 1000
+        return task
+
+    @property
+    def known(self) -> dict[str, Replica]:
+        return self.searcher._pool._replicas.known
+
+    def count(self, metric: str, **labels: str) -> float:
+        value = self.registry.get_sample_value(f"winnow_front_{metric}", {"shard": "0", **labels})
+        return value or 0.0
+
+    def idle(self) -> bool:
+        return all(replica.outstanding == 0 for replica in self.known.values())
+
+
+def standing(name: str, shard: Shard) -> Standing:
+    return shard.known[name].record.standing
+
+
+async def test_with_one_replica_it_is_that_replica() -> None:
+    shard = Shard("a")
+    assert await shard.ask() == "a"
+    assert shard.idle()
+
+
+async def test_every_replica_gets_its_part() -> None:
+    shard = Shard("abc")
+    assert {await shard.ask() for _ in range(50)} == set("abc")
+
+
+async def test_reading_and_searching_go_to_replicas_too() -> None:
+    shard = Shard("ab")
+    deadline = Deadline.after(60, shard.clock)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    assert len((await shard.searcher.read(ASKED, found.hits, 10, deadline)).readings) == 1
+    assert len((await shard.searcher.search(ASKED, Depth(1), 10, deadline)).readings) == 1
+    assert (await shard.searcher.info(deadline)).passages == 1
+
+
+async def test_without_replicas_it_says_why() -> None:
+    shard = Shard("")
+    with pytest.raises(UnavailableError, match="no replica of shard 0 was found yet"):
+        await shard.ask()
+    shard.searcher.update("", NotLoadedError("graph.hnsw is damaged"))
+    with pytest.raises(NotLoadedError, match=r"graph\.hnsw"):
+        await shard.ask()
+
+
+@pytest.mark.parametrize("error", [UnavailableError("gone"), OverloadedError("full")])
+async def test_what_another_can_mend_is_retried_there(error: WinnowError) -> None:
+    shard = Shard("ab")
+    shard["a"].fails = error
+    assert {await shard.ask() for _ in range(20)} == {"b"}
+    assert shard.count("retries_total", result="sent") == shard.count("retries_total", result="won")
+    assert shard.count("retries_total", result="won") > 0
+    assert shard.idle()
+
+
+async def test_it_is_retried_once_and_no_more() -> None:
+    shard = Shard("abcd")
+    for fake in shard.fakes.values():
+        fake.fails = UnavailableError("gone")
+    with pytest.raises(UnavailableError, match="gone"):
+        await shard.ask()
+    assert sum(fake.calls for fake in shard.fakes.values()) == 2
+
+
+@pytest.mark.parametrize("error", [IdentityError("other"), DeadlineExceededError("late")])
+async def test_what_another_cannot_mend_is_not_retried(error: WinnowError) -> None:
+    shard = Shard("ab")
+    for fake in shard.fakes.values():
+        fake.fails = error
+    with pytest.raises(type(error)):
+        await shard.ask()
+    assert sum(fake.calls for fake in shard.fakes.values()) == 1
+
+
+async def test_a_bug_is_not_retried_and_blamed_on_the_replica() -> None:
+    shard = Shard("a")
+
+    async def bug(*_: object) -> None:
+        raise ZeroDivisionError
+
+    shard["a"].retrieve = bug  # type: ignore[method-assign, assignment]
+    with pytest.raises(ZeroDivisionError):
+        await shard.ask()
+    assert shard.idle()
+
+
+async def test_a_late_request_is_sent_to_another_replica_and_the_loser_is_cancelled() -> None:
+    shard = Shard("ab", HEDGING)
+    await shard.ask()
+    asked = await shard.ask_first("a")
+    assert await asyncio.wait_for(asked, 5) == "b"
+    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    assert shard.idle()
+    assert shard.count("hedges_total", result="sent") == 1
+    assert shard.count("hedges_total", result="won") == 1
+
+
+async def test_a_hedge_that_lost_is_cancelled_and_nobody_is_blamed() -> None:
+    shard = Shard("ab", HEDGING)
+    await shard.ask()
+    shard["b"].hangs = True
+    asked = await shard.ask_first("a")
+    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    await asyncio.wait_for(shard["b"].released.wait(), 5)
+    assert shard.count("hedges_total", result="won") == 0
+    assert shard.idle()
+
+
+async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
+    shard = Shard("ab", replace(HEDGING, budget=0.01, start=0))
+    await shard.ask()
+    asked = await shard.ask_first("a")
+    # when it is overdue, and when it is late, too, if the other has nothing in hand by then
+    await happens(lambda: shard.count("hedges_total", result="refused") >= 1)
+    assert not asked.done()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    assert shard.count("hedges_total", result="sent") == 0
+    assert shard.idle()
+
+
+async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overdue() -> None:
+    kept = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6, burst=200, reserve=100)
+    shard = Shard("ab", kept)
+    await shard.ask()
+    first = await shard.ask_first("a")
+    await happens(lambda: shard.count("hedges_total", result="refused") == 1)
+    shard.known["a"].record.end(False, Outcome.BEATEN)
+    second = await shard.ask_first("a")
+    assert await asyncio.wait_for(second, 5) == "b"
+    assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
+
+
+@pytest.mark.parametrize(("in_hand", "refused"), [(0, 1), (1, 0)])
+async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_busy(
+    in_hand: int, refused: int
+) -> None:
+    # the budget has hedges for what is overdue alone, and says when it was asked for others
+    shard = Shard("ab", replace(HEDGING, reserve=10, start=5))
+    await shard.ask()
+    shard.known["a"].latency.add(1.0)
+    shard.known["b"].latency.add(100.0)
+    shard.known["b"].outstanding += in_hand
+    shard["a"].hangs = True
+    assert await asyncio.wait_for(shard.ask(), 5) == "b"
+    assert shard.count("hedges_total", result="refused") == refused
+    assert shard.count("hedges_total", result="won") == 1
+
+
+async def test_who_was_out_is_probed_by_a_retrieval_and_after_a_while_by_anything() -> None:
+    shard = Shard("ab")
+    deadline = Deadline.after(1_000, shard.clock)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    record = shard.known["b"].record
+
+    record.eject()
+    shard.clock.advance(OUTLIERS.base_ejection)
+    await shard.searcher.read(ASKED, found.hits, 10, deadline)
+    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    assert standing("b", shard) is Standing.HALF_OPEN
+    assert await shard.ask() == "b"
+    assert standing("b", shard) is Standing.ACTIVE
+
+    record.eject()
+    shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    assert standing("b", shard) is Standing.ACTIVE
+
+
+async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
+    shard = Shard("ab", HEDGING)
+    await shard.ask()
+    shard["b"].hangs = True
+    asked = await shard.ask_first("a")
+    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    shard.searcher.update("b")
+    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    shard["b"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "b"
+
+
+async def test_what_a_lost_replica_had_in_hand_is_sent_elsewhere_at_once() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    shard.searcher.update("b")
+    assert await asyncio.wait_for(asked, 5) == "b"
+    assert shard.count("retries_total", result="won") == 1
+    assert shard.idle()
+
+
+async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhere() -> None:
+    shard = Shard("ab")
+    asked = [await shard.ask_first("a") for _ in range(5)]
+    shard.clock.advance(1.0)  # more than the patience: silence counts against it
+    for task in asked[: OUTLIERS.strikes]:
+        task.cancel()
+    left = asked[OUTLIERS.strikes :]
+    assert await asyncio.wait_for(asyncio.gather(*left), 5) == ["b"] * 3
+    assert shard.known["a"].record.standing is Standing.EJECTED
+    assert shard.count("ejections_total", replica="a") == 1
+    assert shard.idle()
+
+
+async def test_a_client_without_patience_gets_nobody_ejected() -> None:
+    shard = Shard("ab")
+    for _ in range(10):
+        task = await shard.ask_first("a")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert shard.known["a"].record.standing is Standing.ACTIVE
+    assert shard.idle()
+
+
+async def test_cancelling_ends_everything_that_was_begun() -> None:
+    shard = Shard("ab", HEDGING)
+    await shard.ask()
+    shard["b"].hangs = True
+    asked = await shard.ask_first("a")
+    await asyncio.wait_for(shard["b"].hanging.wait(), 5)
+    asked.cancel()
+    for name in "ab":
+        await asyncio.wait_for(shard[name].released.wait(), 5)
+    assert shard.idle()
+
+
+async def test_series_of_replicas_that_are_gone_are_dropped() -> None:
+    shard = Shard("ab")
+    for _ in range(20):
+        await shard.ask()
+    labels = {"shard": "0", "replica": "a"}
+    name = "winnow_front_replica_outstanding"
+    assert shard.registry.get_sample_value(name, labels) == 0
+    shard.searcher.update("b")
+    assert shard.registry.get_sample_value(name, labels) is None
+
+
+behaviours = st.sampled_from(["answers", "hangs", "fails", "refuses", "is wrong"])
+
+
+def behave(fake: FakeSearcher, how: str) -> None:
+    fake.hangs = how == "hangs"
+    errors = {"fails": UnavailableError(""), "refuses": OverloadedError("")}
+    fake.fails = IdentityError("") if how == "is wrong" else errors.get(how)
+
+
+@given(
+    st.lists(behaviours, min_size=4, max_size=4),
+    st.lists(st.sampled_from(["ask", "ask", "cancel", "lose", "find", "turn"]), max_size=30),
+    st.integers(0, 2**32),
+)
+def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
+    hows: list[str], events: Iterable[str], seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    async def live() -> None:
+        shard = Shard("abcd", HEDGING)
+        await shard.ask()
+        for fake, how in zip(shard.fakes.values(), hows, strict=True):
+            behave(fake, how)
+        asked: list[asyncio.Task[str]] = []
+        for event in events:
+            if event == "ask":
+                asked.append(asyncio.create_task(shard.ask()))
+            elif event == "cancel" and asked:
+                chance.choice(asked).cancel()
+            elif event in ("lose", "find"):
+                shard.searcher.update(chance.sample("abcd", chance.randint(1, 4)))
+            elif event == "turn":
+                shard.clock.advance(chance.random())
+                for _ in range(3):
+                    await turn()
+        for fake in shard.fakes.values():
+            fake.go_on.set()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert shard.idle()
+        assert not shard.searcher._pool._in_hand
+        assert sum(fake.calls for fake in shard.fakes.values()) <= 3 * len(asked) + 1
+
+    asyncio.run(live())

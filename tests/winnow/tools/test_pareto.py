@@ -1,0 +1,131 @@
+"""Operating points, their figures, and the choice among them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from winnow.bundle import default_bundle
+from winnow.domain.question import Retriever
+from winnow.tools.pareto import levers
+from winnow.tools.pareto.cli import milliseconds
+from winnow.tools.pareto.figures import Figures, figures, front, recommend
+from winnow.tools.pareto.outcome import Outcome, append, load
+from winnow.tools.pareto.plot import plot
+from winnow.tools.pareto.point import grid
+from winnow.tools.pareto.report import write
+
+
+def outcome(
+    point: str, number: int = 0, ms: float = 10.0, right: bool = True, file: str = "a"
+) -> Outcome:
+    return Outcome(point, file, number, ms, right, float(right), 5)
+
+
+def at(point: str, exact: float, p50: float) -> Figures:
+    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, 5.0, 10, 0, 48.0)
+
+
+planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=12).map(
+    lambda rows: [at(str(n), float(exact), float(ms)) for n, (exact, ms) in enumerate(rows)]
+)
+
+
+@given(planes)
+def test_every_point_is_on_the_front_or_beaten_by_one_that_is(plane: list[Figures]) -> None:
+    best = [each for each in plane if each.point in front(plane)]
+    assert best
+    for each in plane:
+        beaten = any(
+            (b.exact_match or 0.0) >= (each.exact_match or 0.0)
+            and b.p50 <= each.p50
+            and (b.exact_match, b.p50) != (each.exact_match, each.p50)
+            for b in best
+        )
+        assert (each in best) != beaten
+
+
+def test_a_budget_of_latency_buys_the_most_accurate_within_it() -> None:
+    plane = [at("slow", 60, 50), at("middle", 55, 20), at("fast", 40, 5)]
+    assert recommend(plane, max_p95=40) == plane[1]
+    assert recommend(plane, min_exact_match=50) == plane[1]
+    assert recommend(plane) == plane[0]
+    assert recommend(plane, max_p95=1) is None
+    assert recommend(plane, max_p95=40, min_exact_match=58) is None
+
+
+def test_files_count_alike_and_failures_count_as_wrong() -> None:
+    many = [outcome("p", n, right=True) for n in range(90)]
+    few = [outcome("p", n, right=False, file="b") for n in range(9)]
+    failed = Outcome("p", "b", 9, 0.0, False, 0.0, 0, failed=True)
+    (found,) = figures([*many, *few, failed], {"p": 48.0})
+    assert found.exact_match == pytest.approx(50)
+    assert (found.questions, found.failed) == (100, 1)
+    assert found.p50 == 10
+
+
+def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    append(path, [outcome("p", 0), outcome("p", 1)])
+    append(path, [outcome("p", 2)])
+    path.write_text(path.read_text()[:-20])
+    assert load(path) == [outcome("p", 0), outcome("p", 1)]
+    assert load(tmp_path / "none") == []
+
+
+def test_a_grid_has_every_combination_once() -> None:
+    points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
+    assert len({point.name for point in points}) == len(points) == 16
+
+
+def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    shutil.copytree(default_bundle(), small)
+    points = levers.steps([default_bundle(), small], threads=4, passages=10, fewer=3, max_loss=0.3)
+    first, last = points[0].deployment, points[-1].deployment
+    assert "--pad-to" in first.front
+    assert first.node[-2:] == ("--reader-threads", "1")
+    assert last.bundle == small
+    assert "--pad-to" not in last.node
+    assert [bool(point.max_loss) for point in points] == [False] * (len(points) - 1) + [True]
+    asked = [(point.passages, point.retriever) for point in points]
+    assert asked[-2:] == [(3, Retriever.HYBRID)] * 2
+    assert set(asked[:-2]) == {(10, Retriever.DENSE)}
+    assert len({point.name for point in points}) == len(points)
+
+
+def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
+    found = figures([outcome("p", 0), outcome("q", 0, ms=20.0, right=False)], {"p": 48.0, "q": 9})
+    write(found, tmp_path)
+    plot(found, tmp_path / "pareto.png")
+    assert (tmp_path / "points.csv").read_text().splitlines()[1].startswith("p,100.00")
+    assert (tmp_path / "points.json").stat().st_size
+    assert (tmp_path / "pareto.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
+    found = figures(
+        [outcome("p", 0), outcome("random", 0, ms=1.0)], {"p": 48.0, "random": 48.0}, {"random"}
+    )
+    assert [(each.point, each.exact_match, each.on_front) for each in found] == [
+        ("p", 100.0, True),
+        ("random", None, False),
+    ]
+    assert recommend(found, max_p95=5) is None
+    write(found, tmp_path)
+    plot(found, tmp_path / "pareto.png")
+    assert "random,random weights,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
+
+
+@pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])
+def test_durations_have_units(text: str, value: float) -> None:
+    assert milliseconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["soon", "ms", "5 minutes"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        milliseconds(text)

@@ -1,0 +1,54 @@
+"""Question files: every format that is promised, every fault named."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from winnow.errors import ArtefactError
+from winnow.tools.questions import AskedQuestion, read_questions
+
+LINES = (
+    b'{"question": "Who?", "answers": ["Me"], "context": "It was me."}\n\n{"question": "Why?"}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, pack: object) -> None:
+    path = tmp_path / f"q.jsonl{suffix}"
+    path.write_bytes(pack(LINES))  # type: ignore[operator]
+    assert read_questions(path) == [
+        AskedQuestion("Who?", ("Me",), "It was me."),
+        AskedQuestion("Why?", ()),
+    ]
+    assert len(read_questions(path, limit=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"question": "Who?"}\nnonsense\n', "line 2: not JSON"),
+        (b'{"ask": "Who?"}\n', "line 1: no string under question"),
+        (b'{"question": "Who?", "answers": "Me"}\n', "answers must be a list"),
+        (b"\xff\n", "cannot read"),
+        (b"", "has no questions"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ArtefactError, match=message):
+        read_questions(path)
+
+
+def test_a_missing_file_and_a_broken_archive_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match=r"nowhere\.jsonl"):
+        read_questions(tmp_path / "nowhere.jsonl")
+    broken = tmp_path / "q.jsonl.gz"
+    broken.write_bytes(b"not gzip")
+    with pytest.raises(ArtefactError, match="cannot read"):
+        read_questions(broken)

@@ -1,0 +1,52 @@
+"""Figures out of replies."""
+
+import pytest
+
+from winnow.tools.evaluation.tally import Outcome, report
+from winnow.tools.questions import AskedQuestion
+from winnow.v1 import answer_pb2
+
+
+def reply(*answers: tuple[str, str, float, float]) -> answer_pb2.AnswerResponse:
+    """A reply with (text, passage, score, distance) answers, best score first."""
+    ordered = sorted(answers, key=lambda answer: -answer[2])
+    return answer_pb2.AnswerResponse(
+        answers=[
+            answer_pb2.Answer(
+                text=text,
+                passage=answer_pb2.Passage(id=passage, text=passage),
+                score=score,
+                distance=distance,
+            )
+            for text, passage, score, distance in ordered
+        ],
+        passages_read=len(answers),
+        coverage=answer_pb2.Coverage(complete=True),
+    )
+
+
+ASKED = AskedQuestion("Who?", ("Ada",), "by Ada in full")
+
+
+def test_reading_fewer_passages_is_told_from_one_reply() -> None:
+    far_but_right = reply(("Bob", "about Bob", 1.0, 0.1), ("Ada", "by Ada in full", 5.0, 0.9))
+    found = report([Outcome(ASKED, far_but_right, 0.02)], most=2)
+    one, two = found.figures
+    assert (one.passages, one.exact_match, one.recall_by_answer, one.recall_by_passage) == (
+        1,
+        0,
+        0,
+        0,
+    )
+    assert (two.passages, two.exact_match, two.recall_by_answer, two.recall_by_passage) == (
+        2, 100, 100, 100,
+    )  # fmt: skip
+    assert found.p50_ms == pytest.approx(20)
+
+
+def test_a_failed_question_counts_as_wrong() -> None:
+    good = reply(("Ada", "by Ada in full", 1.0, 0.1))
+    found = report([Outcome(ASKED, good, 0.01), Outcome(ASKED, None, 0.5)], most=1)
+    assert (found.questions, found.failed) == (2, 1)
+    assert found.figures[0].exact_match == 50
+    assert found.p99_ms == pytest.approx(10)

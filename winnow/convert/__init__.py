@@ -1,0 +1,1 @@
+"""Domain values to messages and back: the one room that knows both."""

@@ -1,0 +1,167 @@
+"""What users ask and are told: domain values to messages of `answer.proto` and back."""
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+from winnow.domain.answered import Answer, Answered, Timings
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.passage import Passage
+from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.errors import InvalidRequestError, Violation
+from winnow.v1 import answer_pb2
+
+Choice = TypeVar("Choice")
+_SCOPES = {
+    ReadScope.GLOBAL: answer_pb2.READ_SCOPE_GLOBAL,
+    ReadScope.PER_SHARD: answer_pb2.READ_SCOPE_PER_SHARD,
+}
+_SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
+_RETRIEVERS = {
+    Retriever.DENSE: answer_pb2.RETRIEVER_DENSE,
+    Retriever.HYBRID: answer_pb2.RETRIEVER_HYBRID,
+}
+_RETRIEVERS_BACK: dict[int, Retriever] = {message: way for way, message in _RETRIEVERS.items()}
+_PARTIAL_BACK: dict[int, PartialResults] = {
+    answer_pb2.PARTIAL_RESULTS_ALLOW: PartialResults.ALLOW,
+    answer_pb2.PARTIAL_RESULTS_FORBID: PartialResults.FORBID,
+}
+_STATUSES = {
+    ShardStatus.SEARCHED: answer_pb2.ShardCoverage.STATUS_SEARCHED,
+    ShardStatus.TIMEOUT: answer_pb2.ShardCoverage.STATUS_TIMEOUT,
+    ShardStatus.UNAVAILABLE: answer_pb2.ShardCoverage.STATUS_UNAVAILABLE,
+    ShardStatus.OVERLOADED: answer_pb2.ShardCoverage.STATUS_OVERLOADED,
+    ShardStatus.FAILED: answer_pb2.ShardCoverage.STATUS_FAILED,
+    ShardStatus.NOT_LOADED: answer_pb2.ShardCoverage.STATUS_NOT_LOADED,
+    ShardStatus.ADAPTIVE: answer_pb2.ShardCoverage.STATUS_ADAPTIVE,
+}
+
+
+def read_scope(message: int) -> ReadScope | None:
+    """The scope of a request; none if it leaves the choice to the server.
+
+    Raises:
+        InvalidRequestError: the value is unknown.
+
+    """
+    return _choice("read_scope", message, _SCOPES_BACK)
+
+
+def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueType:
+    """The scope as a request says it; none leaves the choice to the server."""
+    return answer_pb2.READ_SCOPE_UNSPECIFIED if scope is None else _SCOPES[scope]
+
+
+def retriever(message: int) -> Retriever | None:
+    """The retriever of a request; none if it leaves the choice to the server.
+
+    Raises:
+        InvalidRequestError: the value is unknown.
+
+    """
+    return _choice("retriever", message, _RETRIEVERS_BACK)
+
+
+def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueType:
+    """The retriever as a request says it; none leaves the choice to the server."""
+    return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
+
+
+def partial_results(message: int) -> PartialResults | None:
+    """What a request says of partial results; none if it leaves the choice to the server.
+
+    Raises:
+        InvalidRequestError: the value is unknown.
+
+    """
+    return _choice("partial_results", message, _PARTIAL_BACK)
+
+
+def answered_to_message(
+    answered: Answered, request_id: str, passages_asked: int, passages_granted: int
+) -> answer_pb2.AnswerResponse:
+    """The reply to a user, with the passages that should and that might be read for it."""
+    return answer_pb2.AnswerResponse(
+        has_answer=answered.has_answer,
+        answers=map(_answer_to_message, answered.answers),
+        coverage=_coverage_to_message(answered.coverage),
+        timings=_timings_to_message(answered.timings),
+        passages_read=answered.passages_read,
+        read_scope=_SCOPES[answered.read_scope],
+        request_id=request_id,
+        question_truncated=answered.question_truncated,
+        passages_asked=passages_asked,
+        passages_granted=passages_granted,
+    )
+
+
+def _choice(field: str, message: int, known: Mapping[int, Choice]) -> Choice | None:
+    """What an enum of a request means; zero is no choice."""
+    if message == 0:
+        return None
+    if message not in known:
+        raise InvalidRequestError(Violation(field, f"{message} is not a known value"))
+    return known[message]
+
+
+def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
+    reading = answer.reading
+    return answer_pb2.Answer(
+        text=reading.text,
+        start=reading.start,
+        end=reading.end,
+        passage=_passage_to_message(reading.passage),
+        score=reading.score,
+        relevance=reading.relevance,
+        span_score=reading.span_score,
+        distance=reading.distance,
+        shard=answer.shard,
+        hybrid_distance=reading.hybrid_distance,
+    )
+
+
+def _passage_to_message(passage: Passage) -> answer_pb2.Passage:
+    message = answer_pb2.Passage(id=passage.id, title=passage.title, text=passage.text)
+    if passage.metadata:
+        message.metadata.update(json.loads(passage.metadata))
+    return message
+
+
+def _coverage_to_message(coverage: Coverage) -> answer_pb2.Coverage:
+    return answer_pb2.Coverage(
+        passages_known=coverage.known,
+        passages_searched=coverage.searched,
+        passages_failed=coverage.failed,
+        complete=coverage.complete,
+        shards=map(_shard_coverage_to_message, coverage.shards),
+    )
+
+
+def _shard_coverage_to_message(part: ShardCoverage) -> answer_pb2.ShardCoverage:
+    return answer_pb2.ShardCoverage(
+        shard=part.shard,
+        passages=part.passages,
+        status=_STATUSES[part.status],
+        reason=part.reason,
+    )
+
+
+def _timings_to_message(timings: Timings) -> answer_pb2.Timings:
+    return answer_pb2.Timings(
+        queue_ms=timings.queue * 1e3,
+        tokenise_ms=timings.tokenise * 1e3,
+        encode_ms=timings.encode * 1e3,
+        retrieve_ms=timings.retrieve * 1e3,
+        read_ms=timings.read * 1e3,
+        merge_ms=timings.merge * 1e3,
+        total_ms=timings.total * 1e3,
+        shards=[
+            answer_pb2.ShardTimings(
+                shard=shard,
+                queue_ms=spent.queue * 1e3,
+                retrieve_ms=spent.retrieve * 1e3,
+                read_ms=spent.read * 1e3,
+            )
+            for shard, spent in sorted(timings.shards.items())
+        ],
+    )

@@ -1,0 +1,188 @@
+"""Between front nodes and shards: domain values to messages of `shard.proto` and back."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit, Passage
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.reading import Reading
+from winnow.domain.shard import ShardInfo
+from winnow.errors import InvalidRequestError, Violation
+from winnow.searcher import Read, Retrieved
+from winnow.v1 import shard_pb2
+
+
+def depth_of_message(message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest) -> Depth:
+    """How far a shard is to look."""
+    return Depth(message.passages, message.candidates)
+
+
+def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
+    """The question as it travels; the vector as little-endian float32."""
+    return shard_pb2.EncodedQuestion(
+        text=question.text,
+        token_ids=question.token_ids,
+        vector=question.vector.astype("<f4", copy=False).tobytes(),
+        bundle_fingerprint=question.bundle_fingerprint,
+    )
+
+
+def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
+    """The question as it arrived.
+
+    Raises:
+        InvalidRequestError: the vector is not a whole number of float32, or not finite.
+
+    """
+    if len(message.vector) % 4:
+        raise InvalidRequestError(
+            Violation("question.vector", f"{len(message.vector)} bytes are no float32 values")
+        )
+    vector = np.frombuffer(message.vector, dtype="<f4").astype(np.float32, copy=False)
+    if not np.isfinite(vector).all():
+        raise InvalidRequestError(Violation("question.vector", "not every value is finite"))
+    return EncodedQuestion(
+        message.text, tuple(message.token_ids), vector, message.bundle_fingerprint
+    )
+
+
+def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
+    """Hits as they travel."""
+    return [
+        shard_pb2.Hit(
+            row=h.row,
+            passage_id=h.passage_id,
+            distance=h.distance,
+            hybrid_distance=h.hybrid_distance,
+        )
+        for h in hits
+    ]
+
+
+def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
+    """Hits as they arrived; all are of one generation, which travels beside them."""
+    return tuple(
+        Hit(m.row, m.passage_id, m.distance, m.hybrid_distance, generation) for m in messages
+    )
+
+
+def generation_of(hits: Sequence[Hit]) -> str:
+    """The generation that travels beside hits of one shard."""
+    return hits[0].generation if hits else ""
+
+
+def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
+    """What a shard retrieved."""
+    return shard_pb2.RetrieveResponse(
+        hits=hits_to_messages(retrieved.hits),
+        queue_ms=retrieved.timings.queue * 1e3,
+        retrieve_ms=retrieved.timings.retrieve * 1e3,
+        generation=generation_of(retrieved.hits),
+        candidate_distances=retrieved.candidate_distances,
+        idle_readers=retrieved.idle,
+    )
+
+
+def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
+    """What a shard retrieved."""
+    timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
+    hits = hits_of_messages(message.hits, message.generation)
+    return Retrieved(hits, tuple(message.candidate_distances), timings, message.idle_readers)
+
+
+def read_to_message(read: Read) -> shard_pb2.ReadResponse:
+    """What a shard read."""
+    return shard_pb2.ReadResponse(
+        readings=map(_reading_to_message, read.readings),
+        queue_ms=read.timings.queue * 1e3,
+        read_ms=read.timings.read * 1e3,
+        unread=read.unread,
+    )
+
+
+def read_of_message(message: shard_pb2.ReadResponse) -> Read:
+    """What a shard read."""
+    timings = ShardTimings(queue=message.queue_ms / 1e3, read=message.read_ms / 1e3)
+    return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
+
+
+def search_to_message(read: Read) -> shard_pb2.SearchResponse:
+    """What a shard retrieved and read."""
+    return shard_pb2.SearchResponse(
+        readings=map(_reading_to_message, read.readings),
+        queue_ms=read.timings.queue * 1e3,
+        retrieve_ms=read.timings.retrieve * 1e3,
+        read_ms=read.timings.read * 1e3,
+        unread=read.unread,
+    )
+
+
+def search_of_message(message: shard_pb2.SearchResponse) -> Read:
+    """What a shard retrieved and read."""
+    timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
+    return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
+
+
+def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
+    """What a shard says of itself."""
+    return shard_pb2.GetShardInfoResponse(
+        shard=info.shard,
+        shards=info.shards,
+        index_id=info.index_id,
+        passages=info.passages,
+        dimension=info.dimension,
+        bundle_name=info.bundle_name,
+        bundle_fingerprint=info.bundle_fingerprint,
+        generation=info.generation,
+        index_passages=info.index_passages,
+        seconds_per_read=info.seconds_per_read,
+        reads_in_hand=info.reads_in_hand,
+    )
+
+
+def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
+    """What a shard says of itself."""
+    return ShardInfo(
+        message.shard,
+        message.shards,
+        message.index_id,
+        message.passages,
+        message.dimension,
+        message.bundle_name,
+        message.bundle_fingerprint,
+        message.generation,
+        message.index_passages,
+        message.seconds_per_read,
+        message.reads_in_hand,
+    )
+
+
+def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
+    return shard_pb2.Reading(
+        passage_id=reading.passage.id,
+        title=reading.passage.title,
+        text=reading.passage.text,
+        metadata=reading.passage.metadata,
+        start=reading.start,
+        end=reading.end,
+        score=reading.score,
+        relevance=reading.relevance,
+        span_score=reading.span_score,
+        distance=reading.distance,
+        hybrid_distance=reading.hybrid_distance,
+    )
+
+
+def _reading_of_message(message: shard_pb2.Reading) -> Reading:
+    return Reading(
+        Passage(message.passage_id, message.title, message.text, message.metadata),
+        message.start,
+        message.end,
+        message.score,
+        message.relevance,
+        message.span_score,
+        message.distance,
+        message.hybrid_distance,
+    )

@@ -1,0 +1,124 @@
+"""`winnow evaluate`."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from winnow.client import AnswerClient
+from winnow.convert import answer as convert
+from winnow.domain.question import ReadScope, Retriever
+from winnow.tools.evaluation.replies import write_replies
+from winnow.tools.evaluation.run import ask_all
+from winnow.tools.evaluation.tally import Outcome, Report, report
+from winnow.tools.questions import AskedQuestion, read_questions
+from winnow.v1 import answer_pb2
+
+
+def evaluate(
+    questions: Annotated[
+        Path, typer.Option(help="JSON lines with question, answers and, if known, context.")
+    ],
+    address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
+    passages_to_read: Annotated[
+        int, typer.Option(min=1, max=100, help="Passages read for each question.")
+    ] = 10,
+    max_loss: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, help="Exact match that stopping early may lose; 0 reads every passage."
+        ),
+    ] = 0.0,
+    read_scope: Annotated[
+        ReadScope | None, typer.Option(help="Scope.", show_default="the server's")
+    ] = None,
+    retriever: Annotated[
+        Retriever | None,
+        typer.Option(help="dense, or hybrid where words count, too.", show_default="the server's"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Questions asked.", show_default="all")
+    ] = None,
+    clients: Annotated[
+        int, typer.Option(min=1, help="Questions asked at a time; 1 for true latencies.")
+    ] = 1,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds a question may take.")] = 10.0,
+    replies: Annotated[
+        Path | None, typer.Option(help="Also write every question's answers as JSON lines.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask a running system every question of a file and say how right it is.
+
+    Exact match and F1 as SQuAD defines them, recall by answer string and by gold passage, for
+    every number of passages up to --passages-to-read, and latency percentiles.
+    """
+    asked = read_questions(questions, limit)
+    request = answer_pb2.AnswerRequest(
+        passages_to_read=passages_to_read,
+        answers=100,
+        max_loss=max_loss,
+        read_scope=convert.read_scope_message(read_scope),
+        retriever=convert.retriever_message(retriever),
+    )
+    outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
+    if replies is not None:
+        write_replies(outcomes, replies)
+    found = report(outcomes, passages_to_read)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        _show(found)
+    raise typer.Exit(1 if found.failed == found.questions else 0)
+
+
+async def _run(
+    address: str,
+    asked: list[AskedQuestion],
+    request: answer_pb2.AnswerRequest,
+    clients: int,
+    timeout: float,
+) -> list[Outcome]:
+    columns = (
+        TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    async with AnswerClient(address) as client:
+        await client.expect_serving()
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task("", total=len(asked))
+            return await ask_all(
+                client, asked, request, clients, timeout, lambda: bar.advance(task)
+            )
+
+
+def _show(found: Report) -> None:
+    console = Console(highlight=False)
+    table = Table("passages", "exact match", "F1", "recall (answer)", "recall (passage)")
+    for figures in found.figures:
+        gold = figures.recall_by_passage
+        table.add_row(
+            str(figures.passages),
+            f"{figures.exact_match:.1f}",
+            f"{figures.f1:.1f}",
+            f"{figures.recall_by_answer:.1f}",
+            "" if gold is None else f"{gold:.1f}",
+        )
+    console.print(table)
+    console.print(
+        f"{found.questions} questions, {found.failed} failed, {found.incomplete} not complete; "
+        f"{found.passages_read:.1f} passages read each; "
+        f"p50 {found.p50_ms:.1f} ms, p95 {found.p95_ms:.1f} ms, p99 {found.p99_ms:.1f} ms"
+    )

@@ -1,0 +1,40 @@
+"""Replies as JSON lines, for looking into what was answered and why."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from winnow.tools.evaluation.tally import Outcome
+from winnow.v1 import answer_pb2
+
+
+def write_replies(outcomes: Iterable[Outcome], path: Path) -> None:
+    """Writes one line per question: what was accepted, what was answered, best first."""
+    with path.open("w", encoding="utf-8") as file:
+        for outcome in outcomes:
+            file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    answers = outcome.reply.answers if outcome.reply is not None else []
+    return {
+        "question": outcome.asked.question,
+        "accepted": outcome.asked.answers,
+        "milliseconds": round(outcome.seconds * 1e3, 2),
+        "failed": outcome.reply is None,
+        "answers": [_answer(answer) for answer in answers],
+    }
+
+
+def _answer(answer: answer_pb2.Answer) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "passage": answer.passage.id,
+        "title": answer.passage.title,
+        "score": answer.score,
+        "relevance": answer.relevance,
+        "span_score": answer.span_score,
+        "distance": answer.distance,
+        "hybrid_distance": answer.hybrid_distance,
+    }

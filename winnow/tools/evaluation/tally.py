@@ -1,0 +1,116 @@
+"""From one reply to figures, and from many to a report. Pure.
+
+One reply that lists every passage read tells what reading fewer would have answered: the passages
+are read in the order of their hybrid distance, and scores do not depend on what else is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from winnow.text.scores import exact_match, f1, normalise
+from winnow.tools.questions import AskedQuestion
+from winnow.v1 import answer_pb2
+
+STEPS = (1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Shares of questions, in percent, after reading so many passages."""
+
+    passages: int
+    exact_match: float
+    f1: float
+    recall_by_answer: float
+    """A passage read contains an accepted answer."""
+    recall_by_passage: float | None
+    """The gold passage is among those read; none where the file gives no contexts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `winnow evaluate` says."""
+
+    questions: int
+    failed: int
+    incomplete: int
+    """Replies that did not cover the whole index."""
+    figures: tuple[Figures, ...]
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    passages_read: float
+    """Mean of one question."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One question's reply and the seconds it took; no reply if it failed."""
+
+    asked: AskedQuestion
+    reply: answer_pb2.AnswerResponse | None
+    seconds: float
+
+
+def report(outcomes: Sequence[Outcome], most: int) -> Report:
+    """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong."""
+    replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
+    times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
+    p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if times else (0.0, 0.0, 0.0)
+    steps = sorted({step for step in STEPS if step < most} | {most})
+    return Report(
+        questions=len(outcomes),
+        failed=len(outcomes) - len(replies),
+        incomplete=sum(not reply.coverage.complete for reply in replies),
+        figures=tuple(_figures(outcomes, step) for step in steps),
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        passages_read=float(np.mean([r.passages_read for r in replies])) if replies else 0.0,
+    )
+
+
+def _figures(outcomes: Sequence[Outcome], passages: int) -> Figures:
+    matches, overlaps, by_answer, by_passage = [], [], [], []
+    for outcome in outcomes:
+        asked, near = outcome.asked, _nearest(outcome.reply, passages)
+        said = max(near, key=lambda answer: answer.score).text if near else ""
+        matches.append(exact_match(said, asked.answers))
+        overlaps.append(f1(said, asked.answers))
+        by_answer.append(any(_contains(a.passage.text, asked.answers) for a in near))
+        if asked.context is not None:
+            by_passage.append(any(_same(a.passage.text, asked.context) for a in near))
+    return Figures(
+        passages,
+        _percent(matches),
+        _percent(overlaps),
+        _percent(by_answer),
+        _percent(by_passage) if by_passage else None,
+    )
+
+
+def _nearest(reply: answer_pb2.AnswerResponse | None, passages: int) -> list[answer_pb2.Answer]:
+    if reply is None:
+        return []
+    order = sorted(reply.answers, key=lambda a: (a.hybrid_distance, a.passage.id))
+    return order[:passages]
+
+
+def _contains(text: str, answers: Sequence[str]) -> bool:
+    words = f" {normalise(text)} "
+    return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
+
+
+def _same(text: str, context: str) -> bool:
+    return text.split() == context.split()
+
+
+def _percent(values: Sequence[float]) -> float:
+    return 100.0 * float(np.mean(values)) if values else 0.0

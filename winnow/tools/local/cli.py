@@ -1,0 +1,82 @@
+"""`winnow up`."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from rich.console import Console
+
+from winnow.settings import settings_command
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.restarts import Restarts
+from winnow.tools.local.settings import UpSettings
+
+_LOOK_SECONDS = 0.5
+
+
+def run(settings: UpSettings) -> None:
+    """Starts the cluster and serves until Ctrl-C or SIGTERM."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    plan = LocalPlan(
+        settings.index,
+        settings.bundle,
+        settings.listen,
+        settings.metrics_listen,
+        replicas=settings.replicas,
+        show_logs=True,
+    )
+    end_on_signals()
+    with LocalCluster(plan) as cluster:
+        cluster.start()
+        asyncio.run(cluster.wait_ready())
+        console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
+        serve_until_stopped(cluster, console.print)
+        console.print("stopped")
+
+
+def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> None:
+    """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then the others
+    answer from what is left.
+
+    Raises:
+        UnavailableError: a process ended again and again.
+
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_watch(cluster, say))
+
+
+async def _watch(cluster: LocalCluster, say: Callable[[str], None]) -> None:
+    restarts = Restarts(time.monotonic)
+    while True:
+        for name, code in cluster.processes.ended().items():
+            if not restarts.allow(name):
+                cluster.check()
+            say(f"{name} ended with exit code {code}: starting it again")
+            cluster.processes.again(name)
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def end_on_signals() -> None:
+    """Makes SIGTERM and Ctrl-C end this process, children first.
+
+    Ctrl-C too, since a process that a script starts in the background inherits it ignored.
+    """
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+
+
+def try_line(address: str) -> str:
+    """A command that asks a question."""
+    question = '{"question": "Who won the Tour de France in 2015?"}'
+    return f"  grpcurl -plaintext -d '{question}' {address} winnow.v1.AnswerService/Answer"
+
+
+up = settings_command(UpSettings, run)

@@ -1,0 +1,116 @@
+"""`winnow demo`."""
+
+import asyncio
+import hashlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from winnow.bundle import default_bundle, read_manifest
+from winnow.checksum import sha256
+from winnow.client import AnswerClient
+from winnow.errors import ArtefactError
+from winnow.packaged import demo_corpus, made_files
+from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.demo import add, ask_questions, empty_table
+from winnow.tools.local.ports import free_ports
+from winnow.tools.questions import AskedQuestion, read_questions
+
+_CORPUS = demo_corpus()
+
+
+def demo(
+    passages: Annotated[
+        Path, typer.Option(help="Passages to index.", show_default="the demo's")
+    ] = _CORPUS / "passages.jsonl",
+    questions: Annotated[
+        Path, typer.Option(help="Questions with expected answers.", show_default="the demo's")
+    ] = _CORPUS / "questions.jsonl",
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the index is kept.",
+            show_default="in var/ of a checkout, else in the user's cache",
+        ),
+    ] = None,
+    shards: Annotated[int, typer.Option(min=1, help="Content nodes.")] = 3,
+    listen: Annotated[
+        str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
+    ] = "127.0.0.1:8080",
+    once: Annotated[
+        bool, typer.Option("--once", help="Exit after asking: 0 only if every answer is right.")
+    ] = False,
+) -> None:
+    """Build a small index, start one front and several content nodes, ask, and serve.
+
+    Ctrl-C ends every process.
+    """
+    console = Console(highlight=False)
+    end_on_signals()
+    asked = read_questions(questions)
+    bundle = default_bundle()
+    index = index or kept_index(passages, bundle, shards)
+    if not index.exists():
+        _build(passages, index, shards)
+    plan = LocalPlan(index, bundle, _address(listen))
+    with LocalCluster(plan) as cluster:
+        cluster.start()
+        with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
+            asyncio.run(cluster.wait_ready())
+        wrong = asyncio.run(_ask(cluster, asked, console))
+        console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
+        console.print(f"\nask your own on {cluster.address}:")
+        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
+        if once:
+            raise typer.Exit(1 if wrong else 0)
+        console.print("\nserving until Ctrl-C")
+        serve_until_stopped(cluster, console.print)
+
+
+def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
+    """Where the index is kept: other passages, another encoder or other shards need another one.
+
+    Raises:
+        ArtefactError: the passages or the bundle cannot be read.
+
+    """
+    try:
+        made_of = [read_manifest(bundle).encoding_fingerprint, sha256(passages), str(shards)]
+    except OSError as error:
+        raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
+    name = hashlib.sha256(" ".join(made_of).encode()).hexdigest()[:16]
+    return made_files() / f"demo-index-{name}"
+
+
+def _build(passages: Path, index: Path, shards: int) -> None:
+    command = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(passages)]
+    command += ["--out", str(index), "--shards", str(shards)]
+    try:
+        index.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot make {index.parent}: {error.strerror}"
+        raise ArtefactError(f"{problem}; name another place with --index") from error
+    if code := subprocess.run(command, check=False).returncode:
+        raise typer.Exit(code)
+
+
+def _address(listen: str) -> str:
+    host, _, port = listen.rpartition(":")
+    return f"{host}:{free_ports(1)[0]}" if port == "0" else listen
+
+
+async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:
+    table, wrong = empty_table(), 0
+    async with AnswerClient(cluster.address) as client:
+        with Live(table, console=console, vertical_overflow="visible"):
+            async for asked in ask_questions(client, questions):
+                add(table, asked)
+                wrong += not asked.right
+    return wrong

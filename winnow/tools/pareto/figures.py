@@ -1,0 +1,115 @@
+"""From outcomes to figures, the front, and the point to choose. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from winnow.tools.pareto.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One point of the plane. Accuracy in percent, times in milliseconds."""
+
+    point: str
+    exact_match: float | None
+    """Mean of the question files', so that a large one does not drown a small one; None for what
+    has random weights.
+    """
+    by_file: Mapping[str, tuple[float, float]]
+    """Exact match and F1 by question file."""
+    p50: float
+    p95: float
+    read: float
+    """Mean passages read."""
+    questions: int
+    failed: int
+    megabytes: float
+    """Size of the bundle."""
+    on_front: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def figures(
+    outcomes: Iterable[Outcome], sizes: Mapping[str, float], untrained: Collection[str] = ()
+) -> list[Figures]:
+    """The figures of every point, most accurate first, those on the front marked.
+
+    `sizes` are those of the points' bundles, in megabytes; `untrained` points have no accuracy.
+    """
+    by_point: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_point.setdefault(outcome.point, []).append(outcome)
+    found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
+    found = [
+        replace(each, exact_match=None, by_file={}) if each.point in untrained else each
+        for each in found
+    ]
+    best = front(found)
+    marked = [replace(each, on_front=each.point in best) for each in found]
+    return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
+
+
+def front(found: Sequence[Figures]) -> set[str]:
+    """The points that no other beats in both accuracy and median latency."""
+    judged = [each for each in found if each.exact_match is not None]
+    return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
+
+
+def recommend(
+    found: Sequence[Figures], max_p95: float | None = None, min_exact_match: float | None = None
+) -> Figures | None:
+    """The most accurate point within a latency, or the fastest with an accuracy; none if there is
+    none. Given neither, the most accurate.
+    """
+    allowed = [
+        each
+        for each in found
+        if each.exact_match is not None
+        and (max_p95 is None or each.p95 <= max_p95)
+        and (min_exact_match is None or each.exact_match >= min_exact_match)
+    ]
+    if min_exact_match is not None and max_p95 is None:
+        return min(allowed, key=lambda each: each.p95, default=None)
+    return max(allowed, key=lambda each: (_accuracy(each), -each.p95), default=None)
+
+
+def _accuracy(each: Figures) -> float:
+    return -1.0 if each.exact_match is None else each.exact_match
+
+
+def _dominates(one: Figures, other: Figures) -> bool:
+    no_worse = _accuracy(one) >= _accuracy(other) and one.p50 <= other.p50
+    better = _accuracy(one) > _accuracy(other) or one.p50 < other.p50
+    return no_worse and better
+
+
+def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
+    by_file: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_file.setdefault(outcome.questions, []).append(outcome)
+    judged = {
+        name: (
+            100 * float(np.mean([o.exact_match for o in own])),
+            100 * float(np.mean([o.f1 for o in own])),
+        )
+        for name, own in sorted(by_file.items())
+    }
+    times = [o.milliseconds for o in outcomes if not o.failed] or [float("inf")]
+    p50, p95 = np.percentile(times, [50, 95]).tolist()
+    return Figures(
+        point=point,
+        exact_match=float(np.mean([exact for exact, _ in judged.values()])),
+        by_file=judged,
+        p50=p50,
+        p95=p95,
+        read=float(np.mean([o.read for o in outcomes])),
+        questions=len(outcomes),
+        failed=sum(o.failed for o in outcomes),
+        megabytes=size,
+    )

@@ -1,0 +1,42 @@
+"""The levers, one after the other: what each bought, as Vespa told it of DPR.
+
+Each step keeps what the ones before it changed. The untuned start is what a plain service does:
+float models, one thread, every input padded. Pure but for reading manifests.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from winnow.domain.question import Retriever
+from winnow.tools.pareto.point import Deployment, Point, describe
+
+PADDED = 380
+"""Tokens that DPR's reader was padded to in Vespa's untuned start."""
+
+
+def steps(
+    bundles: Sequence[Path], threads: int, passages: int, fewer: int, max_loss: float
+) -> list[Point]:
+    """The story from the untuned start to our own levers, as points to measure.
+
+    `bundles` come in the order of the story: the untuned models first, then the same in int8, then
+    smaller ones. All of them encode passages alike. `passages` are read until words help to find
+    them, then `fewer`; at last reading stops when `max_loss` is promised.
+    """
+    padded = ("--pad-to", str(PADDED))
+    onnx = ("--runtime", "onnxruntime")
+    one = (*onnx, "--reader-threads", "1")
+    several = (*onnx, "--reader-threads", str(threads))
+    untuned, *others = bundles
+    name = describe(untuned)
+    deployments = [
+        Deployment(f"untuned: {name}, padded", untuned, onnx + padded, padded + one),
+        Deployment("+ threads per question", untuned, onnx + padded, padded + several),
+        Deployment("+ no padding", untuned, onnx, several),
+        *(Deployment(f"+ {describe(each)}", each, onnx, several) for each in others),
+    ]
+    last = deployments[-1]
+    points = [Point(each, passages, retriever=Retriever.DENSE) for each in deployments]
+    words = Deployment("+ words help to find them", last.bundle, last.front, last.node)
+    stopping = Deployment("+ stops when safe", last.bundle, last.front, last.node)
+    return [*points, Point(words, fewer), Point(stopping, fewer, max_loss=max_loss)]

@@ -1,0 +1,57 @@
+"""Writing figures where people and programs look: JSON, CSV, a table."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from winnow.tools.pareto.figures import Figures
+
+
+def write(found: Sequence[Figures], directory: Path) -> None:
+    """Writes `points.json` and `points.csv`."""
+    rows = [each.as_json() for each in found]
+    (directory / "points.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    files = sorted({name for each in found for name in each.by_file})
+    with (directory / "points.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
+        head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read", "bundle MB"]
+        writer.writerow([*head, "questions", "failed", "on the front"])
+        for each in found:
+            values = [
+                f"{value:.2f}"
+                for name in files
+                for value in each.by_file.get(name, (float("nan"),) * 2)
+            ]
+            times = [
+                f"{each.p50:.2f}",
+                f"{each.p95:.2f}",
+                f"{each.read:.2f}",
+                f"{each.megabytes:.1f}",
+            ]
+            counts = [each.questions, each.failed, each.on_front]
+            writer.writerow([each.point, percent(each.exact_match, 2), *values, *times, *counts])
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """An accuracy, or that there is none."""
+    return "random weights" if value is None else f"{value:.{digits}f}"
+
+
+def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
+    """The figures, for a terminal; speeds are compared with one of them if given."""
+    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read", "MB")
+    if compare is not None:
+        made.add_column("times as fast")
+    for each in found:
+        files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
+        row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
+        row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
+        row.append(f"{each.megabytes:.0f}")
+        if compare is not None:
+            row.append(f"{compare.p50 / each.p50:.1f}")
+        made.add_row(*row)
+    return made
