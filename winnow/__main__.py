@@ -6,12 +6,14 @@ that `winnow --help` is quick and serving never needs the training libraries.
 
 import importlib
 import sys
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from winnow.errors import WinnowError
+from winnow.packaged import checkout, installed_version
 from winnow.settings.source import SettingsError
 from winnow.tools.local.processes import die_with_parent
 
@@ -21,6 +23,7 @@ Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow
 Every option of front, node and up can also be an environment variable or stand in a TOML file.
 """
 
+_MODELS = "models.cli:app"
 _COMMANDS = {
     "up": (
         "winnow.tools.local.cli:up",
@@ -38,7 +41,7 @@ _COMMANDS = {
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
-    "models": ("models.cli:app", "Train, export, quantise and verify models (extra `models`)."),
+    "models": (_MODELS, "Train, export, quantise and verify models."),
 }
 
 
@@ -57,6 +60,8 @@ def app(arguments: list[str]) -> typer.Typer:
         command = _load(place) if name == wanted else _placeholder
         root.command(name, help=None if name == wanted else text)(command)
     for name, (place, text) in _GROUPS.items():
+        if place == _MODELS and name != wanted and not _can_make_models():
+            continue
         group = _load(place) if name == wanted else typer.Typer()
         if name != wanted:
             group.callback()(_placeholder)
@@ -86,10 +91,13 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     if version:
-        from importlib.metadata import version as installed  # noqa: PLC0415
-
-        typer.echo(f"winnow {installed('winnow')}")
+        typer.echo(f"winnow {installed_version()}")
         raise typer.Exit
+
+
+def _can_make_models() -> bool:
+    """Whether `winnow models` can work: wheels lack it, and checkouts may lack PyTorch."""
+    return checkout() is not None and find_spec("torch") is not None
 
 
 def _load(place: str) -> Any:
@@ -97,10 +105,9 @@ def _load(place: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if module.startswith("models"):
+        if place == _MODELS:
             raise WinnowError(
-                f"{error}: `winnow models` needs a checkout of the project and its extra: "
-                "pip install -e '.[models]'"
+                f"{error}: `winnow models` needs a checkout of the project, and `make models` in it"
             ) from error
         raise
 
