@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 
 from winnow.bundle import default_bundle, read_manifest
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
