@@ -21,7 +21,7 @@ def test_every_status_of_the_contract_has_its_name() -> None:
 
 def test_a_status_that_is_not_known_is_a_failure() -> None:
     reply = answer_pb2.AnswerResponse()
-    reply.coverage.shards.add(status=99)  # type: ignore[arg-type]
+    reply.coverage.shards.add(status=99)
     assert reply_of("?", reply).coverage.shards[0].status is ShardStatus.FAILED
 
 
