@@ -77,9 +77,8 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(sent)):
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and not sent:
-        return UnavailableError(
-            f"cannot reach a front node at {address}; `winnow up --index DIR` starts one ({details})"
-        )
+        hint = "`winnow up --index DIR` starts one"
+        return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:

@@ -1,30 +1,22 @@
 """`winnow ask`."""
 
-import json
-import os
 import sys
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from winnow.client import Client, Options, Reply
-from winnow.domain.question import ReadScope, Retriever
-from winnow.errors import WinnowError
-from winnow.tools.ask.history import History, history_path
-from winnow.tools.ask.prompt import converse
-from winnow.tools.ask.render import shown
-from winnow.tools.exits import FAILED, complain
-
-_Answered = Callable[[str], bool]
+from winnow.client import Client, Options, ReadScope, Retriever
+from winnow.tools.ask.desk import Desk
+from winnow.tools.exits import FAILED
 
 
 def ask(
     question: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The question.", show_default="a prompt; or every line of standard input"
+            metavar="QUESTION",
+            help="The question, quoted or not.",
+            show_default="a prompt, or standard input",
         ),
     ] = None,
     address: Annotated[
@@ -70,18 +62,25 @@ def ask(
 ) -> None:
     """Ask a running cluster, and see the answer in its passage.
 
-    Without a question: a prompt that ends with Ctrl-D or `exit`; or, where standard input is a
-    file or a pipe, every line of it is a question.
+    Without a question there is a prompt, until Ctrl-D or `exit`.
+    Where standard input is a file or a pipe, every line of it is a question.
 
-    Keys of --json: question, answer (null if none is likely), has_answer, answers (text, start,
-    end, score, passage with id, title, text and metadata, shard, relevance, span_score, distance,
-    hybrid_distance), coverage (complete, known, searched, failed, shards with shard, passages,
-    status and reason), timings (queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms, merge_ms,
-    total_ms, shards), passages_read, passages_asked, passages_granted, read_scope, request_id,
-    question_truncated.
+    With --json, every reply is one line with the keys:
+      question, answer (null if none is likely), has_answer, request_id,
+      answers: text, start, end, score, relevance, span_score, distance,
+        hybrid_distance, shard, passage (id, title, text, metadata),
+      coverage: complete, known, searched, failed,
+        shards (shard, passages, status, reason),
+      timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
+        merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
+      passages_read, passages_asked, passages_granted, read_scope,
+      question_truncated.
 
-    Exit codes: 0 every question got a reply, even one without a likely answer; 1 one got none; 2
-    wrong usage; 130 Ctrl-C.
+    Exit codes:
+      0 every question got a reply, even one without a likely answer
+      1 a question got no reply; stderr says why
+      2 wrong usage
+      130 Ctrl-C
     """
     options = Options(
         passages_to_read=passages_to_read,
@@ -91,55 +90,12 @@ def ask(
         retriever=retriever,
     )
     with Client(address) as client:
-
-        def answered(text: str) -> bool:
-            return _answered(lambda: client.ask(text, timeout=timeout, **options), as_json)
-
+        desk = Desk(lambda text: client.ask(text, timeout=timeout, **options), as_json)
         if question:
-            replied = answered(" ".join(question))
+            replied = desk.answer(" ".join(question))
         elif sys.stdin.isatty():
-            replied = _converse(answered)
+            replied = desk.prompt()
         else:
-            replied = _answer_all(_lines(), answered)
+            replied = desk.answer_lines(sys.stdin)
     if not replied:
         raise typer.Exit(FAILED)
-
-
-def _answered(asking: Callable[[], Reply], as_json: bool) -> bool:
-    """Prints the reply, or why there is none."""
-    try:
-        reply = asking()
-    except WinnowError as error:
-        complain(error)
-        return False
-    if as_json:
-        typer.echo(json.dumps(reply.as_dict()))
-        return True
-    console = Console(highlight=False)
-    plain = not console.is_terminal
-    console.print(shown(reply, console.width, plain), soft_wrap=plain)
-    return True
-
-
-def _answer_all(questions: Iterator[str], answered: _Answered) -> bool:
-    """Answers every question, also after one that failed."""
-    replied = [answered(question) for question in questions]
-    if not replied:
-        raise typer.BadParameter("standard input is empty", param_hint="QUESTION")
-    return all(replied)
-
-
-def _lines() -> Iterator[str]:
-    return (line.strip() for line in sys.stdin if line.strip())
-
-
-def _converse(answered: _Answered) -> bool:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
-        keep = History(history_path(os.environ)).keep
-    except OSError as error:
-        console.print(f"questions are not remembered: {error}", markup=False)
-        converse(answered, console.print)
-    else:
-        converse(answered, console.print, keep)
-    return True

@@ -15,28 +15,27 @@ _MOST_SHARDS = 8
 def waterfall(timings: Timings, width: int) -> Iterator[Text]:
     """Lines for a terminal of `width` columns: a stage begins where the one before ended."""
     spent = [float(getattr(timings, f"{stage}_ms")) for stage in _STAGES]
-    room = min(width - _LABEL - _FIGURE - _GAP, _LONGEST)
+    room = max(min(width - _LABEL - _FIGURE - _GAP, _LONGEST), 0)
     scale = room / max(timings.total_ms, sum(spent), 1e-9)
     begin = 0.0
     for stage, milliseconds in zip(_STAGES, spent, strict=True):
         yield Text.assemble(
             (stage.ljust(_LABEL), "dim"),
             f"{milliseconds:{_FIGURE}.1f}",
-            " " * _GAP,
-            (_bar(begin * scale, milliseconds * scale), "cyan"),
+            (_bar(begin * scale, (begin + milliseconds) * scale, room), "cyan"),
         )
         begin += milliseconds
-    yield Text.assemble(
-        ("total".ljust(_LABEL), "dim"), (f"{timings.total_ms:{_FIGURE}.1f}", "bold")
-    )
+    total = f"{timings.total_ms:{_FIGURE}.1f}"
+    yield Text.assemble(("total".ljust(_LABEL), "dim"), (total, "bold"))
     yield from _shards(timings.shards)
 
 
-def _bar(begin: float, length: float) -> str:
-    """`length` columns, rounded, from column `begin`; a stage that took any time has one."""
-    if length <= 0:
+def _bar(begin: float, end: float, room: int) -> str:
+    """A bar from one column to another; thin where a stage took some time, but not a column."""
+    if begin >= end:
         return ""
-    return " " * int(begin) + "█" * max(round(length), 1)
+    first, columns = min(round(begin), max(room - 1, 0)), round(end) - round(begin)
+    return " " * (_GAP + first) + ("█" * columns or "▏")
 
 
 def _shards(shards: tuple[ShardTimings, ...]) -> Iterator[Text]:
