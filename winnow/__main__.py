@@ -5,26 +5,31 @@ that `winnow --help` is quick and serving never needs the training libraries.
 """
 
 import importlib
+import os
 import sys
 from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from winnow.errors import WinnowError
 from winnow.packaged import checkout, installed_version
-from winnow.settings.source import SettingsError
+from winnow.tools.exits import exit_code
 from winnow.tools.local.processes import die_with_parent
 
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
-Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow up --index DIR.
+Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow up --index DIR,
+then winnow ask "Who ...?".
 Every option of front, node and up can also be an environment variable or stand in a TOML file.
 """
 
 _MODELS = "models.cli:app"
 _COMMANDS = {
+    "ask": (
+        "winnow.tools.ask.cli:ask",
+        "Ask a running cluster; see the answer in its passage.",
+    ),
     "up": (
         "winnow.tools.local.cli:up",
         "Run a whole cluster on this machine, one process per node.",
@@ -50,12 +55,11 @@ def app(arguments: list[str]) -> typer.Typer:
     root = typer.Typer(
         help=_HELP,
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
-        context_settings={"max_content_width": 100},
+        context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     )
     root.callback(invoke_without_command=True)(_root)
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    wanted = _wanted(arguments)
     for name, (place, text) in _COMMANDS.items():
         command = _load(place) if name == wanted else _placeholder
         root.command(name, help=None if name == wanted else text)(command)
@@ -73,18 +77,24 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs a command; exits 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
     die_with_parent()
     given = sys.argv[1:] if arguments is None else arguments
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
-        app(given)(args=given, prog_name="winnow")
-    except SettingsError as error:
-        console.print(f"error: {error}", style="bold", markup=False)
-        sys.exit(2)
-    except WinnowError as error:
-        console.print(f"error: {error}", style="bold", markup=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        console.print("interrupted")
-        sys.exit(130)
+    words = given or _to_complete()
+    command = " ".join(filter(None, ["winnow", _wanted(words)]))
+    sys.exit(
+        exit_code(
+            lambda: app(words)(args=given, prog_name="winnow", standalone_mode=False), command
+        )
+    )
+
+
+def _wanted(words: list[str]) -> str | None:
+    """The command among the words of a command line."""
+    return next((word for word in words if not word.startswith("-")), None)
+
+
+def _to_complete() -> list[str]:
+    """The words so far where a shell asks how a command line may go on; typer's protocol."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
 
 def _root(

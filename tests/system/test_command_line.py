@@ -15,7 +15,7 @@ import pytest
 from conftest import QUESTIONS
 from tenacious import until
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2

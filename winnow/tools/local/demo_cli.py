@@ -14,7 +14,7 @@ from rich.live import Live
 
 from winnow.bundle import default_bundle, read_manifest
 from winnow.checksum import sha256
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.errors import ArtefactError
 from winnow.packaged import demo_corpus, made_files
 from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
