@@ -1,20 +1,33 @@
 # Everything a checkout can do. Needs Python 3.11 or newer, make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types proto proto-check models bench clean
+.NOTPARALLEL:
+.PHONY: help setup demo test test-serving test-models lint format format-check types types-models
+.PHONY: proto proto-check proto-released models lock clean
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# leave it empty, and `make test` leaves out all that needs PyTorch
+MODELS ?= yes
+
+# code that needs PyTorch, which most machines lack
+NEEDS_TORCH  := models tests/models tests/checkpoints.py \
+                bench/additions.py bench/members.py bench/retrieval.py
+TORCH_STAMP  := $(VENV)/.installed-models
+RELEASED     := proto/released.binpb
+
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+say     = @printf '\n== %s\n' $(1)
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml deploy/check_tools.sh
 	@PYTHON="$(PYTHON)" sh deploy/check_tools.sh
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing (hnswlib compiles for about half a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(INSTALL) --editable '.[dev]'
 	@touch $@
 
 setup: $(STAMP) ## Make the virtual environment and install everything that serving and testing need
@@ -22,34 +35,67 @@ setup: $(STAMP) ## Make the virtual environment and install everything that serv
 demo: $(STAMP) ## Index the demo corpus, start a front and three content nodes, ask, serve (ONCE=1: exit)
 	@$(BIN)/winnow demo $(if $(ONCE),--once --listen 127.0.0.1:0)
 
-test: $(STAMP) format-check lint types proto-check ## Check format, lint, types and stubs, and run every test
-	@$(BIN)/python -m pytest
+test: ## Run every check and every test (MODELS=: leave out those that need PyTorch)
+	$(call say,'1 of 2: serving')
+	@$(MAKE) --no-print-directory test-serving
+	$(call say,'2 of 2: making models')
+	@$(if $(MODELS),$(MAKE) --no-print-directory test-models,echo 'left out, as asked for by MODELS=')
 
-.PHONY: format-check
+test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
+	$(call say,'tests')
+	@$(BIN)/python -m pytest --ignore=tests/models
+
+test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
+	$(call say,'tests of models')
+	@$(BIN)/python -m pytest tests/models
+
 format-check: $(STAMP)
+	$(call say,'format')
 	@$(BIN)/ruff format --check .
 
 lint: $(STAMP) ## Lint
+	$(call say,'lint')
 	@$(BIN)/ruff check .
 
 format: $(STAMP) ## Format the code and mend what the linter can
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-types: $(STAMP) ## Check types (mypy --strict)
-	@$(BIN)/mypy winnow stateless content_node models bench tests
+types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
+	$(call say,'types')
+	@$(BIN)/mypy hatch_build.py winnow stateless content_node bench tests $(NEEDS_TORCH:%=--exclude '^%')
+
+types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
+	$(call say,'types of models')
+	@$(BIN)/mypy $(NEEDS_TORCH)
 
 proto: $(STAMP) ## Regenerate the stubs in winnow/v1 from proto/
 	@sh proto/generate.sh $(BIN)/python
 
-proto-check: $(STAMP) ## Fail if the committed stubs are not what proto/ gives
+proto-check: $(STAMP) ## Check the protos: stubs are fresh, lint, nothing breaks callers of the last release
+	$(call say,'protos')
 	@rm -rf var/stubs && mkdir -p var/stubs && sh proto/generate.sh $(BIN)/python var/stubs
 	@for stub in var/stubs/winnow/v1/*; do \
 	    cmp -s $$stub winnow/v1/$$(basename $$stub) \
 	        || { echo "winnow/v1/$$(basename $$stub) is stale: run make proto"; exit 1; }; done
+	@$(BIN)/buf lint
+	@$(BIN)/buf breaking --against $(RELEASED)
 
-models: $(STAMP) ## Install what training needs (PyTorch, transformers, onnx)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,models]'
+proto-released: $(STAMP) ## Take the protos as they are for those of the last release
+	@$(BIN)/buf build --exclude-source-info --output $(RELEASED)
+
+models: $(TORCH_STAMP) ## Install what training needs (PyTorch, transformers, onnx)
+
+$(TORCH_STAMP): $(STAMP)
+	@$(BIN)/python -c 'import torch' 2>/dev/null || cat deploy/size_of_pytorch.txt
+	@$(INSTALL) --editable '.[dev,models]'
+	@touch $@
+
+lock: $(STAMP) ## Write requirements.lock, which the image is built from (UPGRADE=1: newest versions)
+	@$(INSTALL) uv==0.13.9
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
+	    --output-file requirements.lock pyproject.toml
 
 clean: ## Remove the virtual environment and everything that was built
 	@rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis

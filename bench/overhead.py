@@ -32,7 +32,7 @@ from statistics import median, quantiles
 from content_node.reader.prepare import Window, prepare
 from content_node.reader.reader import OUTPUTS
 from winnow.bundle import Bundle, default_bundle, load_bundle
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from winnow.bundle import default_bundle
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.convert.answer import read_scope_message
 from winnow.domain.question import ReadScope
 from winnow.tools.evaluation.tally import Outcome, report

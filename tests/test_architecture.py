@@ -1,6 +1,7 @@
 """Who may import whom."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,6 +115,19 @@ def test_services_never_import_the_training_libraries() -> None:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
             assert not roots & {"torch", "transformers", "onnx", "tantivy"}, file
+
+
+def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
+    """`make test` checks and runs all other code on machines without it."""
+    listed = re.search(r"^NEEDS_TORCH\s*:=((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)
+    assert listed is not None
+    apart = [ROOT / place for place in listed[1].replace("\\", " ").split()]
+    assert all(place.exists() for place in apart)
+    for package in ("winnow", "stateless", "content_node", "bench", "tests"):
+        for file in files(package):
+            if not any(file.is_relative_to(place) for place in apart):
+                roots = {name.partition(".")[0] for name in imports(file)}
+                assert not roots & {"torch", "transformers", "safetensors", "tantivy"}, file
 
 
 def test_composition_happens_only_in_main() -> None:

@@ -34,7 +34,7 @@ from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, Re
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.bundle import Bundle
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.load import Load, LoadSettings

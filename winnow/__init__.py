@@ -1,0 +1,23 @@
+"""Winnow's client for programs; everything else is imported from its own room.
+
+    from winnow import Client
+    Client("127.0.0.1:8080").ask("Who won the Tour de France in 2015?").answer
+
+Imported when first used, so that a service never loads it.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from winnow.client import AsyncClient, Client
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import winnow.client  # noqa: PLC0415
+
+        return getattr(winnow.client, name)
+
+
+__all__ = ["AsyncClient", "Client"]

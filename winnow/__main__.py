@@ -5,23 +5,31 @@ that `winnow --help` is quick and serving never needs the training libraries.
 """
 
 import importlib
+import os
 import sys
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from winnow.errors import WinnowError
-from winnow.settings.source import SettingsError
+from winnow.packaged import checkout, installed_version
+from winnow.tools.exits import exit_code
 from winnow.tools.local.processes import die_with_parent
 
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
-Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow up --index DIR.
+Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow up --index DIR,
+then winnow ask "Who ...?".
 Every option of front, node and up can also be an environment variable or stand in a TOML file.
 """
 
+_MODELS = "models.cli:app"
 _COMMANDS = {
+    "ask": (
+        "winnow.tools.ask.cli:ask",
+        "Ask a running cluster; see the answer in its passage.",
+    ),
     "up": (
         "winnow.tools.local.cli:up",
         "Run a whole cluster on this machine, one process per node.",
@@ -38,7 +46,7 @@ _COMMANDS = {
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
-    "models": ("models.cli:app", "Train, export, quantise and verify models (extra `models`)."),
+    "models": (_MODELS, "Train, export, quantise and verify models."),
 }
 
 
@@ -47,16 +55,17 @@ def app(arguments: list[str]) -> typer.Typer:
     root = typer.Typer(
         help=_HELP,
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
-        context_settings={"max_content_width": 100},
+        context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     )
     root.callback(invoke_without_command=True)(_root)
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    wanted = _wanted(arguments)
     for name, (place, text) in _COMMANDS.items():
         command = _load(place) if name == wanted else _placeholder
         root.command(name, help=None if name == wanted else text)(command)
     for name, (place, text) in _GROUPS.items():
+        if place == _MODELS and name != wanted and not _can_make_models():
+            continue
         group = _load(place) if name == wanted else typer.Typer()
         if name != wanted:
             group.callback()(_placeholder)
@@ -68,28 +77,37 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs a command; exits 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
     die_with_parent()
     given = sys.argv[1:] if arguments is None else arguments
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
-        app(given)(args=given, prog_name="winnow")
-    except SettingsError as error:
-        console.print(f"error: {error}", style="bold", markup=False)
-        sys.exit(2)
-    except WinnowError as error:
-        console.print(f"error: {error}", style="bold", markup=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        console.print("interrupted")
-        sys.exit(130)
+    words = given or _to_complete()
+    command = " ".join(filter(None, ["winnow", _wanted(words)]))
+    sys.exit(
+        exit_code(
+            lambda: app(words)(args=given, prog_name="winnow", standalone_mode=False), command
+        )
+    )
+
+
+def _wanted(words: list[str]) -> str | None:
+    """The command among the words of a command line."""
+    return next((word for word in words if not word.startswith("-")), None)
+
+
+def _to_complete() -> list[str]:
+    """The words so far where a shell asks how a command line may go on; typer's protocol."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
 
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     if version:
-        from importlib.metadata import version as installed  # noqa: PLC0415
-
-        typer.echo(f"winnow {installed('winnow')}")
+        typer.echo(f"winnow {installed_version()}")
         raise typer.Exit
+
+
+def _can_make_models() -> bool:
+    """Whether `winnow models` can work: wheels lack it, and checkouts may lack PyTorch."""
+    return checkout() is not None and find_spec("torch") is not None
 
 
 def _load(place: str) -> Any:
@@ -97,10 +115,9 @@ def _load(place: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if module.startswith("models"):
+        if place == _MODELS:
             raise WinnowError(
-                f"{error}: `winnow models` needs a checkout of the project and its extra: "
-                "pip install -e '.[models]'"
+                f"{error}: `winnow models` needs a checkout of the project, and `make models` in it"
             ) from error
         raise
 

@@ -1,7 +1,7 @@
 """Asking a front node of Winnow."""
 
 from bench.faults.rows import Row, answered
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
 

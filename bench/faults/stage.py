@@ -14,7 +14,7 @@ from bench.faults.judge import Observed
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from winnow.bundle import default_bundle
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports
 

@@ -12,7 +12,7 @@ from bench.faults.asking import Asking
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from bench.faults.table import SCENARIOS
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
 from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2

@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from conftest import QUESTIONS
 from tenacious import until
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2
@@ -93,12 +94,21 @@ def questions_file(tmp_path: Path) -> Path:
 
 def test_help_teaches_and_lists_every_command() -> None:
     shown = winnow("--help").stdout
-    for command in ("up", "front", "node", "index", "evaluate", "bench", "demo", "models"):
+    for command in ("up", "front", "node", "index", "evaluate", "bench", "demo"):
         assert f" {command} " in shown
     node = winnow("node", "--help").stdout
     for words in ("--shard", "WINNOW_NODE_SHARD", "--metrics-listen", "Example"):
         assert words in node
     assert winnow("--version").stdout.startswith("winnow ")
+
+
+def test_the_training_commands_are_listed_only_where_they_can_run() -> None:
+    """They need PyTorch, which is large: without it they say how to install it."""
+    able = find_spec("torch") is not None
+    assert (" models " in winnow("--help").stdout) == able
+    asked = winnow("models", "--help")
+    assert asked.returncode == (0 if able else 1)
+    assert "make models" in asked.stderr or able
 
 
 @pytest.mark.parametrize(

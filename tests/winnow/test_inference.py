@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from winnow.bundle import Bundle
@@ -161,7 +162,6 @@ def test_a_run_that_fails_by_itself_was_not_stopped(bundle: Bundle) -> None:
 @pytest.fixture
 def float_model(tmp_path: Path) -> Path:
     """A graph that gives every id twice over, as a float."""
-    onnx = pytest.importorskip("onnx", reason="needs onnx: install the extra `models`")
     helper, kinds = onnx.helper, onnx.TensorProto
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [helper.make_tensor_value_info(n, kinds.INT64, ["batch", "tokens"]) for n in names]

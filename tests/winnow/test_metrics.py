@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from winnow.errors import UnavailableError
+from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
 from winnow.telemetry.buckets import FAST, SLOW
 from winnow.telemetry.metrics import RpcMetrics
@@ -32,7 +33,7 @@ def test_a_process_says_what_it_is_and_what_it_uses() -> None:
         "winnow_build_info{",
     ):
         assert f"\n{series}" in page
-    assert '="unknown"' not in page
+    assert f'version="{installed_version()}"' in page
 
 
 def test_nothing_is_said_of_when_a_series_was_created() -> None:

@@ -1,6 +1,7 @@
 """Bundles: directories of models with a manifest that names and vouches for every file."""
 
-from winnow.bundle.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import Manifest, read_manifest
+from winnow.packaged import default_bundle
 
 __all__ = ["Bundle", "Manifest", "default_bundle", "load_bundle", "read_manifest"]

@@ -45,10 +45,3 @@ def load_bundle(directory: Path) -> Bundle:
     for name, entry in manifest.files.items():
         verify(directory / name, entry.sha256, entry.bytes)
     return Bundle(directory, manifest)
-
-
-def default_bundle() -> Path:
-    """Where the default bundle lies: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "default_bundle"
-    return installed if installed.is_dir() else package.parent / "bundles" / "default"

@@ -13,6 +13,7 @@ from typing import Any
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
+from winnow.packaged import extra
 
 
 def installed() -> bool:
@@ -38,7 +39,7 @@ class OpenVinoSession:
 
         """
         if not installed():
-            raise ArtefactError("OpenVINO is not installed: install the extra `openvino`")
+            raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
         import openvino  # noqa: PLC0415 (an extra)
 
         properties: dict[str, Any] = {

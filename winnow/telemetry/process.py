@@ -1,7 +1,8 @@
 """What a process says of itself: its version, memory, processor time, threads and garbage."""
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 
+import grpc
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
@@ -11,7 +12,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-_PARTS = ("winnow", "grpcio", "onnxruntime")
+from winnow.packaged import installed_version
 
 
 def describe_process(registry: CollectorRegistry) -> None:
@@ -22,12 +23,12 @@ def describe_process(registry: CollectorRegistry) -> None:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     build = Info("winnow_build", "The versions that run; always 1", registry=registry)
-    versions = {part: _version(part) for part in _PARTS}
-    build.info({"version": versions.pop("winnow"), **versions})
+    build.info({"version": _version(), "grpc": grpc.__version__})
 
 
-def _version(distribution: str) -> str:
+def _version() -> str:
+    """Metrics are no reason to end, where the code runs without being installed."""
     try:
-        return version(distribution)
+        return installed_version()
     except PackageNotFoundError:
         return "unknown"

@@ -27,21 +27,21 @@ class _ReadScope:
 class _ReadScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReadScope.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     READ_SCOPE_UNSPECIFIED: _ReadScope.ValueType  # 0
-    """The front node's default."""
+    """The server's default."""
     READ_SCOPE_GLOBAL: _ReadScope.ValueType  # 1
-    """The best passages of the whole cluster, each where it lives: work does not grow with shards."""
+    """The best passages of the whole cluster. More shards do not mean more reading."""
     READ_SCOPE_PER_SHARD: _ReadScope.ValueType  # 2
-    """Every shard reads its own best passages, in one round trip: work grows with shards."""
+    """The best passages of each shard, in one round trip. More shards mean more reading."""
 
 class ReadScope(_ReadScope, metaclass=_ReadScopeEnumTypeWrapper):
-    """Which passages are read when the index is spread over several shards."""
+    """Which passages are read when the index has several shards."""
 
 READ_SCOPE_UNSPECIFIED: ReadScope.ValueType  # 0
-"""The front node's default."""
+"""The server's default."""
 READ_SCOPE_GLOBAL: ReadScope.ValueType  # 1
-"""The best passages of the whole cluster, each where it lives: work does not grow with shards."""
+"""The best passages of the whole cluster. More shards do not mean more reading."""
 READ_SCOPE_PER_SHARD: ReadScope.ValueType  # 2
-"""Every shard reads its own best passages, in one round trip: work grows with shards."""
+"""The best passages of each shard, in one round trip. More shards mean more reading."""
 Global___ReadScope: typing_extensions.TypeAlias = ReadScope
 
 class _Retriever:
@@ -51,21 +51,21 @@ class _Retriever:
 class _RetrieverEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Retriever.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     RETRIEVER_UNSPECIFIED: _Retriever.ValueType  # 0
-    """The front node's default."""
+    """The server's default."""
     RETRIEVER_DENSE: _Retriever.ValueType  # 1
-    """Nearest passages by the distance between encodings."""
+    """By the distance between the encodings of question and passage."""
     RETRIEVER_HYBRID: _Retriever.ValueType  # 3
-    """Of many near passages those that have the question's words in them, too."""
+    """By distance and by the question's words, among the nearest passages."""
 
 class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
     """How passages are found."""
 
 RETRIEVER_UNSPECIFIED: Retriever.ValueType  # 0
-"""The front node's default."""
+"""The server's default."""
 RETRIEVER_DENSE: Retriever.ValueType  # 1
-"""Nearest passages by the distance between encodings."""
+"""By the distance between the encodings of question and passage."""
 RETRIEVER_HYBRID: Retriever.ValueType  # 3
-"""Of many near passages those that have the question's words in them, too."""
+"""By distance and by the question's words, among the nearest passages."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
 class _PartialResults:
@@ -75,25 +75,27 @@ class _PartialResults:
 class _PartialResultsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PartialResults.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     PARTIAL_RESULTS_UNSPECIFIED: _PartialResults.ValueType  # 0
-    """The front node's default."""
+    """The server's default."""
     PARTIAL_RESULTS_ALLOW: _PartialResults.ValueType  # 1
-    """It is given, and says what it covers."""
+    """It may; the response's coverage says which part."""
     PARTIAL_RESULTS_FORBID: _PartialResults.ValueType  # 2
-    """It is refused as soon as a shard has failed, with the status of that failure."""
+    """It may not: the call fails as soon as a shard fails, with that shard's status."""
 
 class PartialResults(_PartialResults, metaclass=_PartialResultsEnumTypeWrapper):
-    """What happens to an answer that does not cover the whole index."""
+    """Whether an answer may come from a part of the index."""
 
 PARTIAL_RESULTS_UNSPECIFIED: PartialResults.ValueType  # 0
-"""The front node's default."""
+"""The server's default."""
 PARTIAL_RESULTS_ALLOW: PartialResults.ValueType  # 1
-"""It is given, and says what it covers."""
+"""It may; the response's coverage says which part."""
 PARTIAL_RESULTS_FORBID: PartialResults.ValueType  # 2
-"""It is refused as soon as a shard has failed, with the status of that failure."""
+"""It may not: the call fails as soon as a shard fails, with that shard's status."""
 Global___PartialResults: typing_extensions.TypeAlias = PartialResults
 
 @typing.final
 class AnswerRequest(google.protobuf.message.Message):
+    """A question and its options. An option that is not set takes the server's default."""
+
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     QUESTION_FIELD_NUMBER: builtins.int
@@ -108,28 +110,32 @@ class AnswerRequest(google.protobuf.message.Message):
     MIN_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     MAX_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     question: builtins.str
-    """1 to 1000 characters, of which at most 64 tokens are used."""
+    """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
-    """Passages to read: in all (GLOBAL) or on each shard (PER_SHARD). 1 to 100."""
+    """Passages to read, 1 to 100: in all with READ_SCOPE_GLOBAL, on each shard with
+    READ_SCOPE_PER_SHARD.
+    """
     answers: builtins.int
-    """Answers wanted, best first, at most one per passage. 1 to 100."""
+    """Answers to return, 1 to 100, best first, at most one per passage."""
     read_scope: Global___ReadScope.ValueType
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
-    """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
+    """Longest answer in tokens of the reader, 1 to 64."""
     max_loss: builtins.float
-    """Exact match, in percent, that may be lost by stopping as soon as no unread passage is likely to
-    win. 0 to 100; 0 reads every passage. Looked at under READ_SCOPE_GLOBAL.
+    """Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every passage. Needs
+    READ_SCOPE_GLOBAL and RETRIEVER_HYBRID: with others, a value above 0 is an INVALID_ARGUMENT.
     """
     partial_results: Global___PartialResults.ValueType
     min_coverage: builtins.float
-    """Share of the shards that is waited for until the deadline, 0 to 1; once it has answered, the
-    others get only a part of the time that is left. 1 waits for every shard.
+    """Share of the shards to wait for until the deadline, 0 to 1. Once they have answered, the other
+    shards get only a part of the remaining time.
     """
     min_wait_factor: builtins.float
-    """That part where one shard is missing, 0 to 1."""
+    """Share of the remaining time to wait when one shard is missing, 0 to 1."""
     max_wait_factor: builtins.float
-    """And where as many are missing as may be, min_wait_factor to 1."""
+    """Share of the remaining time to wait when as many shards are missing as min_coverage allows;
+    min_wait_factor to 1.
+    """
     def __init__(
         self,
         *,
@@ -179,25 +185,22 @@ class AnswerResponse(google.protobuf.message.Message):
     PASSAGES_ASKED_FIELD_NUMBER: builtins.int
     PASSAGES_GRANTED_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
-    """Whether the best answer is likely enough to be shown as one."""
+    """Whether the best answer scores high enough to be shown as an answer."""
     passages_read: builtins.int
-    """Passages that the reader read for this question: under max_loss also those that idle readers read
-    ahead and that were not needed.
-    """
+    """Passages read for this question, including those read ahead in vain (max_loss)."""
     read_scope: Global___ReadScope.ValueType
     """The scope that was used."""
     request_id: builtins.str
-    """Also in the logs of every process that worked on the question."""
+    """Names this request in the logs of every process."""
     question_truncated: builtins.bool
-    """The question was longer than the encoder reads and was cut."""
+    """Whether the question was longer than the encoder reads, and was cut."""
     passages_asked: builtins.int
-    """Passages that should have been read, over all shards, and how many of them the front node let
-    be read: fewer where there was too much to do (brown-out).
-    """
+    """Passages that the request asked to read, over all shards."""
     passages_granted: builtins.int
+    """Passages that the front node allowed: fewer under pressure."""
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
-        """Best first. Candidates are listed even where has_answer is false."""
+        """Best first. Candidates are listed even if has_answer is false."""
 
     @property
     def coverage(self) -> Global___Coverage: ...
@@ -247,18 +250,22 @@ class Answer(google.protobuf.message.Message):
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
-    """Offsets in Unicode code points."""
+    """First character of the answer, in Unicode code points."""
     end: builtins.int
+    """One past the last character."""
     score: builtins.float
-    """Higher is better; comparable over shards that serve the same bundle."""
+    """Higher is better. Comparable between shards with the same bundle."""
     relevance: builtins.float
-    """What the score is made of: the reader's raw logits and the squared Euclidean distance."""
+    """The reader's raw logit for the passage."""
     span_score: builtins.float
+    """The reader's raw logits for the first and the last token, added."""
     distance: builtins.float
+    """Squared Euclidean distance between the encodings of question and passage."""
     shard: builtins.int
+    """The shard that holds the passage."""
     hybrid_distance: builtins.float
-    """What passages are chosen and read in the order of: the distance less what the question's words
-    in the passage are worth.
+    """The distance less the worth of the question's words in the passage. Lower is better; passages
+    are chosen and read in this order.
     """
     @property
     def passage(self) -> Global___Passage: ...
@@ -300,7 +307,7 @@ class Passage(google.protobuf.message.Message):
     text: builtins.str
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """As it was indexed; absent if the passage has none. Integers beyond 2^53 lose their last digits."""
+        """As indexed; absent if the passage has none. Integers beyond 2^53 lose their last digits."""
 
     def __init__(
         self,
@@ -317,7 +324,7 @@ Global___Passage: typing_extensions.TypeAlias = Passage
 
 @typing.final
 class Coverage(google.protobuf.message.Message):
-    """What part of the known passages the answers come from."""
+    """Which part of the index the answers come from, in passages."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -327,11 +334,13 @@ class Coverage(google.protobuf.message.Message):
     COMPLETE_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     passages_known: builtins.int
+    """Passages in the whole index."""
     passages_searched: builtins.int
+    """Passages of the shards that were searched."""
     passages_failed: builtins.int
-    """passages_known = passages_searched + passages_failed."""
+    """Passages of the shards that failed: passages_known less passages_searched."""
     complete: builtins.bool
-    """True only if no shard failed."""
+    """Whether every shard was searched."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardCoverage]: ...
     def __init__(
@@ -369,25 +378,31 @@ class ShardCoverage(google.protobuf.message.Message):
         STATUS_UNSPECIFIED: ShardCoverage._Status.ValueType  # 0
         STATUS_SEARCHED: ShardCoverage._Status.ValueType  # 1
         STATUS_TIMEOUT: ShardCoverage._Status.ValueType  # 2
+        """Too late, or too late with some of its passages."""
         STATUS_UNAVAILABLE: ShardCoverage._Status.ValueType  # 3
+        """No replica could be reached."""
         STATUS_OVERLOADED: ShardCoverage._Status.ValueType  # 4
+        """Every replica was too busy."""
         STATUS_FAILED: ShardCoverage._Status.ValueType  # 5
         STATUS_NOT_LOADED: ShardCoverage._Status.ValueType  # 6
         """Its nodes run, but could not load the shard."""
         STATUS_ADAPTIVE: ShardCoverage._Status.ValueType  # 7
-        """Given up before the deadline, because min_coverage had been reached."""
+        """Given up before the deadline, because min_coverage was reached."""
 
     class Status(_Status, metaclass=_StatusEnumTypeWrapper): ...
     STATUS_UNSPECIFIED: ShardCoverage.Status.ValueType  # 0
     STATUS_SEARCHED: ShardCoverage.Status.ValueType  # 1
     STATUS_TIMEOUT: ShardCoverage.Status.ValueType  # 2
+    """Too late, or too late with some of its passages."""
     STATUS_UNAVAILABLE: ShardCoverage.Status.ValueType  # 3
+    """No replica could be reached."""
     STATUS_OVERLOADED: ShardCoverage.Status.ValueType  # 4
+    """Every replica was too busy."""
     STATUS_FAILED: ShardCoverage.Status.ValueType  # 5
     STATUS_NOT_LOADED: ShardCoverage.Status.ValueType  # 6
     """Its nodes run, but could not load the shard."""
     STATUS_ADAPTIVE: ShardCoverage.Status.ValueType  # 7
-    """Given up before the deadline, because min_coverage had been reached."""
+    """Given up before the deadline, because min_coverage was reached."""
 
     SHARD_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
@@ -397,7 +412,7 @@ class ShardCoverage(google.protobuf.message.Message):
     passages: builtins.int
     status: Global___ShardCoverage.Status.ValueType
     reason: builtins.str
-    """Empty where the shard was searched."""
+    """Why the shard failed; empty if it was searched."""
     def __init__(
         self,
         *,
@@ -417,7 +432,7 @@ Global___ShardCoverage: typing_extensions.TypeAlias = ShardCoverage
 
 @typing.final
 class Timings(google.protobuf.message.Message):
-    """Milliseconds spent in each stage, on the front node unless said otherwise."""
+    """Milliseconds per stage, measured on the front node."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -430,12 +445,16 @@ class Timings(google.protobuf.message.Message):
     TOTAL_MS_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
+    """Waiting for an encoder thread."""
     tokenise_ms: builtins.float
     encode_ms: builtins.float
+    """0 if the encoding was cached."""
     retrieve_ms: builtins.float
     """From the first retrieval sent to the last one received."""
     read_ms: builtins.float
-    """From the first read sent to the last one received; with PER_SHARD it includes retrieval."""
+    """From the first read sent to the last one received; includes retrieval with
+    READ_SCOPE_PER_SHARD.
+    """
     merge_ms: builtins.float
     total_ms: builtins.float
     @property
@@ -458,7 +477,7 @@ Global___Timings: typing_extensions.TypeAlias = Timings
 
 @typing.final
 class ShardTimings(google.protobuf.message.Message):
-    """Milliseconds measured on one content node."""
+    """Milliseconds per stage, measured on one content node."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -468,6 +487,7 @@ class ShardTimings(google.protobuf.message.Message):
     READ_MS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     queue_ms: builtins.float
+    """Waiting for a thread."""
     retrieve_ms: builtins.float
     read_ms: builtins.float
     def __init__(

@@ -47,12 +47,12 @@ class AnswerServiceServicer(object):
     """
 
     def Answer(self, request, context):
-        """Answers one question. Errors:
-        INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
-        RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
-        DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-        UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
-        one ErrorInfo for each that failed
+        """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+        INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+        RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+        DEADLINE_EXCEEDED   no passage could be read before the deadline
+        UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
+        one ErrorInfo detail per failed shard
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

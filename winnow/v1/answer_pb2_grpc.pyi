@@ -61,12 +61,12 @@ class AnswerServiceStub(typing.Generic[_AnswerServiceAnswerType]):
     ], channel: grpc.aio.Channel) -> None: ...
 
     Answer: _AnswerServiceAnswerType
-    """Answers one question. Errors:
-      INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
-      RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
-      DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-      UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
-                          one ErrorInfo for each that failed
+    """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+      INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+      RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+      DEADLINE_EXCEEDED   no passage could be read before the deadline
+      UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
+                          one ErrorInfo detail per failed shard
     """
 
 AnswerServiceAsyncStub: typing_extensions.TypeAlias = AnswerServiceStub[
@@ -85,12 +85,12 @@ class AnswerServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.answer_pb2.AnswerRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.answer_pb2.AnswerResponse, collections.abc.Awaitable[winnow.v1.answer_pb2.AnswerResponse]]:
-        """Answers one question. Errors:
-          INVALID_ARGUMENT    the request breaks a rule named in its BadRequest detail
-          RESOURCE_EXHAUSTED  the node is full; retry after the RetryInfo delay
-          DEADLINE_EXCEEDED   nothing could be read before the caller's deadline
-          UNAVAILABLE         no shard answered, or one did not and partial results are forbidden;
-                              one ErrorInfo for each that failed
+        """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+          INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
+          RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+          DEADLINE_EXCEEDED   no passage could be read before the deadline
+          UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
+                              one ErrorInfo detail per failed shard
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

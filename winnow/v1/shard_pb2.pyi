@@ -44,22 +44,24 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     SECONDS_PER_READ_FIELD_NUMBER: builtins.int
     READS_IN_HAND_FIELD_NUMBER: builtins.int
     shard: builtins.int
+    """This shard's number, from 0."""
     shards: builtins.int
+    """Shards in the index."""
     index_id: builtins.str
-    """Names the index this shard was cut from."""
+    """Names the index."""
     passages: builtins.int
+    """Passages in this shard."""
     dimension: builtins.int
+    """Values per vector."""
     bundle_name: builtins.str
     bundle_fingerprint: builtins.str
-    """Vectors and answers are comparable only between equal fingerprints."""
+    """Vectors and scores are comparable only between equal fingerprints."""
     generation: builtins.str
-    """Names the rows of the shard: replicas with equal generations hold the same passages in the same
-    rows. Empty where the node does not know.
-    """
+    """Names the shard's rows. Replicas of equal generation hold the same passages in the same rows."""
     index_passages: builtins.int
-    """Passages of all shards together; 0 where the node does not know."""
+    """Passages in all shards; 0 if unknown."""
     seconds_per_read: builtins.float
-    """Seconds per passage read while it reads, all threads together; 0 where not known yet."""
+    """Seconds per passage read, all threads together; 0 if unknown."""
     reads_in_hand: builtins.int
     """Passages that wait to be read or are being read."""
     def __init__(
@@ -83,7 +85,7 @@ Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoRespons
 
 @typing.final
 class EncodedQuestion(google.protobuf.message.Message):
-    """The question as the encoder saw it."""
+    """A question after tokenising and encoding."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -95,10 +97,10 @@ class EncodedQuestion(google.protobuf.message.Message):
     vector: builtins.bytes
     """Little-endian float32."""
     bundle_fingerprint: builtins.str
-    """The bundle that made the ids and the vector."""
+    """The bundle that made the token ids and the vector."""
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Token ids without special tokens, as the reader needs them."""
+        """Token ids without special tokens."""
 
     def __init__(
         self,
@@ -120,11 +122,9 @@ class RetrieveRequest(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     CANDIDATES_FIELD_NUMBER: builtins.int
     passages: builtins.int
-    """How many of the whole cluster's will be read."""
+    """Passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
-    """Nearest passages of the cluster among which those are chosen by distance and words; 0 for as
-    many as are read.
-    """
+    """Nearest passages among which words decide, at most 1000; 0 for distance alone."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -150,19 +150,20 @@ class RetrieveResponse(google.protobuf.message.Message):
     CANDIDATE_DISTANCES_FIELD_NUMBER: builtins.int
     IDLE_READERS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
+    """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
     generation: builtins.str
-    """Of the rows that the hits name."""
+    """The generation of the hits' rows."""
     idle_readers: builtins.int
-    """Readers that were free when this was said: passages that this node could begin to read at once."""
+    """Idle reader threads: passages that the node could begin to read at once."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """Those that may be read, of all candidates of all shards."""
+        """The hits that could be in the cluster's top k, best first."""
 
     @property
     def candidate_distances(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Distances of this shard's candidates, also of those that are no hits: which passages are the
-        cluster's nearest can be told only by them.
+        """Distances of all candidates of this shard, nearest first; the front needs them to tell which
+        hits are among the nearest of the cluster.
         """
 
     def __init__(
@@ -181,7 +182,7 @@ Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
 @typing.final
 class Hit(google.protobuf.message.Message):
-    """A passage by its row in the shard, with its distances to the question."""
+    """A passage by its row, with its distances to the question."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -194,7 +195,7 @@ class Hit(google.protobuf.message.Message):
     distance: builtins.float
     """Squared Euclidean distance between the encodings."""
     hybrid_distance: builtins.float
-    """The same less what the question's words in the passage are worth."""
+    """The distance less the worth of the question's words in the passage. Lower is better."""
     def __init__(
         self,
         *,
@@ -216,14 +217,15 @@ class ReadRequest(google.protobuf.message.Message):
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
     max_answer_tokens: builtins.int
+    """Longest answer in tokens, 1 to 256."""
     generation: builtins.str
-    """Of the rows that the hits name; a node that does not hold it refuses, with ABORTED.
-    Empty where that is not known.
-    """
+    """The generation of the hits' rows; empty if unknown."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     @property
-    def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]: ...
+    def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
+        """Passages to read, 1 to 1000."""
+
     def __init__(
         self,
         *,
@@ -272,9 +274,11 @@ class SearchRequest(google.protobuf.message.Message):
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
     CANDIDATES_FIELD_NUMBER: builtins.int
     passages: builtins.int
+    """Passages to read, 1 to 1000."""
     max_answer_tokens: builtins.int
+    """Longest answer in tokens, 1 to 256."""
     candidates: builtins.int
-    """As in RetrieveRequest, of this shard alone."""
+    """Nearest passages of this shard among which words decide; 0 for distance alone."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -321,7 +325,7 @@ Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 
 @typing.final
 class Reading(google.protobuf.message.Message):
-    """One passage as it was read: its best span and what the score is made of."""
+    """One passage, its best span and the parts of its score."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -340,8 +344,11 @@ class Reading(google.protobuf.message.Message):
     title: builtins.str
     text: builtins.str
     start: builtins.int
+    """First character of the answer, in Unicode code points."""
     end: builtins.int
+    """One past the last character; equal to start if there is no span."""
     score: builtins.float
+    """Higher is better."""
     relevance: builtins.float
     span_score: builtins.float
     distance: builtins.float

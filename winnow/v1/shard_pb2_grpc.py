@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardServiceStub(object):
-    """One shard of an index: called by front nodes, not by users.
+    """One shard of an index. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -58,26 +58,26 @@ class ShardServiceStub(object):
 
 
 class ShardServiceServicer(object):
-    """One shard of an index: called by front nodes, not by users.
+    """One shard of an index. Front nodes call it; users do not.
     """
 
     def GetShardInfo(self, request, context):
-        """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
-        cluster, and to notice who is there.
+        """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retrieve(self, request, context):
-        """The shard's passages that may be among the best of the cluster.
+        """This shard's hits that could be in the cluster's top k.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Read(self, request, context):
-        """Reads the named passages and returns the best span of each.
+        """Reads passages and returns the best span of each.
+        ABORTED  the node no longer holds the hits' generation: retrieve again
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,7 +122,7 @@ def add_ShardServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardService(object):
-    """One shard of an index: called by front nodes, not by users.
+    """One shard of an index. Front nodes call it; users do not.
     """
 
     @staticmethod

@@ -90,7 +90,7 @@ _ShardServiceSearchType = typing_extensions.TypeVar(
 )
 
 class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceReadType, _ShardServiceSearchType]):
-    """One shard of an index: called by front nodes, not by users."""
+    """One shard of an index. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: ShardServiceStub[
@@ -133,15 +133,15 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetShardInfo: _ShardServiceGetShardInfoType
-    """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
-    cluster, and to notice who is there.
-    """
+    """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second."""
 
     Retrieve: _ShardServiceRetrieveType
-    """The shard's passages that may be among the best of the cluster."""
+    """This shard's hits that could be in the cluster's top k."""
 
     Read: _ShardServiceReadType
-    """Reads the named passages and returns the best span of each."""
+    """Reads passages and returns the best span of each.
+      ABORTED  the node no longer holds the hits' generation: retrieve again
+    """
 
     Search: _ShardServiceSearchType
     """Retrieve and Read in one round trip."""
@@ -166,7 +166,7 @@ ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
 ]
 
 class ShardServiceServicer(metaclass=abc.ABCMeta):
-    """One shard of an index: called by front nodes, not by users."""
+    """One shard of an index. Front nodes call it; users do not."""
 
     @abc.abstractmethod
     def GetShardInfo(
@@ -174,9 +174,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.GetShardInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.GetShardInfoResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.GetShardInfoResponse]]:
-        """What the node serves and how busy it is. Cheap; front nodes call it twice a second to form the
-        cluster, and to notice who is there.
-        """
+        """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second."""
 
     @abc.abstractmethod
     def Retrieve(
@@ -184,7 +182,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveResponse]]:
-        """The shard's passages that may be among the best of the cluster."""
+        """This shard's hits that could be in the cluster's top k."""
 
     @abc.abstractmethod
     def Read(
@@ -192,7 +190,9 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.ReadRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.ReadResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.ReadResponse]]:
-        """Reads the named passages and returns the best span of each."""
+        """Reads passages and returns the best span of each.
+          ABORTED  the node no longer holds the hits' generation: retrieve again
+        """
 
     @abc.abstractmethod
     def Search(

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
 from winnow.tools.evaluation.replies import write_replies

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.tools.evaluation.tally import Outcome
 from winnow.tools.questions import AskedQuestion

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope
 from winnow.tools.loadtest.loops import Load, closed_loop, open_loop

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.errors import UnavailableError
+from winnow.packaged import extra
 from winnow.tools.loadtest.loops import Load
 
 
@@ -17,7 +18,7 @@ def plot(loads: Sequence[Load], path: Path) -> None:
     try:
         import matplotlib as mpl  # noqa: PLC0415
     except ImportError as error:
-        raise UnavailableError("plots need matplotlib: pip install 'winnow[plots]'") from error
+        raise UnavailableError(f"plots need matplotlib: {extra('plots')}") from error
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 

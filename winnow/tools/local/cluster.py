@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from winnow.address import Address
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.tools.local.faults import not_loaded

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.text.scores import exact_match
 from winnow.tools.questions import AskedQuestion
 from winnow.v1 import answer_pb2

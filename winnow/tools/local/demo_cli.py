@@ -1,6 +1,7 @@
 """`winnow demo`."""
 
 import asyncio
+import hashlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,10 @@ from rich.live import Live
 
 from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
-from winnow.client import AnswerClient
+from winnow.checksum import sha256
+from winnow.client.messages import AnswerClient
+from winnow.errors import ArtefactError
+from winnow.packaged import demo_corpus, made_files
 from winnow.settings.source import SettingsError
 from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
@@ -21,18 +25,21 @@ from winnow.tools.local.demo import add, ask_questions, empty_table
 from winnow.tools.local.ports import chosen, expect_free
 from winnow.tools.questions import AskedQuestion, read_questions
 
+_CORPUS = demo_corpus()
+
 
 def demo(
-    passages: Annotated[Path, typer.Option(help="Passages to index.")] = Path(
-        "deploy/demo/passages.jsonl"
-    ),
-    questions: Annotated[Path, typer.Option(help="Questions with expected answers.")] = Path(
-        "deploy/demo/questions.jsonl"
-    ),
+    passages: Annotated[
+        Path, typer.Option(help="Passages to index.", show_default="the demo's")
+    ] = _CORPUS / "passages.jsonl",
+    questions: Annotated[
+        Path, typer.Option(help="Questions with expected answers.", show_default="the demo's")
+    ] = _CORPUS / "questions.jsonl",
     index: Annotated[
         Path | None,
         typer.Option(
-            help="Where the index is kept.", show_default="under var/, by the bundle's encoder"
+            help="Where the index is kept.",
+            show_default="in var/ of a checkout, else in the user's cache",
         ),
     ] = None,
     shards: Annotated[int, typer.Option(min=1, help="Content nodes.")] = 3,
@@ -52,8 +59,7 @@ def demo(
     end_on_signals()
     asked = read_questions(questions)
     bundle = default_bundle()
-    # another version's encoder would need another index
-    index = index or Path(f"var/demo-index-{read_manifest(bundle).encoding_fingerprint}")
+    index = index or kept_index(passages, bundle, shards)
     if not index.exists():
         _build(passages, index, shards)
     plan = LocalPlan(index, bundle, str(address))
@@ -71,10 +77,29 @@ def demo(
         serve_until_stopped(cluster, console.print)
 
 
+def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
+    """Where the index is kept: other passages, another encoder or other shards need another one.
+
+    Raises:
+        ArtefactError: the passages or the bundle cannot be read.
+
+    """
+    try:
+        made_of = [read_manifest(bundle).encoding_fingerprint, sha256(passages), str(shards)]
+    except OSError as error:
+        raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
+    name = hashlib.sha256(" ".join(made_of).encode()).hexdigest()[:16]
+    return made_files() / f"demo-index-{name}"
+
+
 def _build(passages: Path, index: Path, shards: int) -> None:
     command = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(passages)]
     command += ["--out", str(index), "--shards", str(shards)]
-    index.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        index.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot make {index.parent}: {error.strerror}"
+        raise ArtefactError(f"{problem}; name another place with --index") from error
     if code := subprocess.run(command, check=False).returncode:
         raise typer.Exit(code)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.errors import WinnowError
+from winnow.packaged import extra
 from winnow.tools.pareto.figures import Figures
 
 VESPA = (
@@ -29,7 +30,7 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     try:
         import matplotlib  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
-        raise WinnowError("drawing needs matplotlib: install the extra `plots`") from error
+        raise WinnowError(f"drawing needs matplotlib: {extra('plots')}") from error
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.client import AnswerClient
+from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
 from winnow.text.scores import exact_match, f1

@@ -1,4 +1,4 @@
-"""A client of the answer service, for the tools that measure and show it."""
+"""A client that speaks in messages, for the tools that measure a cluster."""
 
 from types import TracebackType
 from typing import Self
@@ -6,27 +6,19 @@ from typing import Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from winnow.client.channels import SERVICE, open_aio_channel
 from winnow.errors import UnavailableError
-from winnow.rpc.channel import open_balanced_channel, open_channel
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
-
-SERVICE = "winnow.v1.AnswerService"
-_SCHEMES = ("dns:", "ipv4:", "ipv6:")
 
 
 class AnswerClient:
     """Asks a front node, or several alike; an asynchronous context manager."""
 
     def __init__(self, address: str) -> None:
-        """`address`: HOST:PORT of a front node, or a target of several: `dns:///HOST:PORT` or
-        `ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of those each call takes one that serves.
-        """
+        """`address`: of one front node or of several, as `winnow.client.channels` has it."""
         self.address = address
-        several = address.startswith(_SCHEMES)
-        self._channel = (
-            open_balanced_channel(address, SERVICE) if several else open_channel(address)
-        )
+        self._channel = open_aio_channel(address)
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 

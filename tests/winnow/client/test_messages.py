@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from winnow.client import SERVICE, AnswerClient
+from winnow.client.channels import SERVICE
+from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server

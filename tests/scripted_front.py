@@ -1,0 +1,93 @@
+"""A front node that says what a test tells it to, over real gRPC on a free port."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from winnow.client.channels import SERVICE
+from winnow.errors import WinnowError
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+
+class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
+    """Keeps what it is asked; replies with `reply`, which may be an error, or hangs."""
+
+    def __init__(self) -> None:
+        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+        answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
+        self.address = ""
+        self.reply: answer_pb2.AnswerResponse | WinnowError = answer_pb2.AnswerResponse()
+        self.hangs = False
+        self.asked = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.requests: list[answer_pb2.AnswerRequest] = []
+        self.metadata: dict[str, Any] = {}
+
+    async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        self.requests.append(request)
+        self.metadata = dict(context.invocation_metadata())
+        self.asked.set()
+        try:
+            while self.hangs:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        if isinstance(self.reply, WinnowError):
+            raise self.reply
+        return self.reply
+
+
+@contextlib.asynccontextmanager
+async def scripted_front() -> AsyncIterator[ScriptedFront]:
+    """One that serves."""
+    front = ScriptedFront()
+    front.address = f"127.0.0.1:{await front.server.start('127.0.0.1:0')}"
+    await front.server.serving(True)
+    yield front
+    await front.server.drain(0)
+
+
+def full_reply() -> answer_pb2.AnswerResponse:
+    """A reply with something in every field."""
+    text = "The cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak in 1923."
+    start = text.index("Zoe")
+    reply = answer_pb2.AnswerResponse(
+        has_answer=True,
+        coverage=answer_pb2.Coverage(
+            passages_known=12, passages_searched=7, passages_failed=5, complete=False
+        ),
+        timings=answer_pb2.Timings(
+            queue_ms=0.5, tokenise_ms=0.25, encode_ms=4, retrieve_ms=2, read_ms=32, merge_ms=0.25,
+            total_ms=40,
+        ),
+        passages_read=10,
+        read_scope=answer_pb2.READ_SCOPE_GLOBAL,
+        request_id="of-the-front",
+        question_truncated=True,
+        passages_asked=10,
+        passages_granted=10,
+    )  # fmt: skip
+    best = reply.answers.add(
+        text=text[start : start + 10], start=start, end=start + 10, score=8.5, shard=0,
+        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25,
+    )  # fmt: skip
+    best.passage.CopyFrom(answer_pb2.Passage(id="combining", title="Łódź", text=text))
+    best.passage.metadata.update({"year": 1923, "tags": ["a", "b"]})
+    other = reply.answers.add(text="Łódź", start=13, end=17, score=2.5, shard=0)
+    other.passage.CopyFrom(answer_pb2.Passage(id="other", title="", text=text))
+    reply.coverage.shards.add(shard=0, passages=7, status=answer_pb2.ShardCoverage.STATUS_SEARCHED)
+    reply.coverage.shards.add(
+        shard=1,
+        passages=5,
+        status=answer_pb2.ShardCoverage.STATUS_TIMEOUT,
+        reason="no reply in 2 s",
+    )
+    reply.timings.shards.add(shard=0, queue_ms=0.125, retrieve_ms=1.5, read_ms=30)
+    return reply

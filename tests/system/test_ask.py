@@ -1,0 +1,169 @@
+"""`winnow ask` as a user has it: a process of its own, against a real cluster, pipe or terminal."""
+
+import asyncio
+import json
+import os
+import pty
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from conftest import QUESTIONS
+from scripted_front import ScriptedFront, full_reply, scripted_front
+from whole_cluster import running
+
+from winnow.bundle import Bundle
+from winnow.tools.local.ports import free_ports
+
+COMMAND = [sys.executable, "-m", "winnow", "ask"]
+CONTROLLED = """
+import os, sys
+os.setsid()
+os.close(os.open(os.ttyname(0), os.O_RDWR))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Makes the terminal the process's own, so that Ctrl-C becomes a signal; then becomes `winnow`."""
+
+
+async def ask(*arguments: str, lines: str = "") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `winnow ask`; `lines` is its standard input."""
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *arguments, stdin=-1, stdout=-1, stderr=-1
+    )
+    out, err = await process.communicate(lines.encode())
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+class Terminal:
+    """A prompt at a pseudo terminal."""
+
+    def __init__(self, address: str, state: Path) -> None:
+        self._address, self._state = address, state
+        self._seen = b""
+
+    async def __aenter__(self) -> Self:
+        self._end, end = pty.openpty()
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", CONTROLLED, *COMMAND[1:], "--address", self._address,
+            stdin=end, stdout=end, stderr=end,
+            env={**os.environ, "XDG_STATE_HOME": str(self._state), "TERM": "xterm", "COLUMNS": "80"},
+        )  # fmt: skip
+        os.close(end)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+        os.close(self._end)
+
+    def type(self, keys: str) -> None:
+        os.write(self._end, keys.encode())
+
+    async def shows(self, words: str) -> str:
+        """Waits for words; returns what was shown up to them."""
+        while words.encode() not in self._seen:
+            self._seen += await asyncio.to_thread(os.read, self._end, 4096)
+        shown, _, self._seen = self._seen.partition(words.encode())
+        return (shown + words.encode()).decode()
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[ScriptedFront]:
+    async with scripted_front() as made:
+        made.reply = full_reply()
+        yield made
+
+
+@pytest.mark.bundle
+async def test_a_real_cluster_answers_as_text_as_json_and_from_a_pipe(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    question, expected = QUESTIONS[0]
+    async with running(indexes[2], bundle) as cluster:
+        address = cluster.client.address
+        code, out, err = await ask(question, "--address", address)
+        assert (code, err) == (0, "")
+        lines = out.splitlines()
+        assert lines[:3] == [expected, "", "Tour de France"]
+        assert lines[3].startswith(f"**{expected}** won the 2015 Tour de France")
+        assert "\x1b" not in out
+        code, out, err = await ask(
+            *question.split(), "--address", address, "--json", "--passages-to-read", "3",
+            "--answers", "2", "--retriever", "dense", "--read-scope", "global", "--max-loss", "0",
+        )  # fmt: skip
+        assert (code, err) == (0, "")
+        reply = json.loads(out)
+        assert (reply["question"], reply["answer"]) == (question, expected)
+        assert (len(reply["answers"]), reply["passages_read"]) == (2, 3)
+        assert reply["coverage"]["complete"] is True
+        asked = "".join(f"{question}\n\n" for question, _ in QUESTIONS)
+        code, out, err = await ask("--address", address, "--json", lines=asked)
+        assert (code, err) == (0, "")
+        answers = [json.loads(line)["answer"] for line in out.splitlines()]
+        assert answers == [expected for _, expected in QUESTIONS]
+
+
+async def test_a_question_that_fails_is_said_and_the_others_are_answered(
+    front: ScriptedFront,
+) -> None:
+    code, out, err = await ask("--address", front.address, lines="one?\ntwo\ufffe?\n")
+    assert (code, out.count("milliseconds"), err) == (0, 2, "")
+    assert out.startswith("> one?\n\nZoe\u0308 Nowak\n")
+    front.hangs = True
+    code, out, err = await ask("--address", front.address, "?", "--timeout", "0.05", "--json")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+
+
+async def test_where_nobody_listens_it_says_what_to_start() -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    code, out, err = await ask("?", "--address", address)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error: cannot reach a front node at {address}; `winnow up")
+
+
+async def test_without_any_question_it_says_how_to_use_it(front: ScriptedFront) -> None:
+    code, _, err = await ask("--address", front.address, lines="\n")
+    assert code == 2
+    assert err.splitlines() == [
+        "error: invalid value for QUESTION: standard input is empty",
+        "try 'winnow ask --help'",
+    ]
+
+
+async def test_a_prompt_answers_remembers_and_outlives_ctrl_c(
+    front: ScriptedFront, tmp_path: Path
+) -> None:
+    async with Terminal(front.address, tmp_path) as terminal:
+        await terminal.shows("ask> ")
+        terminal.type("Who opened the café?\n")
+        assert "\x1b[1;7m" in await terminal.shows("shard 0: queue")
+        await terminal.shows("ask> ")
+        front.hangs = True
+        front.asked.clear()
+        terminal.type("long?\n")
+        await front.asked.wait()
+        terminal.type("\x03")
+        await terminal.shows("given up")
+        await front.cancelled.wait()
+        front.hangs = False
+        await terminal.shows("ask> ")
+        terminal.type("half a question\x03")
+        await terminal.shows("ask> ")
+        terminal.type("exit\n")
+        assert await terminal.process.wait() == 0
+    assert [request.question for request in front.requests] == ["Who opened the café?", "long?"]
+    async with Terminal(front.address, tmp_path) as terminal:
+        await terminal.shows("ask> ")
+        terminal.type("\x1b[A")
+        await terminal.shows("long?")
+        terminal.type("\x1b[A\n")
+        await terminal.shows("milliseconds")
+        await terminal.shows("ask> ")
+        terminal.type("\x04")
+        assert await terminal.process.wait() == 0
+    assert front.requests[-1].question == "Who opened the café?"

@@ -1,0 +1,104 @@
+"""What every command has in common: help, completion, one style of error, pipes that close."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = ["ask", "up", "front", "node", "evaluate", "bench", "demo"]
+GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run"]
+
+
+def winnow(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "winnow", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **environment},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *GROUPS])
+def test_every_command_helps_by_the_short_flag(command: str) -> None:
+    shown = winnow(*command.split(), "-h")
+    assert shown.returncode == 0, shown.stderr
+    assert f"Usage: winnow {command}".rstrip() in shown.stdout
+
+
+def test_alone_it_shows_its_help() -> None:
+    alone = winnow()
+    assert "Start here" in alone.stdout + alone.stderr
+    assert "error" not in alone.stderr
+
+
+def completions(line: str) -> set[str]:
+    """What bash would offer for the last word."""
+    words = line.split(" ")
+    shown = winnow(
+        _WINNOW_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    return set(shown.stdout.split())
+
+
+def test_completion_knows_commands_options_and_values() -> None:
+    assert {*COMMANDS, "index", "pareto"} <= completions("winnow ")
+    assert completions("winnow ev") == {"evaluate"}
+    assert completions("winnow index ") == {"build", "inspect", "verify"}
+    assert completions("winnow index build --ou") == {"--out"}
+    assert completions("winnow ask --pass") == {"--passages-to-read"}
+    assert completions("winnow ask --retriever ") == {"dense", "hybrid"}
+    assert completions("winnow front --max-lo") == {"--max-loss"}
+
+
+def test_completion_works_in_zsh_and_fish() -> None:
+    zsh = winnow(_WINNOW_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="winnow ask --pass")
+    assert "--passages-to-read" in zsh.stdout
+    fish = winnow(
+        _WINNOW_COMPLETE="complete_fish", _TYPER_COMPLETE_ARGS="winnow ask --pass",
+        _TYPER_COMPLETE_FISH_ACTION="get-args", _TYPER_COMPLETE_WORD_TO_COMPLETE="--pass",
+    )  # fmt: skip
+    assert "--passages-to-read" in fish.stdout
+
+
+def test_the_completion_script_is_shown() -> None:
+    shown = winnow("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert "_WINNOW_COMPLETE=complete_bash" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("indx", "no such command 'indx'. Did you mean 'index'?|try 'winnow --help'"),
+        ("index bild", "no such command 'bild'. Did you mean 'build'?|try 'winnow index --help'"),
+        ("ask ? --adress x", "--address)|try 'winnow ask --help'"),
+        ("evaluate", "missing option '--questions'|try 'winnow evaluate --help'"),
+        ("evaluate --questions", "'--questions' requires an argument|try 'winnow evaluate --help'"),
+        ("bench --questions x --clients y", "'--clients': |try 'winnow bench --help'"),
+        ("front", "WINNOW_FRONT_SHARDS|try 'winnow front --help'"),
+    ],
+)
+def test_wrong_usage_looks_the_same_everywhere(arguments: str, said: str) -> None:
+    result = winnow(*arguments.split())
+    assert (result.returncode, result.stdout) == (2, "")
+    wrong, hint = result.stderr.splitlines()
+    expected, expected_hint = said.split("|")
+    assert wrong.startswith("error: ")
+    assert expected in wrong
+    assert hint == expected_hint
+
+
+def test_a_pipe_that_closes_early_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "winnow", "evaluate", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(60)

@@ -1,0 +1,256 @@
+"""Both clients for programs, against a front node over real gRPC."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from scripted_front import ScriptedFront, full_reply, scripted_front
+
+import winnow
+from winnow.client import AsyncClient, Client, Reply, ShardStatus
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.tools.local.ports import free_ports
+
+
+class Asks(Protocol):
+    """What the tests use of either client, awaited."""
+
+    def ask(self, question: str, **options: Any) -> Awaitable[Reply]: ...
+    def available(self) -> Awaitable[bool]: ...
+    def wait_ready(self, timeout: float) -> Awaitable[None]: ...
+
+
+class InThread:
+    """A `Client`, used in threads so that the event loop of the front node runs."""
+
+    def __init__(self, address: str, **named: str) -> None:
+        self.client = Client(address, **named)
+
+    async def ask(self, question: str, **options: Any) -> Reply:
+        return await asyncio.to_thread(self.client.ask, question, **options)
+
+    async def available(self) -> bool:
+        return await asyncio.to_thread(self.client.available)
+
+    async def wait_ready(self, timeout: float) -> None:
+        await asyncio.to_thread(self.client.wait_ready, timeout)
+
+    async def close(self) -> None:
+        self.client.close()
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[ScriptedFront]:
+    async with scripted_front() as made:
+        yield made
+
+
+@pytest.fixture(params=[InThread, AsyncClient])
+async def client(front: ScriptedFront, request: pytest.FixtureRequest) -> AsyncIterator[Asks]:
+    made = request.param(front.address, client_name="tests")
+    yield made
+    await made.close()
+
+
+async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> None:
+    front.reply = full_reply()
+    reply = await client.ask("Who opened the café?")
+    best = reply.answers[0]
+    assert (reply.question, reply.answer) == ("Who opened the café?", best.text)
+    assert best.text == best.passage.text[best.start : best.end] == "Zoe\u0308 Nowak"
+    assert (best.shard, best.score, best.relevance, best.span_score) == (0, 8.5, 3.5, 5.0)
+    assert (best.distance, best.hybrid_distance) == (0.5, 0.25)
+    assert best.passage.metadata == {"year": 1923, "tags": ["a", "b"]}
+    assert reply.answers[1].passage.metadata == {}
+    assert (reply.coverage.known, reply.coverage.searched, reply.coverage.failed) == (12, 7, 5)
+    assert not reply.coverage.complete
+    late = reply.coverage.shards[1]
+    assert (late.status, late.reason) == (ShardStatus.TIMEOUT, "no reply in 2 s")
+    assert reply.timings.total_ms == 40
+    assert reply.timings.shards[0].read_ms == 30
+    assert (reply.request_id, reply.question_truncated) == ("of-the-front", True)
+
+
+async def test_an_unlikely_answer_is_a_candidate_and_no_answer(
+    front: ScriptedFront, client: Asks
+) -> None:
+    front.reply = full_reply()
+    front.reply.has_answer = False
+    reply = await client.ask("?")
+    assert reply.answer is None
+    assert len(reply.answers) == 2
+
+
+async def test_options_become_the_fields_of_the_same_names(
+    front: ScriptedFront, client: Asks
+) -> None:
+    await client.ask(
+        "?", passages_to_read=5, answers=2, read_scope="per-shard", retriever="dense",
+        max_answer_tokens=7, max_loss=0.5, partial_results="forbid", min_coverage=0.5,
+        min_wait_factor=0.25, max_wait_factor=0.75, request_id="mine",
+    )  # fmt: skip
+    sent = front.requests[0]
+    assert (sent.passages_to_read, sent.answers, sent.max_answer_tokens) == (5, 2, 7)
+    assert (sent.read_scope, sent.retriever, sent.partial_results) == (2, 1, 2)
+    assert (sent.max_loss, sent.min_coverage) == (0.5, 0.5)
+    assert (sent.min_wait_factor, sent.max_wait_factor) == (0.25, 0.75)
+    assert front.metadata["x-request-id"] == "mine"
+    assert front.metadata["x-winnow-client"] == "tests"
+
+
+async def test_what_is_not_said_is_left_to_the_front_node(
+    front: ScriptedFront, client: Asks
+) -> None:
+    await client.ask("?", answers=None)
+    assert [field.name for field, _ in front.requests[0].ListFields()] == ["question"]
+
+
+async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) -> None:
+    front.reply = InvalidRequestError(
+        Violation("question", "is empty"), Violation("answers", "0 is not between 1 and 100")
+    )
+    with pytest.raises(InvalidRequestError, match="question: is empty; answers: 0 is") as caught:
+        await client.ask(" ", request_id="mine")
+    assert [each.field for each in caught.value.violations] == ["question", "answers"]
+    assert caught.value.__notes__ == ["request id: mine"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("passages_to_read", -1, "-1"),
+        ("passages_to_read", 1.5, "float"),
+        ("read_scope", "everywhere", "everywhere"),
+        ("question", "\udc80", "surrogate"),
+        ("request_id", "two words", "two words"),
+    ],
+)
+async def test_what_no_message_can_hold_is_refused_by_its_name(
+    name: str, value: Any, said: str, client: Asks
+) -> None:
+    options = {"question": "?", name: value}
+    with pytest.raises(InvalidRequestError, match=said) as caught:
+        await client.ask(**options)
+    assert caught.value.violations[0].field == name
+
+
+async def test_an_option_that_is_not_there_is_a_type_error_with_the_closest(client: Asks) -> None:
+    with pytest.raises(TypeError, match="'passage_to_read': did you mean 'passages_to_read'"):
+        await client.ask("?", passage_to_read=3)
+
+
+async def test_a_full_front_says_when_to_try_again(front: ScriptedFront, client: Asks) -> None:
+    front.reply = OverloadedError("too much to do", retry_after=0.75)
+    with pytest.raises(OverloadedError) as caught:
+        await client.ask("?")
+    assert str(caught.value) == "too much to do"
+    assert caught.value.retry_after == 0.75
+
+
+@pytest.mark.parametrize("error", [UnavailableError("no shard"), DeadlineExceededError("late")])
+async def test_other_errors_keep_their_kind_and_words(
+    error: WinnowError, front: ScriptedFront, client: Asks
+) -> None:
+    front.reply = error
+    with pytest.raises(type(error)) as caught:
+        await client.ask("?")
+    assert str(caught.value) == str(error)
+
+
+async def test_without_a_reply_in_time_the_question_is_given_up(
+    front: ScriptedFront, client: Asks
+) -> None:
+    front.hangs = True
+    with pytest.raises(DeadlineExceededError):
+        await client.ask("?", timeout=0.05)
+    await front.cancelled.wait()
+
+
+@pytest.mark.parametrize("kind", [InThread, AsyncClient])
+async def test_an_address_where_nobody_listens_is_named(kind: Any) -> None:
+    client = kind(f"127.0.0.1:{free_ports(1)[0]}")
+    with pytest.raises(UnavailableError, match=f"cannot reach a front node at {address(client)}"):
+        await client.ask("?")
+    assert not await client.available()
+    with pytest.raises(UnavailableError, match="serves"):
+        await client.wait_ready(0.0)
+    await client.close()
+
+
+def address(client: Any) -> str:
+    return str(client.client.address if isinstance(client, InThread) else client.address)
+
+
+async def test_a_front_is_waited_for_until_it_serves(front: ScriptedFront, client: Asks) -> None:
+    await front.server.serving(False)
+    assert not await client.available()
+    waiting = asyncio.ensure_future(client.wait_ready(60))
+    await asyncio.sleep(0)
+    await front.server.serving(True)
+    await waiting
+    assert await client.available()
+
+
+async def test_threads_share_a_client_that_ends_with_its_block(front: ScriptedFront) -> None:
+    with Client(front.address) as client:
+        asked = [asyncio.to_thread(client.ask, f"{number}?") for number in range(8)]
+        replies = await asyncio.gather(*asked)
+    assert [reply.question for reply in replies] == [f"{number}?" for number in range(8)]
+    with pytest.raises(ValueError, match="closed"):
+        client.ask("?")
+
+
+async def test_a_cancelled_question_ends_at_the_front(front: ScriptedFront) -> None:
+    front.hangs = True
+    async with AsyncClient(front.address) as client:
+        asking = asyncio.create_task(client.ask("?"))
+        await front.asked.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await front.cancelled.wait()
+
+
+@pytest.mark.parametrize("name", ["two words", "ü", "a" * 65])
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_name_that_fronts_would_not_take_is_refused(kind: Any, name: str) -> None:
+    with pytest.raises(InvalidRequestError, match="client_name"):
+        kind("127.0.0.1:1", client_name=name)
+
+
+def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:
+    assert (winnow.Client, winnow.AsyncClient) == (Client, AsyncClient)
+    with pytest.raises(AttributeError, match="no attribute 'Clint'"):
+        winnow.Clint  # type: ignore[attr-defined]  # noqa: B018
+    code = "import sys, winnow; print('grpc' in sys.modules, 'winnow.client' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "False"]
+
+
+def test_a_program_that_uses_the_clients_passes_strict_typing(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from winnow import AsyncClient, Client\n"
+        "with Client('127.0.0.1:8080', client_name='me') as client:\n"
+        "    reply = client.ask('?', passages_to_read=3, retriever='hybrid', timeout=1.0)\n"
+        "    words: str | None = reply.answer\n"
+        "    best: float = reply.answers[0].score\n"
+        "async def ask() -> bool:\n"
+        "    return (await AsyncClient().ask('?')).coverage.complete\n"
+        "client.ask('?', passages='3')  # type: ignore[call-arg]\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--warn-unused-ignores", str(program)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

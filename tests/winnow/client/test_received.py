@@ -1,0 +1,46 @@
+"""Replies as plain values and as JSON."""
+
+import json
+
+from scripted_front import full_reply
+
+from winnow.client import ShardStatus
+from winnow.client.received import reply_of
+from winnow.v1 import answer_pb2
+
+
+def test_every_status_of_the_contract_has_its_name() -> None:
+    reply = answer_pb2.AnswerResponse()
+    known = answer_pb2.ShardCoverage.Status.DESCRIPTOR.values_by_name
+    names = [name for name in known if name != "STATUS_UNSPECIFIED"]
+    for name in names:
+        reply.coverage.shards.add(status=answer_pb2.ShardCoverage.Status.Value(name))
+    shards = reply_of("?", reply).coverage.shards
+    assert [f"STATUS_{part.status.name}" for part in shards] == names
+
+
+def test_a_status_that_is_not_known_is_a_failure() -> None:
+    reply = answer_pb2.AnswerResponse()
+    reply.coverage.shards.add(status=99)
+    assert reply_of("?", reply).coverage.shards[0].status is ShardStatus.FAILED
+
+
+def test_a_scope_that_is_not_known_is_none() -> None:
+    reply = answer_pb2.AnswerResponse(read_scope=99)  # type: ignore[arg-type]
+    assert reply_of("?", reply).read_scope is None
+
+
+def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
+    message = full_reply()
+    message.answers[1].score = float("nan")
+    found = reply_of("Who?", message).as_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert list(found) == [
+        "question", "answer", "has_answer", "answers", "coverage", "timings", "passages_read",
+        "passages_asked", "passages_granted", "read_scope", "request_id", "question_truncated",
+    ]  # fmt: skip
+    assert found["answer"] == "Zoe\u0308 Nowak"
+    assert found["coverage"]["shards"][1]["status"] == "timeout"
+    assert found["read_scope"] == "global"
+    assert found["answers"][1]["score"] is None
+    assert found["answers"][0]["passage"]["metadata"] == {"year": 1923, "tags": ["a", "b"]}

@@ -1,0 +1,116 @@
+"""What is shown of a reply, as text."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from scripted_front import full_reply
+
+from winnow.client import Reply, ShardCoverage, ShardStatus, ShardTimings, Timings
+from winnow.client.received import reply_of
+from winnow.tools.ask.render import shown
+from winnow.tools.ask.waterfall import waterfall
+
+
+@pytest.fixture
+def reply() -> Reply:
+    return reply_of("Who opened the café?", full_reply())
+
+
+def text(reply: Reply, width: int = 80, plain: bool = True) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(shown(reply, width, plain), soft_wrap=plain)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_everything_in_its_order(reply: Reply) -> None:
+    assert text(reply).splitlines() == [
+        "Zoe\u0308 Nowak",
+        "",
+        "Łódź",
+        "The cafe\u0301 in Łódź was opened by **Zoe\u0308 Nowak** in 1923.",
+        "passage combining, shard 0, score 8.50",
+        "",
+        "other candidates",
+        "   2.50  Łódź",
+        "",
+        "not complete: 7 of 12 passages were searched",
+        "  shard 1: timeout (no reply in 2 s)",
+        "the question was too long: its end was not used",
+        "",
+        "milliseconds, for 10 passages read",
+        "queue         0.5  ▏",
+        "tokenise      0.2  █",
+        "encode        4.0   ████",
+        "retrieve      2.0       ██",
+        "read         32.0         ████████████████████████████████",
+        "merge         0.2                                         ▏",
+        "total        40.0",
+        "shard 0: queue 0.1, retrieve 1.5, read 30.0",
+    ]
+
+
+def test_on_a_terminal_the_answer_stands_in_a_frame(reply: Reply) -> None:
+    lines = text(reply, plain=False).splitlines()
+    assert lines[0].startswith("╭")
+    assert "Zoe\u0308 Nowak" in lines[2]
+    assert not any("**" in line for line in lines)
+
+
+def test_where_no_answer_is_likely_all_are_candidates(reply: Reply) -> None:
+    lines = text(replace(reply, has_answer=False)).splitlines()
+    assert lines[:5] == ["no answer is likely", "", "candidates", "   8.50  Zoe\u0308 Nowak  Łódź",
+                         "   2.50  Łódź"]  # fmt: skip
+
+
+def test_without_any_answer_there_are_no_candidates(reply: Reply) -> None:
+    shown = text(replace(reply, has_answer=False, answers=()))
+    assert "no answer is likely" in shown
+    assert "candidates" not in shown
+
+
+def test_a_complete_reply_says_nothing_of_coverage(reply: Reply) -> None:
+    whole = replace(reply, coverage=replace(reply.coverage, complete=True))
+    assert "complete" not in text(whole)
+    assert "shard 1" not in text(whole)
+
+
+def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Reply) -> None:
+    missing = tuple(ShardCoverage(n, 1, ShardStatus.UNAVAILABLE) for n in range(30))
+    shown = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
+    assert "  shard 7: unavailable\n  and 22 more\n" in shown
+    assert "shard 8" not in shown
+
+
+def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
+    dimmed = text(replace(reply, passages_granted=4))
+    assert "too much to do: 4 of 10 passages were let in to be read" in dimmed
+
+
+@pytest.mark.parametrize("width", [1, 10, 25])
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_narrow_terminal_shows_every_word(reply: Reply, width: int, plain: bool) -> None:
+    words = "".join(text(reply, width, plain).split())
+    assert "candidates" in words.replace("│", "")
+
+
+def test_every_stage_begins_where_the_one_before_ended() -> None:
+    lines = [line.plain for line in waterfall(Timings(queue_ms=10, read_ms=30, total_ms=40), 80)]
+    assert lines[0] == "queue        10.0  " + "█" * 10
+    assert lines[1] == "tokenise      0.0"
+    assert lines[4] == "read         30.0  " + " " * 10 + "█" * 30
+
+
+def test_no_time_at_all_has_no_bars() -> None:
+    assert not any("█" in line.plain for line in waterfall(Timings(), 80))
+
+
+def test_of_many_shards_the_slowest_are_shown_in_their_order() -> None:
+    shards = tuple(ShardTimings(n, 0, 0, read_ms=n % 10) for n in range(20))
+    lines = [line.plain for line in waterfall(Timings(shards=shards), 80)][7:]
+    assert [line.partition(":")[0] for line in lines] == [
+        "shard 6", "shard 7", "shard 8", "shard 9", "shard 16", "shard 17", "shard 18", "shard 19",
+        "and 12 faster shards",
+    ]  # fmt: skip

@@ -1,0 +1,91 @@
+"""The client for programs with an event loop."""
+
+import asyncio
+from functools import cached_property
+from types import TracebackType
+from typing import Self, Unpack
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from winnow.client.calls import DEFAULT_ADDRESS, DEFAULT_TIMEOUT, caller, failure, identified
+from winnow.client.channels import SERVICE, open_aio_channel
+from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
+from winnow.client.options import Options, request_message
+from winnow.client.received import reply_of
+from winnow.client.replies import Reply
+from winnow.deadline import Deadline
+from winnow.errors import UnavailableError
+from winnow.v1 import answer_pb2_grpc
+
+
+class AsyncClient:
+    """Asks as `Client` does, within one event loop; `async with` closes it at the end."""
+
+    def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
+        """As `Client` has it. Needs no running loop yet."""
+        self.address = address
+        self._caller = caller(client_name)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[Options],
+    ) -> Reply:
+        """Asks once; arguments and errors are those of `Client.ask`. Cancelling ends the call."""
+        request, metadata = request_message(question, options), identified(request_id)
+        stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
+        try:
+            message = await stub.Answer(
+                request, timeout=timeout, metadata=(*metadata, *self._caller)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise failure(error, self.address, timeout, metadata) from error
+        return reply_of(question, message)
+
+    async def available(self) -> bool:
+        """Whether a front node says that it serves."""
+        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        health = health_pb2_grpc.HealthStub(self._channel)
+        try:
+            reply = await health.Check(request, timeout=LOOK_TIMEOUT)
+        except grpc.aio.AioRpcError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    async def wait_ready(self, timeout: float = 60.0) -> None:
+        """Waits until a front node serves.
+
+        Raises:
+            UnavailableError: none did within `timeout` seconds.
+
+        """
+        deadline = Deadline.after(timeout)
+        while not await self.available():
+            if deadline.left() <= 0:
+                raise UnavailableError(f"no front node at {self.address} serves")
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def close(self) -> None:
+        """Ends the connection; questions still asked are cancelled."""
+        await self._channel.close()
+
+    @cached_property
+    def _channel(self) -> grpc.aio.Channel:
+        """Belongs to the loop that runs when it is first used."""
+        return open_aio_channel(self.address)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

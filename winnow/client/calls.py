@@ -1,0 +1,97 @@
+"""What goes along with a question, and what a failed call means to the caller."""
+
+import re
+import uuid
+from typing import Any, Protocol
+
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode
+
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.rpc import client_key, request_id
+from winnow.rpc.status import error_of
+
+DEFAULT_ADDRESS = "127.0.0.1:8080"
+DEFAULT_TIMEOUT = 10.0
+"""Seconds."""
+_DETAILS = "grpc-status-details-bin"
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+Metadata = tuple[tuple[str, str], ...]
+
+
+class Failed(Protocol):
+    """A failed call, of either kind of gRPC."""
+
+    def code(self) -> StatusCode: ...
+    def details(self) -> str | None: ...
+    def trailing_metadata(self) -> Any: ...
+
+
+def caller(name: str) -> Metadata:
+    """Metadata that tells a front node whose question it is, so that it shares fairly.
+
+    Raises:
+        InvalidRequestError: front nodes would not take the name.
+
+    """
+    sent = ((client_key.KEY, name),) if name else ()
+    if client_key.of_metadata(sent) != name:
+        raise InvalidRequestError(
+            Violation("client_name", f"{name!r} is not 1 to 64 letters, digits or ._:@-")
+        )
+    return sent
+
+
+def identified(given: str | None) -> Metadata:
+    """Metadata with the request id, a new one if none is given.
+
+    Raises:
+        InvalidRequestError: front nodes would not take the id.
+
+    """
+    chosen = uuid.uuid4().hex[:16] if given is None else given
+    if not _ID.fullmatch(chosen):
+        raise InvalidRequestError(
+            Violation("request_id", f"{chosen!r} is not 1 to 64 letters, digits or ._-")
+        )
+    return ((request_id.KEY, chosen),)
+
+
+def failure(call: Failed, address: str, timeout: float, metadata: Metadata) -> WinnowError:
+    """The error to raise for a failed call, with its request id as a note."""
+    error = _error(call, address, timeout)
+    error.add_note(f"request id: {dict(metadata)[request_id.KEY]}")
+    return error
+
+
+def _error(call: Failed, address: str, timeout: float) -> WinnowError:
+    code, details, trailing = call.code(), call.details() or "", call.trailing_metadata()
+    sent = {key: value for key, value in trailing or () if key == _DETAILS}
+    if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(sent)):
+        return InvalidRequestError(*violations)
+    if code is StatusCode.UNAVAILABLE and not sent:
+        hint = "`winnow up --index DIR` starts one"
+        return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
+    if code is StatusCode.DEADLINE_EXCEEDED and not sent:
+        return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
+    if code is StatusCode.UNIMPLEMENTED:
+        return UnavailableError(f"{address} is no front node: {details}")
+    return error_of(code, details, trailing)
+
+
+def _violations(sent: dict[str, bytes]) -> list[Violation]:
+    found, bad = [], error_details_pb2.BadRequest()
+    try:
+        for packed in status_pb2.Status.FromString(sent.get(_DETAILS, b"")).details:
+            if packed.Unpack(bad):
+                found += [Violation(v.field, v.description) for v in bad.field_violations]
+    except DecodeError:
+        return []
+    return found

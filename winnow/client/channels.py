@@ -1,0 +1,45 @@
+"""Which channel an address gets: to one front node, or to several that share the questions.
+
+An address is `HOST:PORT`, or a gRPC target of several front nodes: `dns:///HOST:PORT` or
+`ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of those each call takes one that says it is healthy.
+"""
+
+import json
+
+import grpc
+import grpc.aio
+
+SERVICE = "winnow.v1.AnswerService"
+_SEVERAL = ("dns:", "ipv4:", "ipv6:")
+_Options = list[tuple[str, int | str]]
+
+
+def open_channel(address: str) -> grpc.Channel:
+    """A channel for threads; connects when first used."""
+    return grpc.insecure_channel(address, options=_options(address))
+
+
+def open_aio_channel(address: str) -> grpc.aio.Channel:
+    """A channel for the running event loop; connects when first used."""
+    return grpc.aio.insecure_channel(address, options=_options(address))
+
+
+def _options(address: str) -> _Options:
+    options: _Options = [
+        # a front node that was cut off is noticed within seconds, not minutes
+        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_timeout_ms", 3_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # one that came back is found again within a second
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 1_000),
+        ("grpc.max_receive_message_length", 16 * 1024 * 1024),
+    ]
+    if address.startswith(_SEVERAL):
+        config = {
+            "loadBalancingConfig": [{"round_robin": {}}],
+            # one that is about to stop says so here first, and gets no further questions
+            "healthCheckConfig": {"serviceName": SERVICE},
+        }
+        options.append(("grpc.service_config", json.dumps(config)))
+    return options

@@ -1,0 +1,118 @@
+"""The client for programs with threads."""
+
+import time
+from types import TracebackType
+from typing import Self, Unpack
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from winnow.client.calls import DEFAULT_ADDRESS, DEFAULT_TIMEOUT, caller, failure, identified
+from winnow.client.channels import SERVICE, open_channel
+from winnow.client.options import Options, request_message
+from winnow.client.received import reply_of
+from winnow.client.replies import Reply
+from winnow.deadline import Deadline
+from winnow.errors import UnavailableError
+from winnow.v1 import answer_pb2_grpc
+
+LOOK_EVERY = 0.1
+LOOK_TIMEOUT = 1.0
+
+
+class Client:
+    """Asks a front node, or several alike. Threads may share one; `with` closes it at the end.
+
+    It connects when it first asks, and again after a connection was lost.
+    """
+
+    def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
+        """Makes no connection yet.
+
+        Args:
+            address: HOST:PORT of a front node; or of several, `dns:///HOST:PORT` or
+                `ipv4:ADDRESS:PORT,ADDRESS:PORT`, of which each question takes a healthy one.
+            client_name: names the caller to front nodes, which share their time among callers.
+
+        Raises:
+            InvalidRequestError: the name is not 1 to 64 letters, digits or ._:@-.
+
+        """
+        self.address = address
+        self._caller = caller(client_name)
+        self._channel = open_channel(address)
+        self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+        **options: Unpack[Options],
+    ) -> Reply:
+        """Asks once, and waits for the reply.
+
+        Args:
+            question: 1 to 1000 characters.
+            timeout: seconds until the question is given up; shards get less.
+            request_id: what logs call the question; a new one if None.
+            options: see `winnow.client.Options`.
+
+        Raises:
+            InvalidRequestError: `violations` names every field that breaks a rule.
+            OverloadedError: the cluster is full; `retry_after` says in how many seconds to try.
+            DeadlineExceededError: there was no reply in time.
+            UnavailableError: no front node or no shard can be reached.
+            WinnowError: anything else that the front node says.
+
+        """
+        request, metadata = request_message(question, options), identified(request_id)
+        call = self._stub.Answer.future(
+            request, timeout=timeout, metadata=(*metadata, *self._caller)
+        )
+        try:
+            return reply_of(question, call.result())
+        except grpc.RpcError as error:
+            raise failure(error, self.address, timeout, metadata) from error
+        except BaseException:  # Ctrl-C: nobody waits for what shards still read
+            call.cancel()
+            raise
+
+    def available(self) -> bool:
+        """Whether a front node says that it serves."""
+        request = health_pb2.HealthCheckRequest(service=SERVICE)
+        try:
+            reply = self._health.Check(request, timeout=LOOK_TIMEOUT)
+        except grpc.RpcError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        """Waits until a front node serves.
+
+        Raises:
+            UnavailableError: none did within `timeout` seconds.
+
+        """
+        deadline = Deadline.after(timeout)
+        while not self.available():
+            if deadline.left() <= 0:
+                raise UnavailableError(f"no front node at {self.address} serves")
+            time.sleep(LOOK_EVERY)
+
+    def close(self) -> None:
+        """Ends the connection; questions still asked are cancelled."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

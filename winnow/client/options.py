@@ -1,0 +1,73 @@
+"""What a question may ask for, and the message it becomes."""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, TypedDict
+
+from winnow.convert import answer as convert
+from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.errors import InvalidRequestError, Violation
+from winnow.v1 import answer_pb2
+
+
+class Options(TypedDict, total=False):
+    """Options of a question. The front node chooses where one is left out or None."""
+
+    passages_to_read: int | None
+    """Passages to read: in all (global) or on each shard (per-shard). 1 to 100."""
+    answers: int | None
+    """Answers wanted, best first, at most one per passage. 1 to 100."""
+    read_scope: ReadScope | Literal["global", "per-shard"] | None
+    """Read the best passages of the whole cluster, or every shard's own best."""
+    retriever: Retriever | Literal["dense", "hybrid"] | None
+    """Find passages by their encodings, or by encodings and words."""
+    max_answer_tokens: int | None
+    """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
+    max_loss: float | None
+    """Exact match, in percent, that stopping early may lose; 0 reads every passage. 0 to 100."""
+    partial_results: PartialResults | Literal["allow", "forbid"] | None
+    """Whether an answer may come from a part of the index."""
+    min_coverage: float | None
+    """Share of the shards to wait for until the deadline. 0 to 1."""
+    min_wait_factor: float | None
+    """Share of the time left to wait for the last shard, once min_coverage is reached. 0 to 1."""
+    max_wait_factor: float | None
+    """The same where as many shards are missing as min_coverage allows. min_wait_factor to 1."""
+
+
+_ENUMS: Mapping[str, Callable[[Any], int]] = {
+    "read_scope": lambda value: convert.read_scope_message(ReadScope(value)),
+    "retriever": lambda value: convert.retriever_message(Retriever(value)),
+    "partial_results": lambda value: answer_pb2.PartialResults.Value(
+        f"PARTIAL_RESULTS_{PartialResults(value).name}"
+    ),
+}
+
+
+def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest:
+    """The message of a question.
+
+    Raises:
+        InvalidRequestError: a value has the wrong type, or is one that no message can hold; limits
+            are checked by the front node.
+        TypeError: there is no such option.
+
+    """
+    message = answer_pb2.AnswerRequest()
+    violations = []
+    for name, value in {"question": question, **options}.items():
+        if name != "question" and name not in Options.__annotations__:
+            raise TypeError(f"there is no option {name!r}{_closest(name)}")
+        if value is not None:
+            try:
+                setattr(message, name, _ENUMS[name](value) if name in _ENUMS else value)
+            except (TypeError, ValueError) as error:
+                violations.append(Violation(name, str(error)))
+    if violations:
+        raise InvalidRequestError(*violations)
+    return message
+
+
+def _closest(name: str) -> str:
+    close = get_close_matches(name, Options.__annotations__, 1)
+    return f": did you mean {close[0]!r}?" if close else ""

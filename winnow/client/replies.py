@@ -1,0 +1,137 @@
+"""What comes back for a question, as plain values.
+
+Scores, statuses and offsets mean what `winnow/v1/answer.proto` says of them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import ReadScope
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text that an answer was found in."""
+
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """As it was indexed; empty if there is none. Integers beyond 2^53 lose their last digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Words of a passage, and how likely they are. `text == passage.text[start:end]`, always."""
+
+    text: str
+    start: int
+    """First character, in Unicode code points."""
+    end: int
+    """One past the last character."""
+    score: float
+    """Higher is better; comparable over shards."""
+    passage: Passage
+    shard: int
+    relevance: float = 0.0
+    """The reader's raw logit for the passage."""
+    span_score: float = 0.0
+    """The reader's raw logits for start and end."""
+    distance: float = 0.0
+    """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
+    hybrid_distance: float = 0.0
+    """The distance less what the question's words in the passage are worth: lower is nearer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCoverage:
+    """How one shard fared."""
+
+    shard: int
+    passages: int
+    status: ShardStatus
+    reason: str = ""
+    """Empty where the shard was searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What part of the index the answers come from, in passages. `known == searched + failed`."""
+
+    complete: bool
+    """True only if every shard was searched."""
+    known: int
+    searched: int
+    failed: int
+    shards: tuple[ShardCoverage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTimings:
+    """Milliseconds spent on one shard."""
+
+    shard: int
+    queue_ms: float
+    retrieve_ms: float
+    read_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Milliseconds spent in each stage, as the front node measured them."""
+
+    queue_ms: float = 0.0
+    tokenise_ms: float = 0.0
+    encode_ms: float = 0.0
+    retrieve_ms: float = 0.0
+    read_ms: float = 0.0
+    merge_ms: float = 0.0
+    total_ms: float = 0.0
+    shards: tuple[ShardTimings, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Everything that is said in reply to a question."""
+
+    question: str
+    has_answer: bool
+    """Whether the best answer is likely enough to be shown as one."""
+    answers: tuple[Answer, ...]
+    """Best first. Candidates are listed even where `has_answer` is false."""
+    coverage: Coverage
+    timings: Timings
+    passages_read: int
+    passages_asked: int
+    """Passages that should have been read, over all shards."""
+    passages_granted: int
+    """Passages that the front node let be read: fewer where there was too much to do."""
+    read_scope: ReadScope | None
+    """The scope that was used; None if this client does not know it."""
+    request_id: str
+    """Also in the logs of every process that worked on the question."""
+    question_truncated: bool
+    """The question was longer than the encoder reads, and was cut."""
+
+    @property
+    def answer(self) -> str | None:
+        """The words of the best answer, or None if no answer is likely."""
+        return self.answers[0].text if self.has_answer and self.answers else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it: enums by value; figures that are not finite become None."""
+        return {"question": self.question, "answer": self.answer, **_plain(asdict(self))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""`winnow ask`: questions and their answers at a terminal."""

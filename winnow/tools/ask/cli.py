@@ -1,0 +1,101 @@
+"""`winnow ask`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from winnow.client import Client, Options, ReadScope, Retriever
+from winnow.tools.ask.desk import Desk
+from winnow.tools.exits import FAILED
+
+
+def ask(
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION",
+            help="The question, quoted or not.",
+            show_default="a prompt, or standard input",
+        ),
+    ] = None,
+    address: Annotated[
+        str, typer.Option(help="HOST:PORT of a front node, or dns:///HOST:PORT of several.")
+    ] = "127.0.0.1:8080",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every reply as one line of JSON.")
+    ] = False,
+    passages_to_read: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="Passages to read.", show_default="the server's"),
+    ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="Answers wanted.", show_default="the server's"),
+    ] = None,
+    max_loss: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Exact match, in percent, that stopping early may lose; 0 reads every passage.",
+            show_default="the server's",
+        ),
+    ] = None,
+    read_scope: Annotated[
+        ReadScope | None,
+        typer.Option(
+            help="Read the best passages of the whole cluster, or of every shard.",
+            show_default="the server's",
+        ),
+    ] = None,
+    retriever: Annotated[
+        Retriever | None,
+        typer.Option(
+            help="Find passages by encoding, or by encoding and words.",
+            show_default="the server's",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds until a question is given up.")
+    ] = 10.0,
+) -> None:
+    """Ask a running cluster, and see the answer in its passage.
+
+    Without a question there is a prompt, until Ctrl-D or `exit`.
+    Where standard input is a file or a pipe, every line of it is a question.
+
+    With --json, every reply is one line with the keys:
+      question, answer (null if none is likely), has_answer, request_id,
+      answers: text, start, end, score, relevance, span_score, distance,
+        hybrid_distance, shard, passage (id, title, text, metadata),
+      coverage: complete, known, searched, failed,
+        shards (shard, passages, status, reason),
+      timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
+        merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
+      passages_read, passages_asked, passages_granted, read_scope,
+      question_truncated.
+
+    Exit codes:
+      0 every question got a reply, even one without a likely answer
+      1 a question got no reply; stderr says why
+      2 wrong usage
+      130 Ctrl-C
+    """
+    options = Options(
+        passages_to_read=passages_to_read,
+        answers=answers,
+        max_loss=max_loss,
+        read_scope=read_scope,
+        retriever=retriever,
+    )
+    with Client(address) as client:
+        desk = Desk(lambda text: client.ask(text, timeout=timeout, **options), as_json)
+        if question:
+            replied = desk.answer(" ".join(question))
+        elif sys.stdin.isatty():
+            replied = desk.prompt()
+        else:
+            replied = desk.answer_lines(sys.stdin)
+    if not replied:
+        raise typer.Exit(FAILED)

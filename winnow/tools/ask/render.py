@@ -1,0 +1,92 @@
+"""A reply as a terminal, or a pipe, shows it. Pure: a reply in, something printable out."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from winnow.client import Answer, Coverage, Reply, ShardStatus
+from winnow.tools.ask.waterfall import waterfall
+from winnow.tools.ask.words import harmless, highlighted
+
+_MOST_SHARDS = 8
+
+
+def shown(reply: Reply, width: int, plain: bool) -> Group:
+    """All that is shown of a reply, in `width` columns; `plain` without frames and styles."""
+    parts: list[RenderableType] = []
+    for part in (_head(reply, plain), _candidates(reply), _notes(reply), _timings(reply, width)):
+        lines = list(part)
+        if lines:
+            parts += [*([Text()] if parts else []), *lines]
+    return Group(*parts)
+
+
+def _head(reply: Reply, plain: bool) -> Iterator[RenderableType]:
+    """The best answer, large, and its passage; or that there is none."""
+    if reply.answer is None:
+        yield Text("no answer is likely", style="bold yellow")
+        return
+    best = reply.answers[0]
+    said = Text(harmless(best.text), style="bold green")
+    yield said if plain else Panel(said, padding=(1, 4), expand=False)
+    yield Text()
+    if best.passage.title:
+        yield Text(harmless(best.passage.title), style="bold")
+    yield highlighted(best, plain)
+    yield Text(
+        f"passage {harmless(best.passage.id)}, shard {best.shard}, score {best.score:.2f}",
+        style="dim",
+    )
+
+
+def _candidates(reply: Reply) -> Iterator[Text]:
+    """The answers that are not shown as one."""
+    others = reply.answers[1:] if reply.answer is not None else reply.answers
+    if others:
+        likely = reply.answer is not None
+        yield Text("other candidates" if likely else "candidates", style="dim")
+    for answer in others:
+        yield _candidate(answer)
+
+
+def _candidate(answer: Answer) -> Text:
+    title = harmless(answer.passage.title)
+    return Text.assemble(
+        (f"{answer.score:7.2f}  ", "dim"),
+        (harmless(answer.text) or "(no words)", "bold"),
+        (f"  {title}" if title else "", "dim"),
+    )
+
+
+def _notes(reply: Reply) -> Iterator[Text]:
+    """What makes this reply less than it might be."""
+    if not reply.coverage.complete:
+        yield from _uncovered(reply.coverage)
+    if reply.passages_granted < reply.passages_asked:
+        yield Text(
+            f"too much to do: {reply.passages_granted} of {reply.passages_asked} passages were let "
+            "in to be read",
+            style="yellow",
+        )
+    if reply.question_truncated:
+        yield Text("the question was too long: its end was not used", style="yellow")
+
+
+def _uncovered(coverage: Coverage) -> Iterator[Text]:
+    yield Text(
+        f"not complete: {coverage.searched} of {coverage.known} passages were searched",
+        style="yellow",
+    )
+    failed = [part for part in coverage.shards if part.status is not ShardStatus.SEARCHED]
+    for part in failed[:_MOST_SHARDS]:
+        reason = f" ({harmless(part.reason)})" if part.reason else ""
+        yield Text(f"  shard {part.shard}: {part.status.value}{reason}", style="yellow")
+    if len(failed) > _MOST_SHARDS:
+        yield Text(f"  and {len(failed) - _MOST_SHARDS} more", style="yellow")
+
+
+def _timings(reply: Reply, width: int) -> Iterator[Text]:
+    yield Text(f"milliseconds, for {reply.passages_read} passages read", style="dim")
+    yield from waterfall(reply.timings, width)

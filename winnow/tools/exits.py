@@ -1,0 +1,71 @@
+"""How a command ends: what is said on stderr when something is wrong, and the exit code."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import cast
+
+import typer
+from rich.console import Console
+
+from winnow.errors import WinnowError
+from winnow.settings.source import SettingsError
+
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+
+# typer has had them from click, and then as its own
+_UsageError, _Shown = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
+
+
+def complain(message: object) -> None:
+    """Says that something is wrong, on stderr, as every command does."""
+    _say(f"error: {message}", style="bold")
+
+
+def exit_code(run: Callable[[], object], command: str) -> int:
+    """Runs a command to its exit code: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
+
+    Args:
+        run: returns an exit code, or None for 0.
+        command: as it was called, for the hint after wrong usage.
+
+    """
+    try:
+        code = run()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # `winnow … | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except typer.Abort:
+        return INTERRUPTED
+    except (SettingsError, _UsageError) as error:
+        return _wrong_usage(error, command)
+    except (WinnowError, _Shown) as error:
+        complain(_words(error))
+        return FAILED
+
+
+def _wrong_usage(error: Exception, command: str) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":  # which has shown the help
+        return WRONG_USAGE
+    complain(_words(error))
+    context = getattr(error, "ctx", None)
+    _say(f"try '{context.command_path if context else command} --help'")
+    return WRONG_USAGE
+
+
+def _words(error: Exception) -> str:
+    """In Winnow's style: lower case, no full stop."""
+    if isinstance(error, _Shown):
+        shown = str(error.format_message())  # type: ignore[attr-defined]
+        return shown[:1].lower() + shown[1:].rstrip(".")
+    return str(error)
+
+
+def _say(text: str, style: str = "") -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(text, style=style, markup=False)
