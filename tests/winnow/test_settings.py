@@ -105,5 +105,13 @@ def test_the_command_has_an_option_and_help_for_every_field() -> None:
     assert result.exit_code == 0, result.output
     assert got == [Oven(heat=180, rack=Path("here"), light=True, fans=["x", "y"], note="")]
     help_text = runner.invoke(app, ["--help"]).output
-    for words in ("--heat", "Degrees.", "WINNOW_OVEN_HEAT", "180", "--no-light", "default none"):
+    for words in (
+        "--heat",
+        "Degrees.",
+        "WINNOW_OVEN_HEAT",
+        "180",
+        "--no-light",
+        "default none",
+        "table 'oven'",
+    ):
         assert words in help_text

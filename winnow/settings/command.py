@@ -24,7 +24,7 @@ def settings_command(kind: type[Settings], run: Callable[[Any], None]) -> Callab
     parameters = [_parameter(name, field, kind) for name, field in kind.model_fields.items()]
     config = typer.Option(
         "--config",
-        help=f"TOML file with these settings in a table [{kind.table}]. (env {CONFIG_VARIABLE})",
+        help=f"TOML file with these settings in a table '{kind.table}'. (env {CONFIG_VARIABLE})",
     )
     parameters.append(_keyword("config", Annotated[Path | None, config]))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ class UpSettings(Settings):
     Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it.
 
     The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
-    and WINNOW_NODE_…, and the tables [front] and [node] of the --config file. The options below
+    and WINNOW_NODE_…, and the tables 'front' and 'node' of the --config file. The options below
     come first. Content nodes listen on free ports of this machine.
     """
 
