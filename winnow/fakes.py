@@ -1,6 +1,7 @@
 """A scripted shard, for tests of everything that talks to shards.
 
-Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given.
+Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given. Each call takes
+a turn of the event loop, as every real one does: a reply that is there at once hides races.
 """
 
 import asyncio
@@ -105,6 +106,7 @@ class FakeSearcher:
 
     async def _behave(self) -> None:
         self.calls += 1
+        await asyncio.sleep(0)
         if self.fails is not None:
             raise self.fails
         if self.hangs:

@@ -50,8 +50,6 @@ class Gathered(Generic[Result]):
 async def scatter(
     calls: Mapping[int, Coroutine[Any, Any, Result]],
     waits: AdaptiveTimeout,
-    answered: int = 0,
-    failed: int = 0,
     partial: bool = True,
 ) -> Gathered[Result]:
     """Awaits one call per shard, for as long as `waits` says; what is late then is cancelled.
@@ -60,9 +58,7 @@ async def scatter(
 
     Args:
         calls: by shard.
-        waits: knows the deadline and how many shards there are in all.
-        answered: shards of these that need not be called, because they have nothing to do.
-        failed: shards of these that are not called, because they have failed before.
+        waits: of as many shards as there are calls.
         partial: goes on when a shard fails.
 
     Raises:
@@ -74,14 +70,14 @@ async def scatter(
     pending = set(shards)
     try:
         while pending:
-            wait = waits.next(answered + len(gathered.results), failed + len(gathered.failures))
+            wait = waits.next(len(gathered.results), len(gathered.failures))
             done, pending = await asyncio.wait(
                 pending, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED
             )
             for task in done:
                 _add(gathered, shards[task], task)
             if not done:
-                late = _late(wait, answered + len(gathered.results))
+                late = _late(wait, len(gathered.results))
                 gathered.failures.update({shards[task]: late for task in pending})
                 break
             if gathered.failures and not partial:

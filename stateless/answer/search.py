@@ -106,8 +106,8 @@ class _Search:
             )
             for shard, searcher in self.cluster.searchers.items()
         }
-        waits = self._waits(self.deadline)
-        self._add(await scatter(calls, waits, partial=self._partial))
+        waits = self._waits(len(calls), self.deadline)
+        self._add(await scatter(calls, waits, self._partial))
         self.timings.read = time.perf_counter() - started
         return self._searched()
 
@@ -135,14 +135,11 @@ class _Search:
     async def _retrieve(self) -> dict[int, Retrieved]:
         share = 1 - self.limits.retrieve_share
         until = self.deadline.earlier(self.deadline.left() * share)
-        found = await scatter(
-            {
-                shard: searcher.retrieve(self.encoded, self._depth, until)
-                for shard, searcher in self.cluster.searchers.items()
-            },
-            self._waits(until),
-            partial=self._partial,
-        )
+        calls = {
+            shard: searcher.retrieve(self.encoded, self._depth, until)
+            for shard, searcher in self.cluster.searchers.items()
+        }
+        found = await scatter(calls, self._waits(len(calls), until), self._partial)
         for shard, retrieved in found.results.items():
             self.timings.shards[shard] = retrieved.timings
         self.failures |= found.failures
@@ -159,15 +156,9 @@ class _Search:
             for shard, own in by_shard(wave).items()
             if shard not in self.failures
         }
-        failed = len(self.failures)
-        read = await scatter(
-            calls,
-            self._waits(self.deadline),
-            # a shard without a passage in this wave has done its part
-            answered=len(self.cluster.searchers) - failed - len(calls),
-            failed=failed,
-            partial=self._partial,
-        )
+        # a shard without a passage here covers nothing: only those that read count towards enough
+        waits = self._waits(len(calls), self.deadline)
+        read = await scatter(calls, waits, self._partial)
         self._add(read)
 
     @property
@@ -179,13 +170,13 @@ class _Search:
     def _partial(self) -> bool:
         return self.question.partial_results is PartialResults.ALLOW
 
-    def _waits(self, until: Deadline) -> AdaptiveTimeout:
-        """How long the shards are waited for: all of them, if all are needed."""
+    def _waits(self, called: int, until: Deadline) -> AdaptiveTimeout:
+        """How long so many shards are waited for: all of them, if all are needed."""
         patience = self.question.patience if self._partial else Patience()
         settings = WaitingSettings(
             patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
         )
-        return AdaptiveTimeout(settings, len(self.cluster.searchers), until)
+        return AdaptiveTimeout(settings, called, until)
 
     def _add(self, read: Gathered[Read]) -> None:
         shards = self.timings.shards

@@ -251,6 +251,38 @@ async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: Re
     assert found.failures[0].status is ShardStatus.ADAPTIVE
 
 
+async def test_shards_without_a_passage_take_no_time_from_the_one_that_has_them_all() -> None:
+    best = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
+    others = [FakeSearcher([reading(name, distance=0.9)]) for name in "cd"]
+    asked = question(ReadScope.GLOBAL, patience=Patience(min_coverage=0.6, min_wait_factor=0.0))
+    # retrieval may take no time from anybody here: all shards answer it in the same turn
+    found = await search(
+        cluster(best, *others), asked, ENCODED, None, Deadline.after(60), LIMITS, Timings()
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b"}
+    assert not found.failures
+
+
+async def test_of_the_shards_that_read_enough_are_waited_for_and_a_hung_one_is_given_up() -> None:
+    near, far = two()
+    near.hangs_reading = True
+    asked = question(ReadScope.GLOBAL, 4, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    found = await asyncio.wait_for(
+        search(
+            cluster(near, far, FakeSearcher([])),
+            asked,
+            ENCODED,
+            None,
+            Deadline.after(60),
+            LIMITS,
+            Timings(),
+        ),
+        10,
+    )
+    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.ADAPTIVE
+
+
 @pytest.mark.parametrize(("retriever", "looked_at"), [(Retriever.DENSE, 3), (Retriever.HYBRID, 50)])
 @pytest.mark.parametrize("scope", list(ReadScope))
 async def test_only_a_hybrid_retriever_looks_further_than_it_reads(
