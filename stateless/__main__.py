@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
-from stateless.answer.search import Limits
+from stateless.answer.calls import Limits
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster

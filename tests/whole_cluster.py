@@ -20,7 +20,7 @@ from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
-from stateless.answer.search import Limits
+from stateless.answer.calls import Limits
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster

@@ -35,9 +35,11 @@ class FakeSearcher:
     fails_reading: WinnowError | None = None
     """Raised by `read` and `search` only."""
     reads_before_failing: int = 0
-    """Calls of `read` that come before `fails_reading` is raised."""
+    """Calls of `read` that come before `fails_reading` is raised, or before it hangs."""
     failures_left: int = -1
     """Times that it is raised; always if negative."""
+    reads_in_time: int | None = None
+    """Passages that each call reads before its deadline; the others stay unread."""
     hangs_reading: bool = False
     """As `hangs`, `read` and `search` only."""
     hangs: bool = False
@@ -88,15 +90,11 @@ class FakeSearcher:
         deadline: Deadline,
     ) -> Read:
         await self._behave()
-        if self.hangs_reading:
-            await self._hang()
-        if self.fails_reading is not None and self.failures_left:
-            if self.reads_before_failing == 0:
-                self.failures_left -= 1
-                raise self.fails_reading
-            self.reads_before_failing -= 1
-        self.read_rows += [hit.row for hit in hits]
-        return Read(tuple(self.readings[hit.row] for hit in hits), ShardTimings(read=0.002))
+        await self._behave_reading()
+        read = hits[: self.reads_in_time]
+        self.read_rows += [hit.row for hit in read]
+        readings = tuple(self.readings[hit.row] for hit in read)
+        return Read(readings, ShardTimings(read=0.002), len(hits) - len(read))
 
     async def search(
         self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
@@ -111,6 +109,15 @@ class FakeSearcher:
             raise self.fails
         if self.hangs:
             await self._hang()
+
+    async def _behave_reading(self) -> None:
+        if self.reads_before_failing:
+            self.reads_before_failing -= 1
+        elif self.hangs_reading:
+            await self._hang()
+        elif self.fails_reading is not None and self.failures_left:
+            self.failures_left -= 1
+            raise self.fails_reading
 
     async def _hang(self) -> None:
         self.hanging.set()

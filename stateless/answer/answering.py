@@ -1,19 +1,19 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from stateless.answer.calls import Calls, Limits
+from stateless.answer.cover import cover
 from stateless.answer.merge import merge
-from stateless.answer.scatter import Failure, error_of
-from stateless.answer.search import Limits, search
+from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import QuestionEncoder
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question, Retriever
-from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 
 
@@ -54,17 +54,16 @@ class Answerer:
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
-        searched = await search(
-            self._cluster,
+        calls = Calls(
+            self._cluster.searchers,
             question,
             encoded.question,
-            self._rule(question),
             deadline.earlier(reserve),
             self._limits,
-            timings,
         )
+        searched = await search(calls, self._rule(question), timings)
         merging = time.perf_counter()
-        coverage = cover(self._cluster.infos, searched.failures)
+        coverage = cover(self._cluster.infos, searched)
         answers = merge(searched.readings, question.answers)
         timings.merge = time.perf_counter() - merging
         timings.total = time.perf_counter() - started
@@ -97,22 +96,3 @@ class Answerer:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
         metrics.coverage.observe(answered.coverage.searched / max(answered.coverage.known, 1))
-
-
-def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Coverage:
-    """What was searched, in passages known from when each shard was there last.
-
-    Raises:
-        DeadlineExceededError: every shard was too late.
-        OverloadedError: every shard was overloaded; says when to try again.
-        UnavailableError: every shard failed, for several reasons.
-
-    """
-    if failures and failures.keys() >= infos.keys():
-        raise error_of(failures, "no shard gave an answer")
-    return Coverage.of(
-        ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
-        if shard not in failures
-        else ShardCoverage(shard, info.passages, failures[shard].status, failures[shard].reason)
-        for shard, info in infos.items()
-    )

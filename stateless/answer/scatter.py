@@ -86,8 +86,13 @@ async def scatter(
         for task in shards:
             task.cancel()
     if gathered.failures and not partial:
-        raise error_of(gathered.failures, "not every shard answered, and all were asked for")
+        raise incomplete(gathered.failures)
     return gathered
+
+
+def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
+    """What is said to a caller who needs every shard."""
+    return error_of(failures, "not every shard answered, and all were asked for")
 
 
 def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.answering import Answerer, cover
-from stateless.answer.scatter import Failure
-from stateless.answer.search import Limits
+from stateless.answer.answering import Answerer
+from stateless.answer.calls import Limits
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import EncodingCache, QuestionEncoder
 from stateless.metrics import FrontMetrics
@@ -18,10 +18,10 @@ from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
-    OverloadedError,
     UnavailableError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
@@ -48,11 +48,14 @@ def encoder(bundle: Bundle, registry: CollectorRegistry) -> Iterator[QuestionEnc
 
 
 def answerer(
-    encoder: QuestionEncoder, registry: CollectorRegistry, *shards: FakeSearcher
+    encoder: QuestionEncoder,
+    registry: CollectorRegistry,
+    *shards: FakeSearcher,
+    rule: StoppingRule | None = None,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
-        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4), FrontMetrics(registry)
+        encoder, cluster, 0.0, lambda _: rule, Limits(0.02, 0.4), FrontMetrics(registry)
     )
 
 
@@ -108,6 +111,21 @@ async def test_shards_that_all_hang_are_a_deadline_exceeded_in_time(
     await asyncio.wait_for(hung.released.wait(), 5)
 
 
+async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_says_so(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    shard = FakeSearcher([reading("a", 3.0, distance=0.1), reading("b", distance=0.2)])
+    shard.reads_before_failing, shard.hangs_reading = 1, True
+    rule = StoppingRule(0.0, 0.0, bar=100.0)
+    asked = replace(ASKED, retriever=Retriever.HYBRID, max_loss=1.0)
+    got = await answerer(encoder, registry, shard, rule=rule).answer(asked, Deadline.after(0.5))
+    assert [answer.reading.passage.id for answer in got.answers] == ["a"]
+    assert not got.coverage.complete
+    (part,) = got.coverage.shards
+    assert part.status is ShardStatus.TIMEOUT
+    assert part.reason == "no reply in time; 1 of its passages were read"
+
+
 async def test_a_question_without_words_is_invalid(encoder: QuestionEncoder) -> None:
     with pytest.raises(InvalidRequestError, match="no word"):
         await encoder.encode("\u200d", Timings())
@@ -134,15 +152,3 @@ async def test_a_long_question_is_cut_and_says_so(encoder: QuestionEncoder) -> N
     got = await encoder.encode("word " * 200, Timings())
     assert got.truncated
     assert len(got.question.token_ids) == 62
-
-
-def test_all_late_is_a_deadline_and_anything_else_unavailable() -> None:
-    late = Failure(ShardStatus.TIMEOUT, "no reply")
-    full = Failure(ShardStatus.OVERLOADED, "full")
-    with pytest.raises(DeadlineExceededError):
-        cover(INFOS, {0: late, 1: late, 2: late})
-    with pytest.raises(UnavailableError):
-        cover(INFOS, {0: late, 1: full, 2: late})
-    with pytest.raises(OverloadedError):
-        cover(INFOS, {0: full, 1: full, 2: full})
-    assert cover(INFOS, {0: late}).failed == 10
