@@ -31,6 +31,7 @@ PURE = [
     "stateless/answer/choose.py",
     "stateless/answer/cover.py",
     "stateless/answer/findings.py",
+    "stateless/answer/generations.py",
     "stateless/answer/merge.py",
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",

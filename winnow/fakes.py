@@ -14,7 +14,7 @@ from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import WinnowError
+from winnow.errors import GenerationGoneError, WinnowError
 from winnow.searcher import Read, Retrieved
 
 FINGERPRINT = "fake-bundle"
@@ -30,6 +30,10 @@ class FakeSearcher:
     index_id: str = "fake-index"
     bundle_fingerprint: str = FINGERPRINT
     dimension: int = 2
+    generation: str = ""
+    """Of its rows: hits of another one are gone."""
+    next_generations: list[tuple[str, Sequence[Reading]]] = field(default_factory=list)
+    """Generations, with their readings, that it turns to, one after each retrieval."""
     fails: WinnowError | None = None
     """Raised by every call."""
     fails_reading: WinnowError | None = None
@@ -66,6 +70,7 @@ class FakeSearcher:
             self.dimension,
             "fake",
             self.bundle_fingerprint,
+            self.generation,
         )
 
     async def retrieve(
@@ -74,13 +79,15 @@ class FakeSearcher:
         await self._behave()
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
-        hits = (self._hit(row) for row in near[: depth.passages])
+        hits = tuple(self._hit(row) for row in near[: depth.passages])
         distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
-        return Retrieved(tuple(hits), distances, ShardTimings(retrieve=0.001), self.idle)
+        if self.next_generations:
+            self.generation, self.readings = self.next_generations.pop(0)
+        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle)
 
     def _hit(self, row: int) -> Hit:
         reading = self.readings[row]
-        return Hit(row, reading.passage.id, reading.distance, reading.distance)
+        return Hit(row, reading.passage.id, reading.distance, reading.distance, self.generation)
 
     async def read(
         self,
@@ -91,6 +98,8 @@ class FakeSearcher:
     ) -> Read:
         await self._behave()
         await self._behave_reading()
+        if any(hit.generation != self.generation for hit in hits):
+            raise GenerationGoneError(f"shard {self.shard} serves {self.generation}")
         read = hits[: self.reads_in_time]
         self.read_rows += [hit.row for hit in read]
         readings = tuple(self.readings[hit.row] for hit in read)

@@ -57,7 +57,8 @@ class ReadingAhead:
 
     def in_hand(self, shard: int, hits: Sequence[Hit]) -> list[Reading]:
         """What was read already of a read that has failed, or was given up."""
-        parts = self._needed.pop(shard, []) or [self._take(shard, hit) for hit in hits]
+        parts: Iterable[_Task | None] = self._needed.pop(shard, ())
+        parts = parts or [self._take(shard, hit) for hit in hits]
         return [reading for part in _answered(parts) for reading in part.readings]
 
     @property

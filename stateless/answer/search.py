@@ -4,13 +4,16 @@ Both end in a `Searched`: readings by shard, and the failures of shards.
 """
 
 import time
+from collections.abc import Sequence
 
 from stateless.answer.ahead import ReadingAhead
 from stateless.answer.calls import Calls
 from stateless.answer.choose import Ranked, best_overall, by_shard
 from stateless.answer.findings import Findings, Searched
+from stateless.answer.generations import Generations
 from stateless.policy.ahead import at_once
 from winnow.domain.answered import Timings
+from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Retrieved
@@ -52,7 +55,16 @@ async def _over_all(
     first = min(looks, default=0)
     idle = {shard: own.idle for shard, own in found.items()}
     at_first = at_once([shard for shard, _ in ranked], idle, first, calls.limits.read_ahead)
-    with ReadingAhead(calls.read, ranked[first:at_first]) as ahead:
+
+    async def choose_anew(shard: int) -> Sequence[Hit]:
+        again = await calls.retrieve_from(shard)
+        findings.spend(shard, again.timings)
+        return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
+
+    with (
+        Generations(calls.read, choose_anew, by_shard(ranked)) as shards,
+        ReadingAhead(shards.read, ranked[first:at_first]) as ahead,
+    ):
         read = 0
         for look in looks:
             await _read(calls, findings, ranked[read:look], ahead)
