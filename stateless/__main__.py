@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
@@ -77,7 +78,8 @@ async def _run(settings: FrontSettings) -> None:
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    servicer = AnswerServicer(defaults, admission, settings.default_deadline, metrics)
+    core = AnswerCore(defaults, admission, metrics)
+    servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
@@ -96,7 +98,7 @@ async def _run(settings: FrontSettings) -> None:
 
     def serve_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        servicer.serve(
+        core.serve(
             Answerer(
                 encoder,
                 cluster,

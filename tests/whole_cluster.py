@@ -21,6 +21,7 @@ from content_node.shard import open_shard
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
@@ -117,13 +118,13 @@ async def _front(
     load = Load(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
-    servicer = AnswerServicer(defaults, admission, 2.0, metrics)
+    core = AnswerCore(defaults, admission, metrics)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
         limits = Limits(0.02, 0.4, candidates=7, read_ahead=4)
-        servicer.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+        core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension),
@@ -145,7 +146,7 @@ async def _front(
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(core, 2.0), server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)

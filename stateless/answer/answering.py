@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from stateless.answer.admission import Admitted
 from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
 from stateless.answer.merge import merge
@@ -13,7 +14,6 @@ from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import Question, Retriever
 from winnow.domain.stopping import StoppingRule
 
 
@@ -29,6 +29,7 @@ class Answerer:
         limits: Limits,
         metrics: FrontMetrics,
     ) -> None:
+        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
@@ -37,19 +38,19 @@ class Answerer:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
 
-    async def answer(self, question: Question, deadline: Deadline) -> Answered:
+    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
 
         Raises:
             InvalidRequestError: the question has no word in it.
-            DeadlineExceededError: no shard replied in time.
+            DeadlineExceededError: nothing was read in time.
             OverloadedError: every shard was overloaded.
             UnavailableError: no shard could be reached.
             One of these, too, where one shard failed and partial results are forbidden.
 
         """
         started = time.perf_counter()
-        timings = Timings()
+        question, timings = admitted.question, Timings()
         encoded = await self._encoder.encode(question.text, timings)
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
@@ -61,7 +62,7 @@ class Answerer:
             deadline.earlier(reserve),
             self._limits,
         )
-        searched = await search(calls, self._rule(question), timings)
+        searched = await search(calls, self._rule_for(question.max_loss), timings)
         merging = time.perf_counter()
         coverage = cover(self._cluster.infos, searched)
         answers = merge(searched.readings, question.answers)
@@ -72,17 +73,14 @@ class Answerer:
             has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
             coverage=coverage,
             timings=timings,
+            passages_asked=admitted.asked,
+            passages_granted=admitted.granted,
             passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
         )
         self._observe(answered)
         return answered
-
-    def _rule(self, question: Question) -> StoppingRule | None:
-        """When to stop; rules were fitted on passages that words helped to order."""
-        hybrid = question.retriever is Retriever.HYBRID
-        return self._rule_for(question.max_loss) if hybrid else None
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -119,7 +119,9 @@ class AnswerRequest(google.protobuf.message.Message):
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
     max_loss: builtins.float
     """Exact match, in percent, that may be lost by stopping as soon as no unread passage is likely to
-    win. 0 to 100; 0 reads every passage. Looked at under READ_SCOPE_GLOBAL.
+    win. 0 to 100; 0 reads every passage. More than 0 needs RETRIEVER_HYBRID and READ_SCOPE_GLOBAL:
+    with RETRIEVER_DENSE or READ_SCOPE_PER_SHARD it is INVALID_ARGUMENT, and the front node's own
+    default is not used.
     """
     partial_results: Global___PartialResults.ValueType
     min_coverage: builtins.float

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from stateless.answer.admission import Admitted
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.cluster.cluster import Cluster
@@ -29,7 +29,7 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
-ASKED = Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10)
+ASKED = Admitted(Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10), 5, 5)
 
 
 @pytest.fixture
@@ -117,8 +117,7 @@ async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_sa
     shard = FakeSearcher([reading("a", 3.0, distance=0.1), reading("b", distance=0.2)])
     shard.reads_before_failing, shard.hangs_reading = 1, True
     rule = StoppingRule(0.0, 0.0, bar=100.0)
-    asked = replace(ASKED, retriever=Retriever.HYBRID, max_loss=1.0)
-    got = await answerer(encoder, registry, shard, rule=rule).answer(asked, Deadline.after(0.5))
+    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, Deadline.after(0.5))
     assert [answer.reading.passage.id for answer in got.answers] == ["a"]
     assert not got.coverage.complete
     (part,) = got.coverage.shards
