@@ -20,7 +20,7 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
 from stateless.cluster.resolving import resolver
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
@@ -28,6 +28,7 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -36,6 +37,7 @@ from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
@@ -126,7 +128,7 @@ async def _run(settings: FrontSettings) -> None:
     looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
-        await asyncio.to_thread(encoder.warm_up)
+        await encoder.warm_up()
         await formation.ready(settings.form_timeout)
 
     try:
@@ -154,5 +156,6 @@ def _open_node(address: str) -> Node:
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, settings.inference)
-    cache = EncodingCache(settings.cache_entries)
-    return QuestionEncoder(bundle, tokenizer, model, cache, settings.encoder_threads, metrics)
+    local = LocalTextEncoder(model, settings.encoder_threads)
+    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
+    return QuestionEncoder(bundle, tokenizer, cached)

@@ -30,7 +30,7 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
 from stateless.cluster.resolving import Static
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
@@ -38,6 +38,7 @@ from winnow.bundle import Bundle
 from winnow.client import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
@@ -105,14 +106,8 @@ async def _front(
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
-    encoder = QuestionEncoder(
-        bundle,
-        tokenizer,
-        open_question_encoder(bundle, tokenizer.special),
-        EncodingCache(0),
-        2,
-        metrics,
-    )
+    model = open_question_encoder(bundle, tokenizer.special)
+    encoder = QuestionEncoder(bundle, tokenizer, LocalTextEncoder(model, 2))
     stack.callback(encoder.close)
     manifest = bundle.manifest
     load = Load(LoadSettings(), time.monotonic, lambda: None)
