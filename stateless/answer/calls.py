@@ -1,4 +1,4 @@
-"""What one question asks of the shards.
+"""The calls that one question makes to the shards.
 
 Knows the question, the shards and the time; does not know which passages are worth reading.
 """

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[Result]):
-    """What came back, by shard: every shard that was asked is in exactly one of the two."""
+    """Replies by shard: every shard that was called is in exactly one of the two."""
 
     results: dict[int, Result]
     failures: dict[int, Failure]
@@ -52,7 +52,7 @@ async def scatter(
     waits: AdaptiveTimeout,
     partial: bool = True,
 ) -> Gathered[Result]:
-    """Awaits one call per shard, for as long as `waits` says; what is late then is cancelled.
+    """Awaits one call per shard for as long as `waits` says, then cancels the calls that are late.
 
     Cancelling the scatter cancels every call.
 
@@ -91,12 +91,12 @@ async def scatter(
 
 
 def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
-    """What is said to a caller who needs every shard."""
+    """The error of a caller who needs every shard."""
     return error_of(failures, "not every shard answered, and all were asked for")
 
 
 def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
-    """What is said to a caller who gets no answer because of these."""
+    """The error of a caller who gets no answer because of these failures."""
     some = sorted(failures.items())[:_MOST_NAMED]
     reasons = [f"shard {shard}: {failure.reason[:_LONGEST_REASON]}" for shard, failure in some]
     if len(failures) > len(some):
@@ -137,7 +137,7 @@ def _failure(shard: int, error: BaseException) -> Failure:
 
 
 def status_of(error: WinnowError) -> ShardStatus:
-    """How a shard that raised `error` fared."""
+    """The status of a shard that raised `error`."""
     if isinstance(error, DeadlineExceededError):
         return ShardStatus.TIMEOUT
     if isinstance(error, NotLoadedError):
