@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
-from stateless.answer.search import Limits
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
@@ -19,7 +20,7 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
 from stateless.cluster.resolving import resolver
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
@@ -27,6 +28,7 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -35,6 +37,7 @@ from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
@@ -77,7 +80,8 @@ async def _run(settings: FrontSettings) -> None:
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    servicer = AnswerServicer(defaults, admission, settings.default_deadline, metrics)
+    core = AnswerCore(defaults, admission, metrics)
+    servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
@@ -96,7 +100,7 @@ async def _run(settings: FrontSettings) -> None:
 
     def serve_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        servicer.serve(
+        core.serve(
             Answerer(
                 encoder,
                 cluster,
@@ -124,7 +128,7 @@ async def _run(settings: FrontSettings) -> None:
     looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
-        await asyncio.to_thread(encoder.warm_up)
+        await encoder.warm_up()
         await formation.ready(settings.form_timeout)
 
     try:
@@ -152,5 +156,6 @@ def _open_node(address: str) -> Node:
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, settings.inference)
-    cache = EncodingCache(settings.cache_entries)
-    return QuestionEncoder(bundle, tokenizer, model, cache, settings.encoder_threads, metrics)
+    local = LocalTextEncoder(model, settings.encoder_threads)
+    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
+    return QuestionEncoder(bundle, tokenizer, cached)

@@ -46,7 +46,7 @@ class FrontMetrics:
             buckets=SHARES,
             registry=registry,
         )
-        self.cache = Counter(
+        self._cache = Counter(
             "winnow_front_encoding_cache",
             "Questions by whether their encoding was cached",
             ("result",),
@@ -55,6 +55,10 @@ class FrontMetrics:
         self.in_flight = Gauge(
             "winnow_front_questions_in_flight", "Questions being answered", registry=registry
         )
+
+    def looked_up(self, result: str) -> None:
+        """Counts a look into the cache of encodings: hit or miss."""
+        self._cache.labels(result).inc()
 
 
 class AdmissionMetrics:

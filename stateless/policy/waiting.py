@@ -38,7 +38,7 @@ class AdaptiveTimeout:
     """The waits of one scatter: asked anew after every reply."""
 
     def __init__(self, settings: WaitingSettings, asked: int, deadline: Deadline) -> None:
-        """`asked`: every shard of the index, also those that cannot be reached."""
+        """`asked`: shards that are called, also those that turn out to be unreachable."""
         self._settings, self._asked, self._deadline = settings, asked, deadline
         self._minimum = at_least(settings.minimum_coverage, asked)
         self._until = deadline

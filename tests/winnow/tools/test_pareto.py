@@ -78,7 +78,13 @@ def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
 
 def test_a_grid_has_every_combination_once() -> None:
     points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
-    assert len({point.name for point in points}) == len(points) == 16
+    assert len({point.name for point in points}) == len(points) == 2 * (4 + 2)
+
+
+def test_dense_retrieval_promises_no_loss_which_a_front_node_would_refuse() -> None:
+    points = grid([default_bundle()], ["auto"], list(Retriever), [1], [0.3])
+    losses = {point.retriever: point.max_loss for point in points}
+    assert losses == {Retriever.DENSE: 0.0, Retriever.HYBRID: 0.3}
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def evaluate(
     Exact match and F1 as SQuAD defines them, recall by answer string and by gold passage, for
     every number of passages up to --passages-to-read, and latency percentiles.
     """
+    if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
+        raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
     asked = read_questions(questions, limit)
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
