@@ -10,7 +10,7 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from models.cli import app
-from models.steps import MEMBERS
+from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from winnow.bundle import load_bundle, read_manifest
 
