@@ -39,5 +39,6 @@ def _provenance(work: Workspace) -> dict[str, Any]:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    state = checkpoint.load(path)
+    """Nothing of a run that is not finished: its weights are not in the bundle."""
+    state = checkpoint.finished(path)
     return {"steps": state["step"], "plan": state["plan"]} if state else {}
