@@ -28,7 +28,7 @@ from models.workspace import Workspace
 
 
 def ladder(
-    out: Annotated[Path, typer.Option(help="Directory to write the bundles to, one in each.")],
+    out: Annotated[Path, typer.Option(help="Directory for the bundles, one subdirectory each.")],
     bundle: BundleOption = BUNDLE,
     data: DataOption = DATA,
     weights: WeightsOption = WEIGHTS,
