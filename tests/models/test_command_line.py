@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -52,8 +53,10 @@ def test_every_command_is_listed_in_the_order_of_work() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_has_its_help(command: str) -> None:
-    (wanted,) = (each for each in get_command(app).commands.values() if each.name == command)
-    assert all(option.help for option in wanted.params if option.name != "help")
+    group: Any = get_command(app)
+    options = [each for each in group.commands[command].params if each.name != "help"]
+    assert options
+    assert all(option.help for option in options)
 
 
 @pytest.mark.parametrize("command", ["train-reader", "train-encoder"])

@@ -121,7 +121,10 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
     hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0).hits
-    assert [hit.passage_id for hit in hits] == sorted(products, key=lambda n: -products[n])
+    found_in_order = [products[hit.passage_id] for hit in hits]
+    assert len(found_in_order) == len(PASSAGES)
+    # they are 1.5 apart; where the processor has bfloat16, indexing rounds, and neighbours may swap
+    assert found_in_order == pytest.approx(sorted(products.values(), reverse=True), abs=0.06)
 
 
 async def test_dpr_answers_with_words_of_its_passages(
