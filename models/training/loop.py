@@ -92,8 +92,10 @@ class Trainer:
     """One run, from its first step or from its checkpoint."""
 
     def __init__(self, task: Task, schedule: Schedule, path: Path) -> None:
-        """Raises:
-        TrainingError: the checkpoint is of another plan, or there is nothing to learn.
+        """Goes on from the checkpoint at `path` if there is one.
+
+        Raises:
+            TrainingError: the checkpoint is of another plan, or there is nothing to learn.
 
         """
         self._task, self._schedule, self._path = task, schedule, path

@@ -123,7 +123,7 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
     hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0).hits
     found_in_order = [products[hit.passage_id] for hit in hits]
     assert len(found_in_order) == len(PASSAGES)
-    # they are 1.5 apart; where the processor has bfloat16, indexing rounds, and neighbours may swap
+    # the ends are 1.5 apart; with bfloat16 (AMX) indexing rounds, so that neighbours may swap
     assert found_in_order == pytest.approx(sorted(products.values(), reverse=True), abs=0.06)
 
 
