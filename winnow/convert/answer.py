@@ -70,6 +70,11 @@ def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueTyp
     return answer_pb2.READ_SCOPE_UNSPECIFIED if scope is None else _SCOPES[scope]
 
 
+def read_scope_of_message(message: int) -> ReadScope | None:
+    """The scope that a reply names; None if it names none that is known here."""
+    return _SCOPES_BACK.get(message)
+
+
 def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueType:
     """The retriever as a request says it; none leaves the choice to the server."""
     return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
