@@ -11,7 +11,7 @@ from stateless.policy.hedging import HedgeBudget, HedgeDelay
 from stateless.policy.outcomes import Outcome
 from stateless.policy.race import Race
 from stateless.replicas.pool import ReplicaPool, Send, Try
-from winnow.errors import WinnowError
+from winnow.errors import GenerationGoneError, WinnowError
 
 Result = TypeVar("Result")
 
@@ -38,12 +38,15 @@ class HedgedCall(Generic[Result]):
         self._running: dict[asyncio.Task[Result], Try[Result]] = {}
         self._hedge: Try[Result] | None = None
         self._retry: Try[Result] | None = None
+        self._gone: GenerationGoneError | None = None
 
     async def run(self) -> Result | None:
         """The first answer; None if there is no replica at all.
 
         Raises:
-            WinnowError: what the last attempt ended with.
+            GenerationGoneError: no replica answered, and one no longer holds the generation: the
+                caller may retrieve again.
+            WinnowError: no replica answered; the error of the last attempt.
 
         """
         self._budget.earn()
@@ -112,6 +115,8 @@ class HedgedCall(Generic[Result]):
         if not isinstance(error, WinnowError):
             self._pool.end(ended, Outcome.FAILED)
             raise error
+        if isinstance(error, GenerationGoneError):
+            self._gone = error
         given_up = ended.given_up is not None
         outcome = Outcome.ABANDONED if given_up else self._race.outcome(ended.attempt, error)
         self._pool.end(ended, outcome)
@@ -120,5 +125,5 @@ class HedgedCall(Generic[Result]):
         if self._race.retries(error):
             self._retry = self._start()
         if not self._running:
-            raise error
+            raise self._gone or error
         self._metrics.retried("sent")

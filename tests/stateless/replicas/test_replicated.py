@@ -24,6 +24,7 @@ from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import (
     DeadlineExceededError,
+    GenerationGoneError,
     IdentityError,
     NotLoadedError,
     OverloadedError,
@@ -36,6 +37,8 @@ ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERP
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
 OUTLIERS = OutlierSettings(strikes=2, base_ejection=5.0)
+SWAPPED = GenerationGoneError("rows of an older generation")
+DEAD = UnavailableError("connection refused")
 NEVER_LATE = HedgeSettings(least_samples=10**6)
 
 
@@ -143,6 +146,40 @@ async def test_it_is_retried_once_and_no_more() -> None:
     with pytest.raises(UnavailableError, match="gone"):
         await shard.ask()
     assert sum(fake.calls for fake in shard.fakes.values()) == 2
+
+
+async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
+    """A replica that has moved on to the next generation gets no strike for that."""
+    shard = Shard("ab")
+    deadline = Deadline.after(60, shard.clock)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    shard["a"].fails_reading = SWAPPED
+    for _ in range(20):
+        read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
+        assert read.readings[0].passage.id == "b"
+    assert shard.count("retries_total", result="won") > OUTLIERS.strikes
+    assert standing("a", shard) is Standing.ACTIVE
+
+
+async def test_a_generation_that_no_replica_holds_is_said_to_be_gone() -> None:
+    shard = Shard("ab")
+    for name in "ab":
+        shard[name].fails = SWAPPED
+    with pytest.raises(GenerationGoneError, match="older generation"):
+        await shard.ask()
+    assert shard["a"].calls == shard["b"].calls == 1
+
+
+@pytest.mark.parametrize("order", [(SWAPPED, DEAD), (DEAD, SWAPPED)])
+async def test_a_generation_is_gone_also_where_another_replica_cannot_be_reached(
+    order: tuple[WinnowError, WinnowError],
+) -> None:
+    """The caller can retrieve again, from the replica that has moved on."""
+    shard = Shard("ab")
+    shard.known["b"].outstanding += 1000  # asked second
+    shard["a"].fails, shard["b"].fails = order
+    with pytest.raises(GenerationGoneError, match="older generation"):
+        await shard.ask()
 
 
 @pytest.mark.parametrize("error", [IdentityError("other"), DeadlineExceededError("late")])
