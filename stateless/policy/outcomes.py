@@ -13,7 +13,6 @@ from winnow.errors import (
     WinnowError,
 )
 
-
 _REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError)
 
 

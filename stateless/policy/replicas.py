@@ -71,14 +71,22 @@ class Replicas:
     ) -> None:
         self._settings, self._clock, self._chance = settings, clock, chance
         self.known: dict[str, Replica] = {}
+        self._away: dict[str, Replica] = {}
+        """Those that left with requests in hand."""
         self.update(addresses)
 
     def update(self, addresses: Iterable[str]) -> None:
-        """From now on these are the replicas; what is known of those that stay is kept."""
+        """From now on these are the replicas; what is known of those that stay is kept.
+
+        One that returns while it has requests in hand never was gone, and is known, too.
+        """
+        busy = {address: r for address, r in self._away.items() if r.outstanding}
+        before = {**busy, **self.known}
         self.known = {
-            address: self.known.get(address) or Replica(address, self._settings, self._clock)
+            address: before.get(address) or Replica(address, self._settings, self._clock)
             for address in addresses
         }
+        self._away = {address: r for address, r in before.items() if address not in self.known}
 
     def take(self, excluding: Collection[str] = (), brief: bool = False) -> Attempt | None:
         """Gives a request to a replica; None if there is none besides `excluding`.

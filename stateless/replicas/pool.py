@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.outcomes import Outcome
 from stateless.policy.outliers import Standing
-from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
+from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Searcher
@@ -55,14 +55,24 @@ class ReplicaPool:
         self._replicas = Replicas((), settings, clock, chance)
         self._in_hand: set[Try[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
+        self._retired = False
 
-    def update(self, addresses: Collection[str]) -> None:
-        """From now on these are the replicas; what others have in hand is given up."""
-        lost = self._replicas.known.keys() - set(addresses)
+    def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
+        """From now on these are the replicas, and those are `lost`.
+
+        What lost ones have in hand is given up. What any other one has in hand ends by itself,
+        also if it gets no new requests.
+        """
+        gone = self._replicas.known.keys() - set(addresses)
         self._replicas.update(addresses)
         for address in lost:
-            self._give_up(address, "it is not there any more")
-        self._metrics.forget(self._shard, lost)
+            self._give_up(address, "it does not reply any more")
+        self._metrics.forget(self._shard, gone)
+
+    def retire(self) -> None:
+        """From now on nothing is measured: another pool is asked, this one ends its requests."""
+        self._retired = True
+        self._metrics.forget(self._shard, self._replicas.known)
 
     def take(self, excluding: Collection[str], brief: bool) -> Attempt | None:
         """Gives a request to a replica, or to none; see `Replicas.take`."""
@@ -99,9 +109,10 @@ class ReplicaPool:
         self._replicas.release(ended.attempt, outcome, seconds)
         self._count(ended.attempt)
         if record.standing is Standing.EJECTED and not was_out:
-            address = ended.attempt.replica.address
-            self._metrics.ejections.labels(self._shard, address).inc()
-            self._give_up(address, "it does not answer as it should")
+            replica = ended.attempt.replica
+            if self._measured(replica):
+                self._metrics.ejections.labels(self._shard, replica.address).inc()
+            self._give_up(replica.address, "it does not answer as it should")
 
     def _give_up(self, address: str, why: str) -> None:
         """Fails what a replica has in hand, so that it is sent elsewhere while there is time."""
@@ -122,5 +133,9 @@ class ReplicaPool:
 
     def _count(self, attempt: Attempt) -> None:
         replica = attempt.replica
-        if self._replicas.known.get(replica.address) is replica:
+        if self._measured(replica):
             self._metrics.outstanding.labels(self._shard, replica.address).set(replica.outstanding)
+
+    def _measured(self, replica: Replica) -> bool:
+        """Whether it has series: those of a replica that is gone were dropped."""
+        return not self._retired and self._replicas.known.get(replica.address) is replica

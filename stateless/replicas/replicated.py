@@ -54,10 +54,22 @@ class ReplicatedSearcher:
         self._delays = HedgeDelays(policies.hedge, clock)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
 
-    def update(self, addresses: Collection[str], absence: WinnowError | None = None) -> None:
-        """From now on these are the replicas; `absence` is raised while there are none."""
+    def update(
+        self,
+        addresses: Collection[str],
+        absence: WinnowError | None = None,
+        lost: Collection[str] = (),
+    ) -> None:
+        """From now on these are the replicas; `absence` is raised while there are none.
+
+        Replicas that are `lost` will not answer what they have in hand; the others will.
+        """
         self._absence = absence or self._absence
-        self._pool.update(addresses)
+        self._pool.update(addresses, lost)
+
+    def retire(self) -> None:
+        """From now on only questions that have begun with it ask it, and nothing is measured."""
+        self._pool.retire()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -110,5 +122,6 @@ class ReplicatedSearcher:
         )
         answer = await call.run()
         if answer is None:
-            raise self._absence
+            # raised as it is, it would remember the stack of every question that it was told
+            raise self._absence.with_traceback(None)
         return answer

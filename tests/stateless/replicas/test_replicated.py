@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -91,6 +92,11 @@ class Shard:
     def count(self, metric: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"winnow_front_{metric}", {"shard": "0", **labels})
         return value or 0.0
+
+    def series(self, name: str, metric: str) -> float | None:
+        """A figure of one replica; None if there is none."""
+        labels = {"shard": "0", "replica": name}
+        return self.registry.get_sample_value(f"winnow_front_{metric}", labels)
 
     def idle(self) -> bool:
         return all(replica.outstanding == 0 for replica in self.known.values())
@@ -295,7 +301,7 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
     shard["b"].hangs = True
     asked = await shard.ask_first("a")
     await asyncio.wait_for(shard["b"].hanging.wait(), 5)
-    shard.searcher.update("b")
+    shard.searcher.update("b", lost="a")
     await asyncio.wait_for(shard["a"].released.wait(), 5)
     shard["b"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "b"
@@ -304,10 +310,53 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
 async def test_what_a_lost_replica_had_in_hand_is_sent_elsewhere_at_once() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
-    shard.searcher.update("b")
+    shard.searcher.update("b", lost="a")
     assert await asyncio.wait_for(asked, 5) == "b"
     assert shard.count("retries_total", result="won") == 1
     assert shard.idle()
+
+
+async def test_a_replica_that_leaves_ends_what_it_has_in_hand_and_gets_nothing_new() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    shard.searcher.update("b")
+    assert {await shard.ask() for _ in range(10)} == {"b"}
+    assert not asked.done()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    assert shard.count("retries_total", result="sent") == 0
+
+
+async def test_a_request_that_fails_on_a_replica_that_leaves_is_sent_elsewhere() -> None:
+    shard = Shard("ab")
+    fake = shard["a"]
+
+    async def die(*_: object) -> None:
+        fake.hanging.set()
+        await fake.go_on.wait()
+        raise DEAD
+
+    fake.retrieve = die  # type: ignore[method-assign, assignment]
+    asked = await shard.ask_first("a")
+    shard.searcher.update("b")
+    fake.go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "b"
+
+
+async def test_a_replica_that_leaves_and_returns_still_counts_what_it_has_in_hand() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    before = shard.known["a"]
+    shard.searcher.update("b")
+    shard.searcher.update("ab")
+    assert shard.known["a"] is before
+    assert before.outstanding == 1
+    shard["a"].go_on.set()
+    await asyncio.wait_for(asked, 5)
+    assert shard.idle()
+    shard.searcher.update("b")
+    shard.searcher.update("ab")
+    assert shard.known["a"] is not before, "without anything in hand it may be another process"
 
 
 async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhere() -> None:
@@ -345,15 +394,49 @@ async def test_cancelling_ends_everything_that_was_begun() -> None:
     assert shard.idle()
 
 
+async def test_a_replica_that_is_gone_gets_no_series_by_what_it_had_in_hand() -> None:
+    shard = Shard("abc")
+    asked = [await shard.ask_first("a") for _ in range(OUTLIERS.strikes)]
+    shard.searcher.update("bc")
+    shard.clock.advance(1.0)  # silence counts against it
+    for task in asked:
+        task.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert all(
+        shard.series("a", name) is None for name in ("replica_outstanding", "ejections_total")
+    )
+
+
+async def test_a_shard_that_is_not_served_any_more_leaves_no_series_behind() -> None:
+    """A question that has begun with it goes on, and may have the names of the next one's."""
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    shard.searcher.retire()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    shard["b"].hangs = False
+    assert {await shard.ask() for _ in range(20)} == set("ab")
+    assert all(shard.series(name, "replica_outstanding") is None for name in "ab")
+
+
+async def test_saying_again_and_again_that_there_is_no_replica_takes_no_memory() -> None:
+    """An error that is raised twice remembers both stacks."""
+    shard = Shard("")
+    depths = []
+    for _ in range(5):
+        with pytest.raises(UnavailableError) as caught:
+            await shard.ask()
+        depths.append(len(list(traceback.walk_tb(caught.value.__traceback__))))
+    assert len(set(depths)) == 1
+
+
 async def test_series_of_replicas_that_are_gone_are_dropped() -> None:
     shard = Shard("ab")
     for _ in range(20):
         await shard.ask()
-    labels = {"shard": "0", "replica": "a"}
-    name = "winnow_front_replica_outstanding"
-    assert shard.registry.get_sample_value(name, labels) == 0
+    assert shard.series("a", "replica_outstanding") == 0
     shard.searcher.update("b")
-    assert shard.registry.get_sample_value(name, labels) is None
+    assert shard.series("a", "replica_outstanding") is None
 
 
 behaviours = st.sampled_from(["answers", "hangs", "fails", "refuses", "is wrong"])
@@ -367,7 +450,9 @@ def behave(fake: FakeSearcher, how: str) -> None:
 
 @given(
     st.lists(behaviours, min_size=4, max_size=4),
-    st.lists(st.sampled_from(["ask", "ask", "cancel", "lose", "find", "turn"]), max_size=30),
+    st.lists(
+        st.sampled_from(["ask", "ask", "cancel", "leave", "lose", "find", "turn"]), max_size=30
+    ),
     st.integers(0, 2**32),
 )
 def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
@@ -386,8 +471,10 @@ def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
                 asked.append(asyncio.create_task(shard.ask()))
             elif event == "cancel" and asked:
                 chance.choice(asked).cancel()
-            elif event in ("lose", "find"):
-                shard.searcher.update(chance.sample("abcd", chance.randint(1, 4)))
+            elif event in ("leave", "lose", "find"):
+                there = chance.sample("abcd", chance.randint(1, 4))
+                lost = set("abcd") - set(there) if event == "lose" else ()
+                shard.searcher.update(there, lost=lost)
             elif event == "turn":
                 shard.clock.advance(chance.random())
                 for _ in range(3):
