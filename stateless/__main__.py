@@ -144,9 +144,14 @@ async def _run(settings: FrontSettings) -> None:
 
 def _open_node(address: str) -> Node:
     channel = open_channel(address)
-    # calls in hand of a node that is dropped were given up, and end within a moment
     remote = RemoteSearcher(channel, address)
-    return Node(address, remote, lambda: channel.close(grace=1.0), lambda: remote.reads)
+    return Node(
+        address,
+        remote,
+        channel.close,  # a node is dropped once it has no call in hand
+        reads=lambda: remote.reads,
+        busy=lambda: remote.calls > 0,
+    )
 
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:

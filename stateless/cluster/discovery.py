@@ -54,6 +54,7 @@ class Discovery:
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""
         self._lost = asyncio.Event()
+        self._untold = False
 
     def present(self) -> dict[str, ShardInfo]:
         """The nodes that may be asked questions, and what they said."""
@@ -102,31 +103,24 @@ class Discovery:
             _log.exception("resolving failed unexpectedly", target=resolver.target)
 
     async def _watch(self, node: Node) -> None:
-        """Asks a node until it is neither listed nor there."""
+        """Asks a node until it is neither listed nor there, nor has calls in hand."""
         try:
-            while await self._looked(node):
+            while await self._look(node):
                 varied = 1 + _JITTER * (2 * self._chance.random() - 1)
                 await asyncio.sleep(self._settings.poll_every * varied)
         finally:
-            await node.close()
-
-    async def _looked(self, node: Node) -> bool:
-        """Looks at a node once; whether to go on. Nothing unexpected may end the looking."""
-        try:
-            return await self._look(node)
-        except Exception:  # noqa: BLE001 (looking must go on)
-            _log.exception("looking at a node failed unexpectedly", address=node.address)
-            return True
+            await self._close(node)
 
     async def _look(self, node: Node) -> bool:
+        """Looks at a node once; whether to go on: to its end while it has calls in hand."""
         before = self._state(node)
         await self._ask(node)
         there = node.present(self._settings.misses)
-        kept = there or node.address in self._listed()
+        kept = there or node.address in self._listed() or node.busy()
         if not kept:
             del self.nodes[node.address]
-        if not kept or self._state(node) != before:
-            self._changed()
+        if self._untold or not kept or self._state(node) != before:
+            self._tell()
         if before[0] and not there:
             self._lost.set()
         return kept
@@ -136,6 +130,26 @@ class Discovery:
             node.heard(await node.searcher.info(Deadline.after(self._settings.poll_timeout)))
         except WinnowError as error:
             node.missed(error)
+        except Exception as error:  # noqa: BLE001 (looking must go on)
+            _log.exception("looking at a node failed unexpectedly", address=node.address)
+            node.missed(WinnowError(f"{node.address}: its reply makes no sense: {error}"))
+
+    def _tell(self) -> None:
+        """Says that something has changed; where that fails, the next look at any node repeats it,
+        or a node that is gone would be asked for ever.
+        """
+        try:
+            self._changed()
+            self._untold = False
+        except Exception:  # noqa: BLE001 (looking must go on)
+            _log.exception("a change of the nodes could not be taken in")
+            self._untold = True
+
+    async def _close(self, node: Node) -> None:
+        try:
+            await node.close()
+        except Exception:  # noqa: BLE001 (the other nodes are looked at all the same)
+            _log.exception("closing a node failed unexpectedly", address=node.address)
 
     def _state(self, node: Node) -> tuple[bool, ShardInfo | None, str]:
         return node.present(self._settings.misses), node.info, str(node.error)

@@ -11,7 +11,7 @@ import structlog
 from stateless.cluster.absence import absence, reasons
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.membership import Encoding, View, form
-from stateless.cluster.node import Node
+from stateless.cluster.node import Node, lost
 from stateless.metrics import ClusterMetrics
 from stateless.replicas.replicated import ReplicatedSearcher
 from winnow.domain.shard import ShardInfo
@@ -72,20 +72,25 @@ class Formation:
             return
         if before.identity != self.view.identity or self._cluster is None:
             # questions under way keep the shards that they began with
+            for shard in self._shards.values():
+                shard.retire()
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
-            self._update(infos, nodes)
+            self._update(infos, present, nodes)
             self._cluster = Cluster(self._shards, infos)
             self._serve(self._cluster)
             self._formed.set()
         else:
-            self._update(infos, nodes)
+            self._update(infos, present, nodes)
             self._cluster.infos = infos
 
-    def _update(self, infos: dict[int, ShardInfo], nodes: Collection[Node]) -> None:
+    def _update(
+        self, infos: dict[int, ShardInfo], present: Collection[str], nodes: Collection[Node]
+    ) -> None:
+        given_up = lost(nodes, present)
         for shard, info in infos.items():
             addresses = self.view.replicas[shard]
-            self._shards[shard].update(addresses, absence(shard, nodes, self.view))
+            self._shards[shard].update(addresses, absence(shard, nodes, self.view), given_up)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: View, nodes: Collection[Node]) -> None:

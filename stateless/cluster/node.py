@@ -1,9 +1,9 @@
 """A content node as a front node sees it, and whether it is there. Does no I/O of its own."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from winnow.domain.shard import ShardInfo
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.searcher import Searcher
 
 
@@ -16,9 +16,13 @@ class Node:
         searcher: Searcher,
         close: Callable[[], Awaitable[None]],
         reads: Callable[[], int] = lambda: 0,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`reads`: passages that this front has asked it to read and that it has in hand."""
-        self.address, self.searcher, self.close, self._reads = address, searcher, close, reads
+        """`reads`: passages that it has in hand for this front; `busy`: whether it has any call of
+        this front in hand.
+        """
+        self.address, self.searcher, self.close = address, searcher, close
+        self._reads, self.busy = reads, busy
         self.info: ShardInfo | None = None
         """The last good one, kept while the node is silent."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
@@ -38,12 +42,18 @@ class Node:
         self._misses += 1
 
     def present(self, misses: int) -> bool:
-        """Whether it may be asked questions: it replied, and was not silent so often since.
+        """Whether it may be asked questions: it replied, and left fewer than `misses` looks in a
+        row without a good reply since.
 
-        One that refuses connections, drains or is not loaded says so, and is gone at once.
+        One that leaves, is not loaded or refuses connections says so: it is left out at once.
         """
-        gone = isinstance(self.error, UnavailableError)
-        return self.info is not None and not gone and self._misses < misses
+        refuses = isinstance(self.error, UnavailableError)
+        return self.info is not None and not refuses and self._misses < misses
+
+    @property
+    def silent(self) -> bool:
+        """Whether the last look at it had no reply in time."""
+        return isinstance(self.error, DeadlineExceededError)
 
 
 def present(nodes: Iterable[Node], misses: int) -> dict[str, ShardInfo]:
@@ -57,3 +67,13 @@ def present(nodes: Iterable[Node], misses: int) -> dict[str, ShardInfo]:
     return {
         node.address: info for node, info in there if node.error is None or info.rows not in sure
     }
+
+
+def lost(nodes: Iterable[Node], present: Collection[str]) -> set[str]:
+    """The addresses whose calls in hand will not be answered: silent, and not `present`.
+
+    A node that refuses a look keeps its calls. If it leaves, it ends them by itself, though it
+    takes no new connection. If it is dead, they fail by themselves: looks and calls share one
+    connection. Only where a process hangs, or the network drops what is sent, do calls hang, too.
+    """
+    return {node.address for node in nodes if node.silent and node.address not in present}

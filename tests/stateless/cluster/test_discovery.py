@@ -42,17 +42,25 @@ class Watched:
         self.target = Target(addresses)
         self.closed: list[str] = []
         self.told: list[set[str]] = []
+        self.busy: set[str] = set()
+        """Nodes with calls in hand."""
+        self.deaf = self.stuck = False
+        """Whether being told, or closing a node, fails."""
         self.discovery = Discovery(
             [self.target], self._open, self._changed, SETTINGS, random.Random(1)
         )
 
     def _open(self, address: str) -> Node:
         async def close() -> None:
+            if self.stuck:
+                raise OSError("cannot be closed")
             self.closed.append(address)
 
-        return Node(address, self.fakes[address], close)
+        return Node(address, self.fakes[address], close, busy=lambda: address in self.busy)
 
     def _changed(self) -> None:
+        if self.deaf:
+            raise ValueError("not now")
         self.told.append(set(self.discovery.present()))
 
     async def sees(self, names: str) -> None:
@@ -101,6 +109,56 @@ async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
         assert watched.told[-1] == {"b"}
         with pytest.raises(UnavailableError, match="a: it is not there"):
             watched.discovery.searcher("a")
+
+
+async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.busy.add("a")
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("the node is leaving")
+        await watched.sees("b")
+        calls = watched.fakes["a"].calls
+        await happens(lambda: watched.fakes["a"].calls > calls + 3)
+        assert not watched.closed
+        assert watched.discovery.searcher("a") is watched.fakes["a"]
+        watched.busy.clear()
+        await happens(lambda: watched.closed == ["a"])
+
+
+async def test_looking_goes_on_whatever_a_node_says() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.fakes["a"].fails = ValueError("nonsense")  # type: ignore[assignment]
+        await watched.sees("b")
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+
+
+async def test_what_could_not_be_told_is_told_again() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.deaf = True
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await happens(lambda: watched.closed == ["a"])
+        watched.deaf = False
+        await watched.sees("b")
+        watched.target.now = "ab"
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+
+
+async def test_a_node_that_cannot_be_closed_ends_nothing_else() -> None:
+    async with Watched("abc").looking() as watched:
+        await watched.sees("abc")
+        watched.stuck = True
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await watched.sees("bc")
+        watched.fakes["c"].fails = UnavailableError("gone")
+        await watched.sees("b")
+        watched.stuck = False
 
 
 async def test_nodes_that_dns_finds_later_join() -> None:
