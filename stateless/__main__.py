@@ -1,7 +1,6 @@
 """Puts a front node together and runs it."""
 
 import asyncio
-import contextlib
 import random
 import time
 
@@ -25,6 +24,7 @@ from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
+from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.load import Load
@@ -121,24 +121,21 @@ async def _run(settings: FrontSettings) -> None:
         settings.discovery,
         random.Random(),
     )
-    looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
         await asyncio.to_thread(encoder.warm_up)
         await formation.ready(settings.form_timeout)
 
+    serving = serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+    )
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-        )
+        await supervised(serving, nodes.run())
     finally:
-        looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await looking
         encoder.close()
 
 
