@@ -22,9 +22,8 @@ LATE = DeadlineExceededError("late")
 class Target:
     """A target whose addresses a test changes."""
 
-    target = "dns:///nodes:1"
-
     def __init__(self, addresses: str) -> None:
+        self.target = f"dns:///{addresses}:1"
         self.now = addresses
         self.fails = False
 
@@ -34,10 +33,20 @@ class Target:
         return frozenset(self.now)
 
 
+class Hanging(Target):
+    """A target whose name server does not reply."""
+
+    def __init__(self) -> None:
+        super().__init__("silent")
+
+    async def addresses(self) -> frozenset[str]:
+        return await asyncio.get_running_loop().create_future()
+
+
 class Watched:
     """A discovery over fakes, and what it told."""
 
-    def __init__(self, addresses: str) -> None:
+    def __init__(self, addresses: str, settings: DiscoverySettings = SETTINGS) -> None:
         self.fakes = {name: FakeSearcher([reading(name)]) for name in "abc"}
         self.target = Target(addresses)
         self.closed: list[str] = []
@@ -46,9 +55,9 @@ class Watched:
         """Nodes with calls in hand."""
         self.deaf = self.stuck = False
         """Whether being told, or closing a node, fails."""
-        self.discovery = Discovery(
-            [self.target], self._open, self._changed, SETTINGS, random.Random(1)
-        )
+        self.others: list[Target] = []
+        """Targets besides that one."""
+        self._settings = settings
 
     def _open(self, address: str) -> Node:
         async def close() -> None:
@@ -68,6 +77,10 @@ class Watched:
 
     @contextlib.asynccontextmanager
     async def looking(self) -> AsyncIterator["Watched"]:
+        targets = [self.target, *self.others]
+        self.discovery = Discovery(
+            targets, self._open, self._changed, self._settings, random.Random(1)
+        )
         task = asyncio.create_task(self.discovery.run())
         try:
             yield self
@@ -82,6 +95,8 @@ async def test_nodes_that_reply_are_present() -> None:
         assert watched.discovery.present()["a"].passages == 1
         assert watched.discovery.searcher("a") is watched.fakes["a"]
     assert sorted(watched.closed) == ["a", "b"]
+    with pytest.raises(UnavailableError, match="a: the node is gone"):
+        watched.discovery.searcher("a")
 
 
 async def test_a_node_that_refuses_is_gone_at_once_and_comes_back() -> None:
@@ -107,7 +122,7 @@ async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
         watched.fakes["a"].fails = UnavailableError("gone")
         await happens(lambda: watched.closed == ["a"])
         assert watched.told[-1] == {"b"}
-        with pytest.raises(UnavailableError, match="a: it is not there"):
+        with pytest.raises(UnavailableError, match="a: the node is gone"):
             watched.discovery.searcher("a")
 
 
@@ -159,6 +174,25 @@ async def test_a_node_that_cannot_be_closed_ends_nothing_else() -> None:
         watched.fakes["c"].fails = UnavailableError("gone")
         await watched.sees("b")
         watched.stuck = False
+
+
+async def test_a_look_up_that_hangs_holds_up_no_other_target() -> None:
+    watched = Watched("")
+    watched.others = [Hanging(), Target("ab")]
+    async with watched.looking():
+        await watched.sees("ab")
+        watched.others[1].now = "abc"
+        await watched.sees("abc")
+
+
+async def test_when_a_node_is_lost_every_target_is_looked_up_again_at_once() -> None:
+    watched = Watched("a", replace(SETTINGS, resolve_every=3600.0))
+    watched.others = [Target("b")]
+    async with watched.looking():
+        await watched.sees("ab")
+        watched.others[0].now = "c"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await watched.sees("bc")
 
 
 async def test_nodes_that_dns_finds_later_join() -> None:
