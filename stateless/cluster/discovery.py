@@ -147,7 +147,7 @@ class Discovery:
             node.missed(WinnowError(f"{node.address}: its reply makes no sense: {error}"))
 
     def _tell(self) -> None:
-        """Says that something has changed. Where that fails, the next look at any node repeats it."""
+        """Says that something has changed; where that fails, the next look repeats it."""
         try:
             self._changed()
             self._untold = False

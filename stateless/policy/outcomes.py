@@ -1,4 +1,4 @@
-"""How a request to a replica ended, as far as the replica is to blame for it.
+"""How a request to a replica ended, and whether the replica is to blame.
 
 Knows errors and seconds; knows neither replicas nor calls.
 """
@@ -22,7 +22,7 @@ class Outcome(Enum):
     ANSWERED = "answered"
     """With a result."""
     OUTLIER = "outlier"
-    """With a result, but so much slower than elsewhere that it is ejected at once."""
+    """With a result, but so much slower than other replicas that it is ejected at once."""
     REFUSED = "refused"
     """With a refusal: it is overloaded, or has moved on to other rows. A sign of life."""
     FAILED = "failed"

@@ -1,8 +1,8 @@
 """Whether a request that failed is sent again, to another replica.
 
 Knows the error, how often the request was sent and the time left; does not know replicas or calls.
-Only what another replica can mend is tried again, and once: with more, failures multiply the load
-just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
+Only a failure that another replica may not have is retried, and once: more retries would multiply
+the load just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
-"""The replicas of a shard at work: how each is reached and what each has in hand.
+"""The replicas of a shard at work: how each is reached, and the requests that each has in hand.
 
-Knows `Searcher`s and tasks; whom to ask is the policy's business, and why is the call's.
+Knows `Searcher`s and tasks; does not know which replica to choose (`policy/replicas.py`), nor why a
+request is sent (`call.py`).
 """
 
 import asyncio
@@ -28,10 +29,10 @@ class Try(Generic[Result]):
     attempt: Attempt
     task: asyncio.Task[Result]
     given_up: WinnowError | None = None
-    """Why its replica was given up while it had this in hand."""
+    """Set when its replica was given up: the reason."""
 
     def error(self) -> BaseException | None:
-        """What it failed with, once its task is done; None if it did not."""
+        """Its error, once its task is done; None if it has a result."""
         if not self.task.cancelled():
             return self.task.exception()
         address = self.attempt.replica.address
@@ -58,10 +59,10 @@ class ReplicaPool:
         self._retired = False
 
     def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
-        """From now on these are the replicas, and those are `lost`.
+        """From now on new requests go to these replicas.
 
-        What lost ones have in hand is given up. What any other one has in hand ends by itself,
-        also if it gets no new requests.
+        Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
+        by themselves, even if it gets no new ones.
         """
         gone = self._replicas.known.keys() - set(addresses)
         self._replicas.update(addresses)
@@ -70,20 +71,20 @@ class ReplicaPool:
         self._metrics.forget(self._shard, gone)
 
     def retire(self) -> None:
-        """From now on nothing is measured: another pool is asked, this one ends its requests."""
+        """From now on it keeps no metrics: another pool serves new questions."""
         self._retired = True
         self._metrics.forget(self._shard, self._replicas.known)
 
     def take(self, excluding: Collection[str], brief: bool) -> Attempt | None:
-        """Gives a request to a replica, or to none; see `Replicas.take`."""
+        """Chooses a replica for a request; see `Replicas.take`."""
         return self._replicas.take(excluding, brief)
 
     def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
-        """Gives a hedge to a replica, or to none; see `Replicas.take_spare`."""
+        """Chooses a replica for a hedge; see `Replicas.take_spare`."""
         return self._replicas.take_spare(excluding, busy)
 
     def untake(self, attempt: Attempt) -> None:
-        """Takes an attempt back that was not sent."""
+        """Releases an attempt that was not sent."""
         self._replicas.release(attempt, Outcome.ABANDONED)
 
     def send(self, attempt: Attempt, send: Send[Result]) -> Try[Result]:
@@ -98,9 +99,9 @@ class ReplicaPool:
         return sent
 
     def end(self, ended: Try[Any], outcome: Outcome, seconds: float | None = None) -> None:
-        """Ends a request, once; cancels it if it runs, and does not wait until that has happened.
+        """Ends a request, once; if it still runs, cancels it without waiting for it.
 
-        If its replica is ejected for it, whatever else that has in hand is given up.
+        If its replica is ejected for that, the other requests it has in hand are given up.
         """
         self._in_hand.discard(ended)
         self._dismiss(ended.task)
@@ -115,7 +116,7 @@ class ReplicaPool:
             self._give_up(replica.address, "it does not answer as it should")
 
     def _give_up(self, address: str, why: str) -> None:
-        """Fails what a replica has in hand, so that it is sent elsewhere while there is time."""
+        """Fails the requests in hand of a replica, so that they are retried while there is time."""
         for each in self._in_hand:
             if each.attempt.replica.address == address and each.given_up is None:
                 each.given_up = UnavailableError(f"{address} was given up: {why}")
@@ -137,5 +138,5 @@ class ReplicaPool:
             self._metrics.outstanding.labels(self._shard, replica.address).set(replica.outstanding)
 
     def _measured(self, replica: Replica) -> bool:
-        """Whether it has series: those of a replica that is gone were dropped."""
+        """Whether it has metrics: those of replicas that left were dropped."""
         return not self._retired and self._replicas.known.get(replica.address) is replica

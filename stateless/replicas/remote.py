@@ -27,9 +27,9 @@ class RemoteSearcher:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
         self.calls = 0
-        """Questions that it has in hand."""
+        """Calls in hand, without looks."""
         self.reads = 0
-        """Passages that it has in hand."""
+        """Passages to read in hand."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -41,7 +41,7 @@ class RemoteSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """Finds the shard's hits that could be among the cluster's best."""
         request = shard_pb2.RetrieveRequest(
             question=convert.question_to_message(question),
             passages=depth.passages,

@@ -24,6 +24,7 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     """It used to say SERVING for ever, with the nodes that it knew last."""
     monkeypatch.setattr(front, "Discovery", Dying)
     listen, node = free_ports(2)
-    settings = FrontSettings(shards=[f"127.0.0.1:{node}"], listen=f"127.0.0.1:{listen}")
+    given = {"shards": [f"127.0.0.1:{node}"], "listen": f"127.0.0.1:{listen}"}
+    settings = FrontSettings.load(given, None, {})
     with pytest.raises(WinnowError, match=r"nobody looks after content nodes .*a bug"):
         await asyncio.wait_for(front._run(settings), 60)
