@@ -1,7 +1,6 @@
 """Puts a front node together and runs it."""
 
 import asyncio
-import contextlib
 import random
 import time
 
@@ -26,6 +25,7 @@ from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
+from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
@@ -125,32 +125,34 @@ async def _run(settings: FrontSettings) -> None:
         settings.discovery,
         random.Random(),
     )
-    looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
         await encoder.warm_up()
         await formation.ready(settings.form_timeout)
 
+    serving = serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+    )
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-        )
+        await supervised(serving, nodes.run())
     finally:
-        looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await looking
         encoder.close()
 
 
 def _open_node(address: str) -> Node:
     channel = open_channel(address)
-    # calls in hand of a node that is dropped were given up, and end within a moment
     remote = RemoteSearcher(channel, address)
-    return Node(address, remote, lambda: channel.close(grace=1.0), lambda: remote.reads)
+    return Node(
+        address,
+        remote,
+        channel.close,  # a node is dropped once it has no call in hand
+        reads=lambda: remote.reads,
+        busy=lambda: remote.calls > 0,
+    )
 
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:

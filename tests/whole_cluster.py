@@ -150,4 +150,5 @@ async def _front(
 
 def _known(address: str) -> Known:
     channel = open_channel(address)
-    return Known(address, RemoteSearcher(channel, address), channel.close)
+    remote = RemoteSearcher(channel, address)
+    return Known(address, remote, channel.close, busy=lambda: remote.calls > 0)
