@@ -8,7 +8,7 @@ from typing import TypeVar
 from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
-from content_node.shard.shard import Shard
+from content_node.shard.shard import Candidates, Shard
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
@@ -22,6 +22,13 @@ from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved
 
 Result = TypeVar("Result")
+_LONGEST_RESERVE = 0.01
+"""Seconds before the caller's deadline at which reading ends. Serialising and sending a few hundred
+readings takes about a millisecond, a busy event loop several; later the caller has given up, and
+what was read is lost.
+"""
+_RESERVED = 0.1
+"""Share of the time left that is kept for that, where it is less."""
 
 
 class LocalSearcher:
@@ -53,8 +60,8 @@ class LocalSearcher:
     ) -> Retrieved:
         """What may be among the passages to be read, of all candidates of all shards."""
         self._check(question)
-        work = partial(_timed, partial(self._shard.retrieve, question, depth, self._word_weight))
-        done = await self._pool.call(work, deadline)
+        work = partial(self._retrieve, question, depth)
+        done = await self._pool.call(partial(_timed, work), deadline)
         found, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
@@ -68,15 +75,16 @@ class LocalSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named."""
+        """Reads passages that `retrieve` named: as many as can be, a little before the deadline."""
         self._check(question)
         self._check_rows(hits)
         started = time.perf_counter()
         work = partial(self._read_one, question, max_answer_tokens)
-        done = await self._pool.map(work, hits, deadline, self._count_read)
+        done = await self._pool.map(work, hits, _before(deadline), self._count_read)
         spent = time.perf_counter() - started - done.queued
         self._metrics.stage.labels("read").observe(spent)
-        return Read(tuple(done.results), ShardTimings(queue=done.queued, read=spent))
+        timings = ShardTimings(queue=done.queued, read=spent)
+        return Read(tuple(done.results), timings, done.left)
 
     async def search(
         self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
@@ -85,7 +93,10 @@ class LocalSearcher:
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
         read = await self.read(question, hits, max_answer_tokens, deadline)
-        return Read(read.readings, retrieved.timings + read.timings)
+        return Read(read.readings, retrieved.timings + read.timings, read.unread)
+
+    def _retrieve(self, question: EncodedQuestion, depth: Depth, stop: Stop) -> Candidates:
+        return self._shard.retrieve(question, depth, self._word_weight, stop)
 
     def _read_one(
         self, question: EncodedQuestion, max_answer_tokens: int, hit: Hit, stop: Stop
@@ -158,6 +169,11 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
     )
 
 
-def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+def _before(deadline: Deadline) -> Deadline:
+    """When to stop reading so that the caller still gets what was read."""
+    return deadline.earlier(max(min(_LONGEST_RESERVE, deadline.left() * _RESERVED), 0.0))
+
+
+def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, float]:
     started = time.perf_counter()
-    return work(), time.perf_counter() - started
+    return work(stop), time.perf_counter() - started

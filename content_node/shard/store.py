@@ -32,6 +32,8 @@ CREATE TABLE passages (
 """
 
 TOKEN_BYTES = 4
+_CHUNK = 4_096
+"""Rows of vectors in memory at a time: some megabytes."""
 _NONE = "{}"
 """How a passage without metadata is stored."""
 
@@ -76,6 +78,12 @@ class PassageStore:
         rows = self._connection().execute("SELECT vector FROM passages ORDER BY row")
         data = b"".join(row[0] for row in rows)
         return np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
+
+    def vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
+        """The same, a few thousand rows at a time: float32 [rows, dimension] each."""
+        rows = self._connection().execute("SELECT vector FROM passages ORDER BY row")
+        while data := b"".join(row[0] for row in rows.fetchmany(_CHUNK)):
+            yield np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
 
     def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
         """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
