@@ -6,6 +6,7 @@ neither locks nor a write-ahead log.
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,11 +49,16 @@ class StoredPassage:
 
 
 class PassageStore:
-    """Read-only access to a shard's passages, from any thread."""
+    """Read-only access to a shard's passages, from any thread.
+
+    Each thread has a connection of its own. When nobody holds the store any more all are closed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        weakref.finalize(self, _close_all, self._opened).atexit = False
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -102,6 +108,7 @@ class PassageStore:
         connection = getattr(self._local, "connection", None)
         if connection is not None:
             connection.close()
+            self._opened.remove(connection)
             self._local.connection = None
 
     def _one(self, row: int) -> StoredPassage:
@@ -127,7 +134,13 @@ class PassageStore:
             uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             self._local.connection = connection
+            self._opened.append(connection)
         return connection
+
+
+def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def pack_ids(values: Iterable[int]) -> bytes:

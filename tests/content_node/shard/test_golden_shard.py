@@ -52,11 +52,16 @@ def copy(tmp_path: Path) -> Path:
 
 def replaced(path: Path, place: int, byte: int) -> None:
     """Asserts that a shard with another byte there is refused by name; puts it back."""
-    whole = path.read_bytes()
-    path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+    put(path, place, byte)
     with pytest.raises(ArtefactError, match=path.name):
         open_shard(path.parent, ef=64)
-    path.write_bytes(whole)
+    put(path, place, FILES[path.name][place])
+
+
+def put(path: Path, place: int, byte: int) -> None:
+    with path.open("rb+") as file:
+        file.seek(place)
+        file.write(bytes([byte]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
