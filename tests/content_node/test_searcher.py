@@ -9,10 +9,11 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
+from content_node.identity import shard_info
 from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import Done, Item, ReaderPool, Result
-from content_node.searcher import LocalSearcher, shard_info
+from content_node.searcher import LocalSearcher
 from content_node.shard import Shard, open_shard
 from content_node.shard.store import PassageStore, StoredPassage
 from content_node.validation import check_answer_tokens, check_hits, check_passages
