@@ -86,8 +86,8 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
         words = _count(staging, progress)
     finally:
         staging.close()
-    _publish(staging.path, partial, manifest, words, plan, progress)
-    write(partial / INDEX_FILE, manifest)
+    shards = _publish(staging.path, partial, manifest, words, plan, progress)
+    manifest = write(partial / INDEX_FILE, manifest.model_copy(update={"manifests": shards}))
     for leftover in partial.glob("staging.sqlite*"):
         leftover.unlink()
     sync_directory(partial)
@@ -214,7 +214,8 @@ def _publish(
     words: WordCounts,
     plan: BuildPlan,
     progress: Progress,
-) -> None:
+) -> tuple[str, ...]:
+    """Writes every shard; the checksums of their manifests."""
     identity = Identity(
         manifest.index_id,
         manifest.shards,
@@ -227,9 +228,11 @@ def _publish(
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):
         shutil.rmtree(leftover)
+    checksums = []
     for shard in range(plan.shards):
-        publish_shard(staging, partial, shard, identity, plan.graph)
+        checksums.append(publish_shard(staging, partial, shard, identity, plan.graph).checksum)
         progress.advance(1)
+    return tuple(checksums)
 
 
 def _batches(rows: Iterable[Row | BadRow]) -> Iterator[list[Row | BadRow]]:
