@@ -31,9 +31,9 @@ def check_passage(passage: Passage) -> None:
     if not passage.id.strip():
         raise RowError("empty id")
     _check_length("id", passage.id, MAX_ID, "shorten it")
-    place = f" (id {passage.id!r})"
     if any(ord(character) < ord(" ") or ord(character) == _DELETE for character in passage.id):
-        raise RowError(f"control character in the id{place}")
+        raise RowError(f"control character in the id {passage.id!r}")
+    place = f" (id {passage.id})"
     if not passage.text.strip():
         raise RowError(f"empty text{place}")
     _check_length("title", passage.title, MAX_TITLE, f"shorten it{place}")
