@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from conftest import PASSAGES, Recorder
 
-from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
 from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
