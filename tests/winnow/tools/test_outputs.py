@@ -97,5 +97,5 @@ def test_a_picture_needs_a_name_that_says_its_kind(tmp_path: Path) -> None:
 
 def test_a_picture_needs_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(WinnowError, match="pip install matplotlib"):
+    with pytest.raises(WinnowError, match=r"pip install 'winnow-qa\[plots\]'"):
         check_drawable(tmp_path / "load.png")
