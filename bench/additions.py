@@ -27,7 +27,10 @@ from models.mining.embedding import Embedder
 from models.mining.mine import load
 from models.network.architecture import Reader, freeze_embeddings, shorten
 from models.network.export import export
-from models.steps import CALIBRATION, DEFAULT_PASSAGES, READ, train, trained_reader, words
+from models.network.weights import open_tokenizer
+from models.steps.calibration import CALIBRATION, DEFAULT_PASSAGES
+from models.steps.reader import READ, trained_reader
+from models.steps.training import train
 from models.training.distilling_task import DistillingPlan, DistillingTask
 from models.training.examples import Encoded
 from models.training.loop import Schedule
@@ -72,7 +75,7 @@ class Additions:
         self._passages, questions = load(self._work.mined)
         self._learnt, held = split(questions, self._passages)
         self._asked = sample(held, CALIBRATION, options.seed)
-        tokenizer, bundle = words(options.weights), self._bundle
+        tokenizer, bundle = open_tokenizer(options.weights), self._bundle
         self._encoded = Encoded(tokenizer, self._passages, self._learnt)
         embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=self._work.vectors)
         self._near = retrieve(self._asked, self._passages, embedder, tokenizer)

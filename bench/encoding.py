@@ -30,7 +30,7 @@ def stage(path: Path, source: Path, limit: int, tokenizer: Tokenizer) -> Staging
     for row in rows[:: max(len(rows) // limit, 1)][:limit]:
         title, text = (tokenizer.tokenise(t) for t in (row.passage.title, row.passage.text))
         staging.add(row, title, text, 0)
-    staging.note("staged", value=True)
+    staging.note(staged=True)
     return staging
 
 

@@ -14,8 +14,9 @@ from models.data.directory import DEVELOPMENT, DataDirectory
 from models.measuring.gold import read_gold
 from models.measuring.reading import OfflineReader
 from models.network.architecture import Reader, load_body
+from models.network.averaging import mean
 from models.network.export import export
-from models.steps import MEMBERS, mean
+from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import load_bundle

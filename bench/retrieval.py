@@ -3,7 +3,8 @@
     python bench/retrieval.py --work var/models --weights var/minilm --share 0 --share 0.7 --share 1
 
 Over the questions that training held out: 2 500 passages and their own, int8, exact search. A share
-of 0 is the pretrained encoder, 1 the trained one as it is (see `models.steps.TRAINED_SHARE`).
+of 0 is the pretrained encoder, 1 the trained one as it is (see `TRAINED_SHARE` in
+`models/steps/encoder.py`).
 """
 
 import argparse
@@ -19,10 +20,10 @@ from models.data.rows import Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, load
 from models.network.architecture import Encoder, load_body
+from models.network.averaging import mixed
 from models.network.embedding_table import shrink_embeddings
 from models.network.export import export
 from models.network.quantise import quantise
-from models.steps import mixed
 from models.training import checkpoint
 from models.workspace import Workspace
 

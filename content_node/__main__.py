@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from content_node.admission import AdmittedSearcher
+from content_node.loading import Loading
 from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool, give_way
@@ -21,7 +23,7 @@ from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat
+from winnow.settings.common import LogFormat, cores
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
@@ -34,12 +36,13 @@ what other work on the machine changes."""
 
 
 def run(settings: NodeSettings) -> None:
-    """Serves a shard until SIGTERM or SIGINT."""
+    """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
     configure(settings.log_level, settings.log_format is LogFormat.JSON)
-    asyncio.run(_run(settings))
+    loading = asyncio.run(_run(settings))
+    loading.leave_behind()
 
 
-async def _run(settings: NodeSettings) -> None:
+async def _run(settings: NodeSettings) -> Loading[AdmittedSearcher]:
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
@@ -52,10 +55,11 @@ async def _run(settings: NodeSettings) -> None:
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
+    loading = Loading(partial(_load, settings, bundle, pool, metrics))
 
     async def prepare() -> None:
         try:
-            searcher = await asyncio.to_thread(_load, settings, bundle, pool, metrics)
+            searcher = await loading.result()
         except (ArtefactError, IdentityError) as error:
             servicer.fail(str(error))
             raise NotLoadedError(str(error)) from error
@@ -77,6 +81,7 @@ async def _run(settings: NodeSettings) -> None:
         )
     finally:
         pool.close()
+    return loading
 
 
 def _load(
@@ -84,13 +89,20 @@ def _load(
 ) -> AdmittedSearcher:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
-    shard = open_shard(settings.shard, settings.ef, settings.exact)
+    shard = open_shard(settings.shard, settings.ef, settings.exact, settings.exact_up_to)
     reader = open_reader(
         bundle, Tokenizer(bundle.tokenizer).special, settings.inference, settings.max_tokens
     )
     pace = Pace(_HALF_LIFE, time.monotonic)
     searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
-    warm_up(reader)
+    # one thread reads here; when there is much to do each core does
+    pace.assume(warm_up(reader) / min(settings.threads, cores()))
+    if not shard.manifest.vouched_for:
+        _log.warning(
+            "the shard is of an older version: an altered figure in its manifest would not be "
+            "noticed; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            shard=shard.manifest.shard,
+        )
     if shard.words is None:
         _log.warning(
             "the shard is of an older version and has no words: questions find its passages by "

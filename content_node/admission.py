@@ -36,6 +36,7 @@ class AdmittedSearcher:
         self._load = Load(settings, clock, lambda: pace.seconds)
         self._inner, self._pace, self._metrics = inner, pace, metrics
         self._most, self._retrieving = most_reads, 0
+        metrics.seconds_per_read.set(pace.seconds or 0.0)
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is, and how busy."""

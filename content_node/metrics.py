@@ -26,7 +26,7 @@ class NodeMetrics:
         )
         self.reads_stopped = Counter(
             "winnow_node_reads_stopped",
-            "Passages given up because nobody waited any more",
+            "Passages that were not read because time ran out or the caller gave up",
             registry=registry,
         )
         self.reads_in_hand = Gauge(
@@ -36,7 +36,7 @@ class NodeMetrics:
         )
         self.seconds_per_read = Gauge(
             "winnow_node_seconds_per_read",
-            "Seconds per passage while reading, all threads together; 0 before the first",
+            "Seconds per passage while reading, all threads together; first an estimate",
             registry=registry,
         )
         self.admission = Counter(

@@ -5,10 +5,9 @@ Knows whether there is a shard to call, and what to say if not.
 
 from typing import Any
 
-from content_node.validation import check_answer_tokens, check_passages, check_question
+from content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.deadline import of_context
 from winnow.searcher import Searcher
@@ -53,7 +52,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         depth = convert.depth_of_message(request)
         check_passages(depth.looked_at, "candidates")
         found = await self._ready().retrieve(
-            _question(request.question), depth, self._deadline(context)
+            convert.question_of_message(request.question), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
 
@@ -62,9 +61,11 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.ReadResponse:
         check_passages(len(request.hits), "hits")
         check_answer_tokens(request.max_answer_tokens)
+        hits = convert.hits_of_messages(request.hits, request.generation)
+        check_hits(hits)
         read = await self._ready().read(
-            _question(request.question),
-            convert.hits_of_messages(request.hits, request.generation),
+            convert.question_of_message(request.question),
+            hits,
             request.max_answer_tokens,
             self._deadline(context),
         )
@@ -78,7 +79,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_passages(depth.looked_at, "candidates")
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().search(
-            _question(request.question),
+            convert.question_of_message(request.question),
             depth,
             request.max_answer_tokens,
             self._deadline(context),
@@ -96,9 +97,3 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         deadline = of_context(context, self._default_deadline)
         deadline.check("the call began")
         return deadline
-
-
-def _question(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
-    question = convert.question_of_message(message)
-    check_question(question.token_ids)
-    return question

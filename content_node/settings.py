@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from content_node.shard.shard import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
@@ -27,31 +28,36 @@ class NodeSettings(ServiceSettings):
         default_factory=cores, ge=1, le=1024, description="Threads that retrieve and read."
     )
     reader_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Most threads one request may use."
+        default_factory=cores, ge=1, le=1024, description="Most threads that one request may use."
     )
     reader_nice: int = Field(
         5,
         ge=0,
         le=19,
-        description="Niceness of the threads that load and read; higher gives way to other work.",
+        description="Niceness of loading and reading: higher gives way to other work.",
     )
     max_reads: int = Field(
-        1_000, ge=1, description="Most passages waiting to be read; further calls are refused."
+        1_000,
+        ge=1,
+        description="Most passages that may wait to be read; calls beyond that are refused.",
     )
     max_tokens: int = Field(
-        0,
-        ge=0,
-        le=512,
-        description="Most tokens of one input of the reader; 0 for the bundle's own limit.",
+        0, ge=0, le=512, description="Longest input of the reader, in tokens; 0 for the bundle's."
     )
     ef: int = Field(
         128,
         ge=16,
         le=10_000,
-        description="Breadth of the graph search: more finds more, and takes longer.",
+        description="Breadth of the graph search: higher finds more of the nearest, and takes "
+        "longer. A question that asks for more passages is searched as broadly as that.",
     )
     exact: bool = Field(
-        False, description="Search every passage instead of the graph: exact, and slow."
+        False, description="Compare with every passage instead of searching the graph."
+    )
+    exact_up_to: int = Field(
+        EXACT_UP_TO,
+        ge=0,
+        description="Largest shard, in passages, that is always searched without its graph.",
     )
 
     @property

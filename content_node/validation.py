@@ -1,32 +1,87 @@
-"""What a content node accepts from a front node. Pure."""
+"""What a content node accepts from a front node.
 
+Whatever a peer sends, what passes here can be retrieved and read: nothing of it is INTERNAL.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from content_node.reader.prepare import longest_question
+from winnow.bundle import Bundle
+from winnow.domain.passage import Hit
+from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
 MAX_ANSWER_TOKENS = 256
-MAX_QUESTION_TOKENS = 512
-_VOCABULARY = 1 << 20
+_SPECIAL = 2
+"""Tokens that the encoder adds to a question."""
+_NORM = 0.05
+"""How far from one the norm of a vector may be: what lower precision leaves, and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLimits:
+    """What questions a bundle's models can take."""
+
+    tokens: int
+    """Most tokens, without special ones."""
+    vocabulary: int
+    """One more than the greatest token."""
+
+    def check(self, question: EncodedQuestion) -> None:
+        """Refuses a question that the bundle's tokenizer and encoder cannot have made."""
+        ids = question.token_ids
+        if not 1 <= len(ids) <= self.tokens:
+            raise _wrong(
+                "question.token_ids",
+                f"{len(ids)} tokens, the bundle takes at least 1 and at most {self.tokens}",
+            )
+        if (greatest := max(ids)) >= self.vocabulary:
+            raise _wrong(
+                "question.token_ids",
+                f"{greatest} is not a token of the bundle, which has {self.vocabulary}",
+            )
+        norm = float(np.linalg.norm(question.vector.astype(np.float64)))
+        if abs(norm - 1.0) > _NORM:
+            raise _wrong("question.vector", f"its norm is {norm:.4g}, it must be 1")
+
+
+def question_limits(bundle: Bundle) -> QuestionLimits:
+    """The limits of a bundle; raises ArtefactError if its tokenizer cannot be opened."""
+    manifest = bundle.manifest
+    most = min(manifest.encoder.max_question_tokens - _SPECIAL, longest_question(manifest.reader))
+    return QuestionLimits(most, Tokenizer(bundle.tokenizer).vocabulary)
 
 
 def check_passages(count: int, field: str = "passages") -> None:
     """Refuses a number of passages that no request needs."""
     if not 1 <= count <= MAX_PASSAGES:
-        raise InvalidRequestError(Violation(field, f"{count} is not between 1 and {MAX_PASSAGES}"))
+        raise _wrong(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
-def check_question(token_ids: tuple[int, ...]) -> None:
-    """Refuses questions longer than any encoder, or with impossible tokens."""
-    if len(token_ids) > MAX_QUESTION_TOKENS:
-        raise InvalidRequestError(
-            Violation("question.token_ids", f"{len(token_ids)} tokens, {MAX_QUESTION_TOKENS} fit")
-        )
-    if any(token >= _VOCABULARY for token in token_ids):
-        raise InvalidRequestError(Violation("question.token_ids", "not a token of any vocabulary"))
+def check_hits(hits: Iterable[Hit]) -> None:
+    """Refuses hits that no retrieval can have found: the same row twice, impossible distances."""
+    rows = set()
+    for place, hit in enumerate(hits):
+        if hit.row in rows:
+            raise _wrong(f"hits[{place}].row", f"row {hit.row} is there twice")
+        rows.add(hit.row)
+        if not 0 <= hit.distance < math.inf:
+            raise _wrong(f"hits[{place}].distance", f"{hit.distance} is not 0 or more")
+        if not math.isfinite(hit.hybrid_distance):
+            raise _wrong(f"hits[{place}].hybrid_distance", f"{hit.hybrid_distance} is not finite")
 
 
 def check_answer_tokens(tokens: int) -> None:
     """Refuses answers of impossible length."""
     if not 1 <= tokens <= MAX_ANSWER_TOKENS:
-        raise InvalidRequestError(
-            Violation("max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}")
-        )
+        raise _wrong("max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}")
+
+
+def _wrong(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(Violation(field, description))

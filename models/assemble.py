@@ -10,6 +10,7 @@ from typing import Any
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, FORMAT
 from winnow.checksum import sha256
+from winnow.vouching import vouched
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS = "question_encoder.onnx"
@@ -66,9 +67,9 @@ def assemble(target: Path, sources: Sources, about: Description) -> None:
 
 
 def write(target: Path, manifest: dict[str, Any]) -> None:
-    """Writes `bundle.json`, aside and renamed."""
+    """Writes `bundle.json` with a checksum of itself, aside and renamed."""
     aside = target / f"{FILE}.partial"
-    aside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    aside.write_text(vouched(manifest), encoding="utf-8")
     aside.replace(target / FILE)
 
 

@@ -1,7 +1,6 @@
 """Puts a front node together and runs it."""
 
 import asyncio
-import contextlib
 import random
 import time
 
@@ -10,7 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
-from stateless.answer.search import Limits
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
@@ -19,14 +19,16 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
 from stateless.cluster.resolving import resolver
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
+from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -35,6 +37,7 @@ from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
@@ -77,7 +80,8 @@ async def _run(settings: FrontSettings) -> None:
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    servicer = AnswerServicer(defaults, admission, settings.default_deadline, metrics)
+    core = AnswerCore(defaults, admission, metrics)
+    servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
@@ -96,7 +100,7 @@ async def _run(settings: FrontSettings) -> None:
 
     def serve_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        servicer.serve(
+        core.serve(
             Answerer(
                 encoder,
                 cluster,
@@ -121,36 +125,39 @@ async def _run(settings: FrontSettings) -> None:
         settings.discovery,
         random.Random(),
     )
-    looking = asyncio.create_task(nodes.run())
 
     async def prepare() -> None:
-        await asyncio.to_thread(encoder.warm_up)
+        await encoder.warm_up()
         await formation.ready(settings.form_timeout)
 
+    serving = serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+    )
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-        )
+        await supervised(serving, nodes.run())
     finally:
-        looking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await looking
         encoder.close()
 
 
 def _open_node(address: str) -> Node:
     channel = open_channel(address)
-    # calls in hand of a node that is dropped were given up, and end within a moment
     remote = RemoteSearcher(channel, address)
-    return Node(address, remote, lambda: channel.close(grace=1.0), lambda: remote.reads)
+    return Node(
+        address,
+        remote,
+        channel.close,  # a node is dropped once it has no call in hand
+        reads=lambda: remote.reads,
+        busy=lambda: remote.calls > 0,
+    )
 
 
 def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, settings.inference)
-    cache = EncodingCache(settings.cache_entries)
-    return QuestionEncoder(bundle, tokenizer, model, cache, settings.encoder_threads, metrics)
+    local = LocalTextEncoder(model, settings.encoder_threads)
+    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
+    return QuestionEncoder(bundle, tokenizer, cached)

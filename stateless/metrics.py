@@ -46,7 +46,7 @@ class FrontMetrics:
             buckets=SHARES,
             registry=registry,
         )
-        self.cache = Counter(
+        self._cache = Counter(
             "winnow_front_encoding_cache",
             "Questions by whether their encoding was cached",
             ("result",),
@@ -56,6 +56,10 @@ class FrontMetrics:
             "winnow_front_questions_in_flight", "Questions being answered", registry=registry
         )
 
+    def looked_up(self, result: str) -> None:
+        """Counts a look into the cache of encodings: hit or miss."""
+        self._cache.labels(result).inc()
+
 
 class AdmissionMetrics:
     """What a front node lets in."""
@@ -63,8 +67,8 @@ class AdmissionMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._admissions = Counter(
             "winnow_front_admissions",
-            "Questions by what became of them: granted, dimmed (fewer passages are read than they "
-            "asked for) or refused",
+            "Questions by result: granted, dimmed (fewer passages are read than were asked for) or "
+            "refused",
             ("result",),
             registry=registry,
         )
@@ -75,7 +79,7 @@ class AdmissionMetrics:
         )
         self.pace = Gauge(
             "winnow_front_seconds_per_read",
-            "Seconds per passage that all content nodes together take, by what they say",
+            "Seconds per passage of all content nodes together, as they report it",
             registry=registry,
         )
 
@@ -96,23 +100,23 @@ class ClusterMetrics:
         )
         self._replicas = Gauge(
             "winnow_front_replicas",
-            "Replicas of each shard that may be asked",
+            "Replicas of each shard that get new requests",
             ("shard",),
             registry=registry,
         )
         self.refused = Gauge(
             "winnow_front_refused_nodes",
-            "Nodes that are there but do not belong to the index that is served",
+            "Nodes that reply but do not belong to the index that is served",
             registry=registry,
         )
         self.not_loaded = Gauge(
             "winnow_front_not_loaded_nodes",
-            "Nodes that are there but say that they cannot serve their shard",
+            "Nodes that reply but could not load their shard",
             registry=registry,
         )
 
     def shard(self, shard: int, passages: int, replicas: int) -> None:
-        """What is known of one shard."""
+        """Sets the figures of one shard."""
         self._index.labels(str(shard)).set(passages)
         self._replicas.labels(str(shard)).set(replicas)
 
@@ -123,13 +127,13 @@ class ClusterMetrics:
 
 
 class ReplicaMetrics:
-    """What a front node does with the replicas of shards. A replica is named by its address."""
+    """Requests of a front node to replicas. A replica is named by its address."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.hedges = Counter(
             "winnow_front_hedges",
-            "Requests sent to a second replica because they were late: sent, won, or refused "
-            "because the budget was spent",
+            "Late requests to be sent to a second replica, too: sent, won, or refused because the "
+            "budget was spent",
             ("shard", "result"),
             registry=registry,
         )
@@ -141,7 +145,7 @@ class ReplicaMetrics:
         )
         self.ejections = Counter(
             "winnow_front_ejections",
-            "Times that a replica was left out because it did not answer as the others did",
+            "Times that a replica was ejected because it failed, hung or was too slow",
             ("shard", "replica"),
             registry=registry,
         )
@@ -153,7 +157,7 @@ class ReplicaMetrics:
         )
 
     def calls(self, shard: int) -> "ShardCallMetrics":
-        """Those that belong to the calls of one shard."""
+        """The metrics of the calls of one shard."""
         return ShardCallMetrics(self, str(shard))
 
     def forget(self, shard: str, replicas: Iterable[str]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
 from content_node.indexing.rows import BadRow
 from winnow.bundle import Bundle, default_bundle, load_bundle
 
@@ -68,6 +69,7 @@ class Recorder:
     stages: list[tuple[str, int | None, int]] = field(default_factory=list)
     bad_rows: list[BadRow] = field(default_factory=list)
     advanced: int = 0
+    kept_in: list[Path] = field(default_factory=list)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         self.stages.append((stage, total, done))
@@ -77,6 +79,9 @@ class Recorder:
 
     def bad_row(self, row: BadRow) -> None:
         self.bad_rows.append(row)
+
+    def kept(self, directory: Path) -> None:
+        self.kept_in.append(directory)
 
 
 @pytest.fixture(scope="session")

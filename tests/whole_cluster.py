@@ -20,7 +20,8 @@ from content_node.servicer import ShardServicer
 from content_node.shard import open_shard
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
-from stateless.answer.search import Limits
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
@@ -29,7 +30,7 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
 from stateless.cluster.resolving import Static
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
@@ -37,6 +38,7 @@ from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
@@ -104,26 +106,20 @@ async def _front(
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
-    encoder = QuestionEncoder(
-        bundle,
-        tokenizer,
-        open_question_encoder(bundle, tokenizer.special),
-        EncodingCache(0),
-        2,
-        metrics,
-    )
+    model = open_question_encoder(bundle, tokenizer.special)
+    encoder = QuestionEncoder(bundle, tokenizer, LocalTextEncoder(model, 2))
     stack.callback(encoder.close)
     manifest = bundle.manifest
     load = Load(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
-    servicer = AnswerServicer(defaults, admission, 2.0, metrics)
+    core = AnswerCore(defaults, admission, metrics)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
         limits = Limits(0.02, 0.4, candidates=7, read_ahead=4)
-        servicer.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+        core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension),
@@ -145,7 +141,7 @@ async def _front(
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(core, 2.0), server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
@@ -154,4 +150,5 @@ async def _front(
 
 def _known(address: str) -> Known:
     channel = open_channel(address)
-    return Known(address, RemoteSearcher(channel, address), channel.close)
+    remote = RemoteSearcher(channel, address)
+    return Known(address, remote, channel.close, busy=lambda: remote.calls > 0)

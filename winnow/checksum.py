@@ -16,15 +16,15 @@ def verify(path: Path, expected: str, size: int) -> None:
     """Checks a file against what a manifest says.
 
     Raises:
-        ArtefactError: it is missing, of another size, or has another checksum.
+        ArtefactError: it is missing, cannot be read, or has another size or checksum.
 
     """
     try:
         actual_size = path.stat().st_size
+        if actual_size != size:
+            raise ArtefactError(f"{path} has {actual_size} bytes, its manifest says {size}")
+        actual = sha256(path)
     except OSError as error:
         raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
-    if actual_size != size:
-        raise ArtefactError(f"{path} has {actual_size} bytes, its manifest says {size}")
-    actual = sha256(path)
     if actual != expected:
         raise ArtefactError(f"{path} is damaged: SHA-256 is {actual}, its manifest says {expected}")

@@ -2,14 +2,21 @@
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import zstandard
 
 from winnow.errors import ArtefactError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_BYTES = 16 * 1024
+"""Packed bytes that are unpacked at a time."""
 
 
 @contextmanager
@@ -17,13 +24,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """The content of `path`, unpacked if its name ends in `.gz` or `.zst`.
 
     Raises:
-        ArtefactError: it cannot be opened, or, while it is read, is damaged.
+        ArtefactError: it cannot be opened, or, while it is read, is damaged or cut off.
 
     """
     try:
         with path.open("rb") as raw, _unpacked(raw, path.suffix) as stream:
             yield stream
-    except (OSError, EOFError, zstandard.ZstdError) as error:
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise ArtefactError(f"cannot read {path}: {error}") from error
 
 
@@ -31,7 +38,43 @@ def _unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:
     if suffix == ".gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
     if suffix == ".zst":
-        # long-distance matching, as in `zstd --long`, needs more than the default window
-        unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-        return cast(IO[bytes], io.BufferedReader(unpacker.stream_reader(raw)))
+        return cast(IO[bytes], io.BufferedReader(_Frames(raw)))
     return raw
+
+
+class _Frames(io.RawIOBase):
+    """Zstandard frames, one after the other.
+
+    The library's own reader takes a frame that was cut off for a whole one.
+    """
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__()
+        self._raw = raw
+        # long-distance matching, as in `zstd --long`, needs more than the default window
+        self._unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._packed = b""
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._plain:
+            self._packed = self._packed or self._raw.read(_BYTES)
+            if not self._packed:
+                if self._frame is not None:
+                    raise EOFError("the file ends in the middle of a frame")
+                return 0
+            self._unpack()
+        count = min(len(view), len(self._plain))
+        view[:count], self._plain = self._plain[:count], self._plain[count:]
+        return count
+
+    def _unpack(self) -> None:
+        frame = self._frame or self._unpacker.decompressobj()
+        self._plain = memoryview(frame.decompress(self._packed))
+        self._packed = frame.unused_data
+        self._frame = None if frame.eof else frame

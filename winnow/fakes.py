@@ -1,6 +1,7 @@
 """A scripted shard, for tests of everything that talks to shards.
 
-Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given.
+Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given. Each call takes
+a turn of the event loop, as every real one does: a reply that is there at once hides races.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import WinnowError
+from winnow.errors import GenerationGoneError, WinnowError
 from winnow.searcher import Read, Retrieved
 
 FINGERPRINT = "fake-bundle"
@@ -29,14 +30,20 @@ class FakeSearcher:
     index_id: str = "fake-index"
     bundle_fingerprint: str = FINGERPRINT
     dimension: int = 2
+    generation: str = ""
+    """Of its rows: hits of another one are gone."""
+    next_generations: list[tuple[str, Sequence[Reading]]] = field(default_factory=list)
+    """Generations, with their readings, that it turns to, one after each retrieval."""
     fails: WinnowError | None = None
     """Raised by every call."""
     fails_reading: WinnowError | None = None
     """Raised by `read` and `search` only."""
     reads_before_failing: int = 0
-    """Calls of `read` that come before `fails_reading` is raised."""
+    """Calls of `read` that come before `fails_reading` is raised, or before it hangs."""
     failures_left: int = -1
     """Times that it is raised; always if negative."""
+    reads_in_time: int | None = None
+    """Passages that each call reads before its deadline; the others stay unread."""
     hangs_reading: bool = False
     """As `hangs`, `read` and `search` only."""
     hangs: bool = False
@@ -63,6 +70,7 @@ class FakeSearcher:
             self.dimension,
             "fake",
             self.bundle_fingerprint,
+            self.generation,
         )
 
     async def retrieve(
@@ -71,13 +79,15 @@ class FakeSearcher:
         await self._behave()
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
-        hits = (self._hit(row) for row in near[: depth.passages])
+        hits = tuple(self._hit(row) for row in near[: depth.passages])
         distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
-        return Retrieved(tuple(hits), distances, ShardTimings(retrieve=0.001), self.idle)
+        if self.next_generations:
+            self.generation, self.readings = self.next_generations.pop(0)
+        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle)
 
     def _hit(self, row: int) -> Hit:
         reading = self.readings[row]
-        return Hit(row, reading.passage.id, reading.distance, reading.distance)
+        return Hit(row, reading.passage.id, reading.distance, reading.distance, self.generation)
 
     async def read(
         self,
@@ -87,15 +97,13 @@ class FakeSearcher:
         deadline: Deadline,
     ) -> Read:
         await self._behave()
-        if self.hangs_reading:
-            await self._hang()
-        if self.fails_reading is not None and self.failures_left:
-            if self.reads_before_failing == 0:
-                self.failures_left -= 1
-                raise self.fails_reading
-            self.reads_before_failing -= 1
-        self.read_rows += [hit.row for hit in hits]
-        return Read(tuple(self.readings[hit.row] for hit in hits), ShardTimings(read=0.002))
+        await self._behave_reading()
+        if any(hit.generation not in ("", self.generation) for hit in hits):
+            raise GenerationGoneError(f"shard {self.shard} serves {self.generation}")
+        read = hits[: self.reads_in_time]
+        self.read_rows += [hit.row for hit in read]
+        readings = tuple(self.readings[hit.row] for hit in read)
+        return Read(readings, ShardTimings(read=0.002), len(hits) - len(read))
 
     async def search(
         self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
@@ -105,10 +113,20 @@ class FakeSearcher:
 
     async def _behave(self) -> None:
         self.calls += 1
+        await asyncio.sleep(0)
         if self.fails is not None:
             raise self.fails
         if self.hangs:
             await self._hang()
+
+    async def _behave_reading(self) -> None:
+        if self.reads_before_failing:
+            self.reads_before_failing -= 1
+        elif self.hangs_reading:
+            await self._hang()
+        elif self.fails_reading is not None and self.failures_left:
+            self.failures_left -= 1
+            raise self.fails_reading
 
     async def _hang(self) -> None:
         self.hanging.set()

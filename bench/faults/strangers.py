@@ -8,6 +8,7 @@ from typing import Any
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import FILE
+from winnow.vouching import vouched
 
 _REFUSED = "winnow_front_refused_nodes"
 _NOT_LOADED = "winnow_front_not_loaded_nodes"
@@ -50,4 +51,4 @@ def _alter(file: Path, within: tuple[str, ...], entry: tuple[str, Any] | None) -
     for name in within:
         part = part[name]
     part[entry[0]] = entry[1]
-    file.write_text(json.dumps(manifest), encoding="utf-8")
+    file.write_text(vouched(manifest), encoding="utf-8")

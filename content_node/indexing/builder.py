@@ -3,67 +3,41 @@
 Interrupted at any moment, the same command goes on where it was.
 """
 
-import itertools
+import contextlib
 import shutil
-import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from content_node.indexing.counting import WordCounts, count_words
-from content_node.indexing.encode import PassageEncoder, encode_pending
-from content_node.indexing.recut import is_index, stores
-from content_node.indexing.rows import BadRow, Row, read_rows
+from content_node.indexing.encode import SPECIAL, PassageEncoder, encode_pending
+from content_node.indexing.faults import named_faults
+from content_node.indexing.intake import check_source, take_in
+from content_node.indexing.plan import BuildPlan, Progress
+from content_node.indexing.recut import is_index
 from content_node.indexing.staging import Staging
-from content_node.shard.manifest import FORMAT, IndexManifest, read_index_manifest, write
-from content_node.shard.writing import GraphPlan, Identity, publish_shard, sync_directory
+from content_node.indexing.workspace import Fate, Workspace, open_workspace
+from content_node.shard.manifest import FORMAT, IndexManifest, write
+from content_node.shard.writing import Identity, publish_shard
 from winnow.bundle import Bundle
 from winnow.checksum import sha256
-from winnow.domain.layout import INDEX_FILE, shard_of
+from winnow.domain.layout import INDEX_FILE
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
-_BATCH = 512
-_SPECIAL = 3
-
-
-class Progress(Protocol):
-    """Told how a build goes on."""
-
-    def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """A stage begins, with so many steps, some of them done in an earlier run."""
-
-    def advance(self, steps: int) -> None:
-        """Steps of the present stage are done."""
-
-    def bad_row(self, row: BadRow) -> None:
-        """A row was not a passage."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuildPlan:
-    """What to build."""
-
-    source: Path
-    target: Path
-    shards: int
-    threads: int
-    skip_bad_rows: bool = False
-    graph: GraphPlan = field(default_factory=GraphPlan)
-
-
-class BadRowsError(ArtefactError):
-    """The source has rows that are no passages."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(f"{count} bad rows: mend them, or leave them out with --skip-bad-rows")
-        self.count = count
+_COUNTED = 1_000
+"""Passages between two reports of counting."""
+_FLAGS = {
+    "source": "--passages",
+    "shards": "--shards",
+    "encoding": "--bundle",
+    "skip_bad_rows": "--skip-bad-rows",
+}
+"""What a user gives for each part of a plan."""
 
 
 def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexManifest:
@@ -71,104 +45,61 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
 
     Raises:
         BadRowsError: the source has bad rows and they are not to be skipped.
-        ArtefactError: the source cannot be read, is empty, the target exists, or the partial
-            directory beside it belongs to another build.
+        ArtefactError: the source cannot be read, is empty, the target exists or cannot be written,
+            or the partial directory beside it belongs to another build.
 
     """
-    partial = _partial(plan.target)
-    staging = _open_staging(plan, bundle, partial)
-    try:
-        if staging.get("staged") is None:
-            stage = _take_over if is_index(plan.source) else _stage
-            stage(staging, plan, bundle, progress)
+    staging = plan.target.with_name(plan.target.name + ".partial") / "staging.sqlite"
+    with named_faults(plan.source, staging):
+        check_source(plan)
+        with open_workspace(plan.target, progress.kept) as place:
+            return _build(place, plan, bundle, progress)
+
+
+def _build(place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexManifest:
+    wanted = _wanted(plan, bundle)
+    with contextlib.closing(Staging(place.staging)) as staging:
+        if not _is_staged(staging, wanted, place.directory):
+            place.fate = Fate.REMOVE
+            take_in(staging, plan, bundle, wanted, progress)
+        place.fate = Fate.KEEP
         _encode(staging, plan, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
         words = _count(staging, progress)
-    finally:
-        staging.close()
-    _publish(staging.path, partial, manifest, words, plan, progress)
-    write(partial / INDEX_FILE, manifest)
-    for leftover in partial.glob("staging.sqlite*"):
-        leftover.unlink()
-    sync_directory(partial)
-    partial.rename(plan.target)
-    sync_directory(plan.target.parent)
+    partial = place.index
+    partial.mkdir(exist_ok=True)
+    shards = _publish(staging.path, partial, manifest, words, plan, progress)
+    manifest = write(partial / INDEX_FILE, manifest.model_copy(update={"manifests": shards}))
+    place.publish()
     return manifest
 
 
-def _partial(target: Path) -> Path:
-    if target.exists():
-        raise ArtefactError(f"{target} exists already: remove it, or choose another --out")
-    partial = target.with_name(target.name + ".partial")
-    partial.mkdir(parents=True, exist_ok=True)
-    return partial
-
-
-def _open_staging(plan: BuildPlan, bundle: Bundle, partial: Path) -> Staging:
+def _wanted(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
+    """What must be the same for a build to go on."""
     file = plan.source / INDEX_FILE if is_index(plan.source) else plan.source
-    if not file.is_file():
-        raise ArtefactError(f"no file {plan.source}, and no index: give one with --passages")
-    wanted = {
+    return {
         "source": sha256(file),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
     }
-    staging = Staging(partial / "staging.sqlite")
+
+
+def _is_staged(staging: Staging, wanted: dict[str, object], directory: Path) -> bool:
+    if not staging.get("staged"):
+        return False
     found = staging.get("plan")
-    if found is None:
-        staging.note("plan", wanted)
-        staging.note("index_id", uuid.uuid4().hex[:16])
-    elif found != wanted:
-        staging.close()
-        differing = [key for key in wanted if dict(found).get(key) != wanted[key]]  # type: ignore[call-overload]
+    differing = [
+        flag
+        for key, flag in _FLAGS.items()
+        if not isinstance(found, dict) or found.get(key) != wanted[key]
+    ]
+    if differing:
         raise ArtefactError(
-            f"{partial} was begun with another {', '.join(differing)}: remove it to begin anew"
+            f"{directory} was begun with another {', '.join(differing)}: give the same to go on, "
+            "or remove it to begin anew"
         )
-    return staging
-
-
-def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
-    staging.clear()
-    tokenizer = Tokenizer(bundle.tokenizer)
-    progress.start("reading passages", None)
-    bad = 0
-    for batch in _batches(read_rows(plan.source)):
-        faults = [row for row in batch if isinstance(row, BadRow)]
-        faults += _add(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
-        for fault in sorted(faults, key=lambda row: row.line):
-            progress.bad_row(fault)
-        bad += len(faults)
-        progress.advance(len(batch))
-    if bad and not plan.skip_bad_rows:
-        raise BadRowsError(bad)
-    if staging.counts()[0] == 0:
-        raise ArtefactError(f"{plan.source} has no passages")
-    staging.note("bad_rows", bad)
-    staging.note("staged", value=True)
-
-
-def _take_over(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
-    staging.clear()
-    found = stores(plan.source, bundle.manifest)
-    index = read_index_manifest(plan.source)
-    progress.start("taking over passages", index.passages)
-    for store in found:
-        staging.copy(store, lambda name: shard_of(name, plan.shards), progress.advance)
-    staging.note("source", index.source)
-    staging.note("bad_rows", index.bad_rows)
-    staging.note("staged", value=True)
-
-
-def _add(
-    staging: Staging, rows: list[Row], tokenizer: Tokenizer, plan: BuildPlan
-) -> Iterator[BadRow]:
-    titles = tokenizer.tokenise_many([row.passage.title for row in rows])
-    texts = tokenizer.tokenise_many([row.passage.text for row in rows])
-    for row, title, text in zip(rows, titles, texts, strict=True):
-        shard = shard_of(row.passage.id, plan.shards)
-        if not staging.add(row, title, text, shard):
-            yield BadRow(row.line, f"duplicate id {row.passage.id}")
+    return True
 
 
 def _encode(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
@@ -190,9 +121,9 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
         dimension=entry.dimension,
         bundle_name=bundle.manifest.name,
         encoding_fingerprint=bundle.manifest.encoding_fingerprint,
-        source=str(staging.get("source") or plan.source.name),
+        source=str(staging.get("source")),
         bad_rows=int(str(staging.get("bad_rows"))),
-        truncated_passages=staging.longer_than(entry.max_passage_tokens - _SPECIAL),
+        truncated_passages=staging.longer_than(entry.max_passage_tokens - SPECIAL),
     )
 
 
@@ -200,9 +131,12 @@ def _count(staging: Staging, progress: Progress) -> WordCounts:
     progress.start("counting words", staging.counts()[0])
 
     def counted() -> Iterator[NDArray[np.uint32]]:
-        for tokens in staging.words():
-            progress.advance(1)
+        number = 0
+        for number, tokens in enumerate(staging.words(), start=1):
+            if number % _COUNTED == 0:
+                progress.advance(_COUNTED)
             yield tokens
+        progress.advance(number % _COUNTED)
 
     return count_words(counted())
 
@@ -214,7 +148,8 @@ def _publish(
     words: WordCounts,
     plan: BuildPlan,
     progress: Progress,
-) -> None:
+) -> tuple[str, ...]:
+    """Writes every shard; the checksums of their manifests."""
     identity = Identity(
         manifest.index_id,
         manifest.shards,
@@ -227,12 +162,8 @@ def _publish(
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):
         shutil.rmtree(leftover)
+    checksums = []
     for shard in range(plan.shards):
-        publish_shard(staging, partial, shard, identity, plan.graph)
+        checksums.append(publish_shard(staging, partial, shard, identity, plan.graph).checksum)
         progress.advance(1)
-
-
-def _batches(rows: Iterable[Row | BadRow]) -> Iterator[list[Row | BadRow]]:
-    source = iter(rows)
-    while batch := list(itertools.islice(source, _BATCH)):
-        yield batch
+    return tuple(checksums)

@@ -8,14 +8,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from content_node.indexing.builder import BuildPlan, build_index
-from content_node.indexing.progress import TerminalProgress
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
+from content_node.indexing.progress import BuildProgress
 from content_node.indexing.verify import K, verify_index
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.layout import shard_name
 from winnow.settings.common import cores
+from winnow.signals import end_on_signals
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -28,38 +30,44 @@ def build(
     passages: Annotated[
         Path,
         typer.Option(
-            help="TSV (id, text, title) or JSON lines (id, title, text, metadata), plain, .gz or "
-            ".zst; or an index, whose vectors are taken over: to cut it into other shards, or to "
-            "bring an old one up to date."
+            help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
+            "metadata), plain, .gz or .zst. Or an index: its vectors are taken over, to cut it "
+            "into other shards or to bring an old one up to date."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Directory to write the index to.")],
-    shards: Annotated[int, typer.Option(min=1, max=4096, help="Shards to cut it into.")] = 1,
+    out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
+    shards: Annotated[int, typer.Option(min=1, max=4096, help="Number of shards.")] = 1,
     bundle: Annotated[
-        Path | None, typer.Option(help="Bundle whose encoder to use.", show_default="the default")
+        Path | None,
+        typer.Option(help="Bundle whose encoder makes the vectors.", show_default="the default"),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+        int | None,
+        typer.Option(min=1, max=1024, help="Threads that encode.", show_default="all cores"),
     ] = None,
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
     ] = False,
-    m: Annotated[int, typer.Option(min=4, max=128, help="Links per passage in the graph.")] = 16,
+    m: Annotated[
+        int, typer.Option(min=4, max=128, help="Links of each passage in the HNSW graph.")
+    ] = 16,
     ef_construction: Annotated[
-        int, typer.Option(min=16, max=4096, help="Breadth of the search while building.")
+        int, typer.Option(min=16, max=4096, help="Candidates looked at for each passage's links.")
     ] = 200,
     as_json: _Json = False,
 ) -> None:
     """Encode passages and write the shards of an index.
 
-    Interrupted, the same command goes on where it was. The index appears only when it is whole.
+    The index appears only when it is whole. Until then the work lies beside it, in OUT.partial: an
+    interrupted build goes on from there with the same command.
     """
+    end_on_signals()
     loaded = load_bundle(bundle or default_bundle())
     threads = threads or cores()
     plan = BuildPlan(
         passages, out, shards, threads, skip_bad_rows, GraphPlan(m, ef_construction, threads)
     )
-    with TerminalProgress() as progress:
+    with BuildProgress() as progress:
         manifest = build_index(plan, loaded, progress)
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))

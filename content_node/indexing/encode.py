@@ -18,7 +18,8 @@ from winnow.inference.encoder import Encoder
 CHUNK = 1024
 """Passages between two commits: what an interruption may lose."""
 
-_SPECIAL = 3
+SPECIAL = 3
+"""Tokens around a title and a text: [CLS], [SEP], [SEP]."""
 
 
 class PassageEncoder:
@@ -30,7 +31,7 @@ class PassageEncoder:
     def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
         """[dimension], from token ids without special tokens."""
         title = title[:MAX_TITLE_TOKENS]
-        room = self._entry.max_passage_tokens - _SPECIAL - len(title)
+        room = self._entry.max_passage_tokens - SPECIAL - len(title)
         return self._encoder.passage(title, text[:room], self._entry.passage_token_types)
 
 

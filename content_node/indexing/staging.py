@@ -52,10 +52,11 @@ class Staging:
         found = self._connection.execute(query, (key,)).fetchone()
         return None if found is None else json.loads(found[0])
 
-    def note(self, key: str, value: object) -> None:
-        """Notes `value` (JSON) durably, together with everything added before."""
-        self._connection.execute(
-            "INSERT OR REPLACE INTO plan VALUES (?, ?)", (key, json.dumps(value))
+    def note(self, **values: object) -> None:
+        """Notes values (JSON) durably, together with everything added before."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO plan VALUES (?, ?)",
+            [(key, json.dumps(value)) for key, value in values.items()],
         )
         self._connection.commit()
 
@@ -93,7 +94,6 @@ class Staging:
                     ],
                 )
                 advance(len(batch))
-        self._connection.commit()
 
     def clear(self) -> None:
         """Forgets every passage that was added."""

@@ -103,6 +103,8 @@ def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -
         faults.append(f"it belongs to index {manifest.index_id}, not {index.index_id}")
     if manifest.encoding_fingerprint != index.encoding_fingerprint:
         faults.append(f"it was encoded by {manifest.encoding_fingerprint}")
+    if not faults and index.manifests and manifest.checksum != index.manifests[shard]:
+        faults.append("it is not the shard that the index was built with: copy that one again")
     return faults
 
 
@@ -129,12 +131,13 @@ def _recall(
     if not len(vectors):
         return 1.0
     path = directory / manifest.graph
-    graph = load_graph(path, manifest.dimension, manifest.passages, _EF)
+    graph = load_graph(path, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
     exact = ExactIndex(vectors)
     chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
     # midpoints of two passages: like questions, they lie beside the vectors and not on them
     asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
     asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
-    by_graph = [[row for row, _ in graph.search(vector, K)] for vector in asked]
+    # by the graph alone: where it leads to too few, search would hide that
+    by_graph = [[row for row, _ in graph.walk(vector, K) or ()] for vector in asked]
     by_hand = [[row for row, _ in exact.search(vector, K)] for vector in asked]
     return recall_at(by_graph, by_hand)

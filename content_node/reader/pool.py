@@ -27,10 +27,13 @@ _MOST_NICE = 19
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[Result]):
-    """Results in the order of their items, and the seconds before the first thread was free."""
+    """Results in the order of their items, and what they cost."""
 
     results: list[Result]
     queued: float
+    """Seconds before the first thread was free."""
+    left: int = 0
+    """Items without a result, because time ran out."""
 
 
 class _Job(Generic[Item, Result]):
@@ -48,7 +51,8 @@ class _Job(Generic[Item, Result]):
         self.stop = Stop()
         self._lock = threading.Lock()
         self._next = 0
-        self.results: dict[int, Result] = {}
+        self._closed = False
+        self._results: dict[int, Result] = {}
         self.started: float | None = None
 
     def drain(self) -> None:
@@ -59,8 +63,15 @@ class _Job(Generic[Item, Result]):
 
         """
         while (place := self._take()) is not None:
-            self.results[place] = self._work(self._items[place], self.stop)
-            self._each()
+            if self._keep(place, self._work(self._items[place], self.stop)):
+                self._each()
+
+    def close(self) -> list[Result]:
+        """Stops the work; the results so far, in the order of their items. None is added later."""
+        self.stop.set()
+        with self._lock:
+            self._closed = True
+            return [self._results[place] for place in sorted(self._results)]
 
     def _take(self) -> int | None:
         with self._lock:
@@ -70,9 +81,12 @@ class _Job(Generic[Item, Result]):
             self._next += 1
             return self._next - 1
 
-    def left(self) -> int:
-        """Items without a result."""
-        return len(self._items) - len(self.results)
+    def _keep(self, place: int, result: Result) -> bool:
+        """Counts a result, unless it comes after the end."""
+        with self._lock:
+            if not self._closed:
+                self._results[place] = result
+            return not self._closed
 
 
 class ReaderPool:
@@ -105,11 +119,11 @@ class ReaderPool:
     ) -> Done[Result]:
         """Applies `work` to every item, until the deadline or until it is cancelled.
 
-        Then it returns at once, and the items in hand are told to stop. `each` is called on the
-        event loop after every item that is done.
+        Then it returns at once what is done, and the items in hand are told to stop. `each` is
+        called on the event loop after every item that is done.
 
         Raises:
-            DeadlineExceededError: time ran out before every item was done.
+            DeadlineExceededError: time ran out before any item was done.
 
         """
         if not items:
@@ -121,26 +135,30 @@ class ReaderPool:
         try:
             queued = await _worked(job, self._readers, self._read, threads)
         finally:
+            results = job.close()
             self._taken -= threads
-            self._metrics.reads_stopped.inc(job.left())
-        if unread := job.left():
+            self._metrics.reads_stopped.inc(len(items) - len(results))
+        if not results:
             raise DeadlineExceededError(
-                f"the deadline passed with {unread} of {len(items)} passages unread"
+                f"the deadline passed before one of {len(items)} passages was read"
             )
-        return Done([job.results[place] for place in range(len(items))], queued)
+        return Done(results, queued, len(items) - len(results))
 
-    async def call(self, work: Callable[[], Result], deadline: Deadline) -> Done[Result]:
+    async def call(self, work: Callable[[Stop], Result], deadline: Deadline) -> Done[Result]:
         """Runs one brief piece of work ahead of whatever is being read.
 
         Raises:
             DeadlineExceededError: time ran out before it was done.
 
         """
-        job = _Job(lambda _item, _stop: work(), [None], deadline, lambda: None)
-        queued = await _worked(job, self._brief, _Job.drain, 1)
-        if job.left():
+        job = _Job(lambda _item, stop: work(stop), [None], deadline, lambda: None)
+        try:
+            queued = await _worked(job, self._brief, _Job.drain, 1)
+        finally:
+            results = job.close()
+        if not results:
             raise DeadlineExceededError("the deadline passed before it was done")
-        return Done([job.results[0]], queued)
+        return Done(results, queued)
 
     def close(self) -> None:
         """Waits for the threads to end."""
@@ -173,10 +191,7 @@ async def _worked(
     loop = asyncio.get_running_loop()
     submitted = time.perf_counter()
     working = [loop.run_in_executor(executor, run, job) for _ in range(threads)]
-    try:
-        await _first_failure(working, max(job.deadline.left(), 0))
-    finally:
-        job.stop.set()
+    await _first_failure(working, max(job.deadline.left(), 0))
     return (job.started or submitted) - submitted
 
 

@@ -11,6 +11,8 @@ MAX_TITLE_TOKENS = 32
 """Titles are cut here: they say what a passage is about, answers are not taken from them."""
 
 _LEAST_ROOM = 16
+_SPECIAL = 4
+"""[CLS] and three [SEP]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,11 @@ class Window:
     """Passage tokens in this window."""
 
 
+def longest_question(reader: ReaderEntry) -> int:
+    """Tokens of a question, without special ones, that leave room for some of a passage."""
+    return reader.max_tokens - _SPECIAL - _LEAST_ROOM
+
+
 def prepare(
     question: Sequence[int],
     title: Sequence[int],
@@ -36,7 +43,9 @@ def prepare(
 ) -> list[Window]:
     """The windows that cover all of `text`. Ids come without special tokens."""
     asked = [special.cls, *question, special.sep]
-    head = [*asked, *title[:MAX_TITLE_TOKENS], special.sep]
+    # a title gives way to the passage where the question leaves little
+    left = max(longest_question(reader) - len(question), 0)
+    head = [*asked, *title[: min(MAX_TITLE_TOKENS, left)], special.sep]
     room = max(reader.max_tokens - len(head) - 1, _LEAST_ROOM)
     overlap = min(reader.window_overlap, room // 2)
     return [

@@ -1,6 +1,7 @@
 """An opened shard: verified files, passages and the indexes over their vectors and words."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from winnow.checksum import verify
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
+from winnow.inference.stop import Stop
 
 EXACT_UP_TO = 2_000
 """Passages up to which comparing with all of them is as fast as walking a graph."""
@@ -38,13 +40,24 @@ class Shard:
     index: NearestIndex
     words: WordIndex | None = None
 
-    def retrieve(self, question: EncodedQuestion, depth: Depth, word_weight: float) -> Candidates:
+    def retrieve(
+        self,
+        question: EncodedQuestion,
+        depth: Depth,
+        word_weight: float,
+        stop: Stop | None = None,
+    ) -> Candidates:
         """The candidates of this shard, and those of them that may be read.
 
         `word_weight` is the squared distance that one unit of BM25 is worth.
+
+        Raises:
+            StoppedError: `stop` was set before all vectors were compared.
+
         """
         words = self.words if word_weight and depth.candidates else None
-        found = self.index.search(question.vector, depth.looked_at if words else depth.passages)
+        looked_at = depth.looked_at if words else depth.passages
+        found = self.index.search(question.vector, looked_at, stop)
         rows = [row for row, _ in found]
         distances = np.array([distance for _, distance in found], np.float32)
         matches = words.match(question.token_ids, rows) if words else np.zeros(len(rows))
@@ -67,10 +80,13 @@ class Shard:
         return Candidates(tuple(best_first), tuple(distances.tolist()))
 
 
-def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
+def open_shard(
+    directory: Path, ef: int, exact: bool = False, exact_up_to: int = EXACT_UP_TO
+) -> Shard:
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
-    `exact` compares with every vector instead of walking the graph; small shards always do.
+    `exact` compares with every vector instead of walking the graph, as shards of at most
+    `exact_up_to` passages always do.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest.
@@ -84,6 +100,7 @@ def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
         raise ArtefactError(
             f"{directory} holds {store.count()} passages, its manifest says {manifest.passages}"
         )
+    exact = exact or manifest.passages <= exact_up_to
     index = _index(directory, manifest, store, ef, exact)
     return Shard(manifest, store, index, _words(directory, manifest))
 
@@ -91,10 +108,11 @@ def open_shard(directory: Path, ef: int, exact: bool = False) -> Shard:
 def _index(
     directory: Path, manifest: ShardManifest, store: PassageStore, ef: int, exact: bool
 ) -> NearestIndex:
-    if exact or manifest.passages <= EXACT_UP_TO:
+    if exact:
         return ExactIndex(store.vectors(manifest.dimension))
+    chunks = partial(store.vector_chunks, manifest.dimension)
     path = directory / manifest.graph
-    return load_graph(path, manifest.dimension, manifest.passages, ef)
+    return load_graph(path, manifest.dimension, manifest.passages, ef, chunks)
 
 
 def _words(directory: Path, manifest: ShardManifest) -> WordIndex | None:

@@ -6,6 +6,7 @@ neither locks nor a write-ahead log.
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ CREATE TABLE passages (
 """
 
 TOKEN_BYTES = 4
+_CHUNK = 4_096
+"""Rows of vectors in memory at a time: some megabytes."""
 _NONE = "{}"
 """How a passage without metadata is stored."""
 
@@ -46,11 +49,16 @@ class StoredPassage:
 
 
 class PassageStore:
-    """Read-only access to a shard's passages, from any thread."""
+    """Read-only access to a shard's passages, from any thread.
+
+    Each thread has a connection of its own. When nobody holds the store any more all are closed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        weakref.finalize(self, _close_all, self._opened).atexit = False
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -77,6 +85,12 @@ class PassageStore:
         data = b"".join(row[0] for row in rows)
         return np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
 
+    def vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
+        """The same, a few thousand rows at a time: float32 [rows, dimension] each."""
+        rows = self._connection().execute("SELECT vector FROM passages ORDER BY row")
+        while data := b"".join(row[0] for row in rows.fetchmany(_CHUNK)):
+            yield np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
+
     def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
         """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
         the smallest type that holds a token of `vocabulary`, and [passages].
@@ -94,6 +108,7 @@ class PassageStore:
         connection = getattr(self._local, "connection", None)
         if connection is not None:
             connection.close()
+            self._opened.remove(connection)
             self._local.connection = None
 
     def _one(self, row: int) -> StoredPassage:
@@ -119,7 +134,13 @@ class PassageStore:
             uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             self._local.connection = connection
+            self._opened.append(connection)
         return connection
+
+
+def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def pack_ids(values: Iterable[int]) -> bytes:

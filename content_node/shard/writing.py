@@ -95,9 +95,9 @@ def publish_shard(
         bundle_name=identity.bundle_name,
         encoding_fingerprint=identity.encoding_fingerprint,
     )
-    write(directory / SHARD_FILE, manifest)
+    written = write(directory / SHARD_FILE, manifest)
     sync_directory(directory)
-    return manifest
+    return written
 
 
 def sync_directory(directory: Path) -> None:

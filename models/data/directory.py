@@ -18,6 +18,10 @@ class DataDirectory:
         """A development set: for measuring, never for training."""
         return read_questions(self.root / "qa" / f"{name}.jsonl.zst")
 
+    def all_development(self) -> list[Question]:
+        """Every question of every development set."""
+        return [question for name in DEVELOPMENT for question in self.development(name)]
+
     def gold(self) -> list[Question]:
         """Training questions with the paragraph that answers them."""
         return read_questions(self.root / "qa" / "reader-train.jsonl.zst")

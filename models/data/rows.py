@@ -1,6 +1,6 @@
 """Reading passages and questions from files.
 
-Knows the row formats of `shared data`: DPR's TSV and JSON lines, plain or zstandard. Knows nothing
+Knows the row formats of public data: DPR's TSV and JSON lines, plain or zstandard. Knows nothing
 of what they are used for.
 """
 

@@ -4,17 +4,15 @@ Knows how to load a checkpoint into a class and refuses to invent what it lacks;
 look at token types. What is computed from the outputs is `encoder` and `reader`.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import BertModel, DistilBertModel, DPRReader, PreTrainedModel
-from transformers.utils import logging
 
 from models.exporting.errors import CheckpointError
 from models.exporting.layout import Checkpoint
+from models.network.quiet import quiet
 
 _NAMED = 3
 """Weights that a message names, at most."""
@@ -31,7 +29,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
 
     """
     try:
-        with quiet():
+        with quiet():  # what its reports tell is said by name below
             loaded: Any = kind.from_pretrained(
                 checkpoint.transformer,
                 output_loading_info=True,
@@ -99,17 +97,3 @@ def _refuse_gaps(checkpoint: Checkpoint, network: PreTrainedModel, report: dict[
 def _some(names: list[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without transformers' progress bars and reports: what is in them is said by name above."""
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertForQuestionAnswering
 
-from models.exporting.network import quiet
+from models.network.quiet import quiet
 
 _HEAD = 64
 

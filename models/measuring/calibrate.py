@@ -36,7 +36,7 @@ class Candidates:
 
     features: NDArray[np.float64]
     """Relevance, span and distance, [questions, passages, 3]."""
-    hybrid_distance: NDArray[np.float64]
+    hybrid_distances: NDArray[np.float64]
     """[questions, passages]."""
     right: NDArray[np.bool_]
     """Whether their spans are, [questions, passages]."""
@@ -62,7 +62,7 @@ def candidates(
     reader: OfflineReader,
 ) -> Candidates:
     """Reads the best `PASSAGES` of those near every question."""
-    every = near.hybrid_distance(word_weight)
+    every = near.hybrid_distances(word_weight)
     order = every.argsort(1, kind="stable")[:, :PASSAGES]
     hybrid, distances = (np.take_along_axis(each, order, 1) for each in (every, near.distances))
     found = np.take_along_axis(near.places, order, 1)

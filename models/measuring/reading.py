@@ -8,13 +8,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
 from content_node.reader.prepare import MAX_TITLE_TOKENS
 from content_node.reader.reader import OUTPUTS, Reader
 from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
+from models.progress import followed
 from winnow.bundle import Manifest
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
@@ -56,7 +54,7 @@ class OfflineReader:
         return self._reader.read(asked, stored, Hit(0, "", distance, distance), most)
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
-        """Question, passage and distance, each read; in order, with a progress bar."""
+        """Question, passage and distance, each read; in order, showing how far it is."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             readings: Iterable[Reading] = pool.map(lambda item: self.read(*item), work)
-            return list(track(readings, what, len(work), console=Console(stderr=True)))
+            return list(followed(readings, what, len(work)))

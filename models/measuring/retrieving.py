@@ -38,7 +38,7 @@ class Near:
     matches: Floats
     """BM25."""
 
-    def hybrid_distance(self, word_weight: float) -> Floats:
+    def hybrid_distances(self, word_weight: float) -> Floats:
         """Distances less what matches are worth."""
         return self.distances - word_weight * self.matches
 
@@ -99,7 +99,7 @@ def recall_by_passages(
     near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
 ) -> list[float]:
     """Percent of questions with an answer among the best so many passages."""
-    order = near.hybrid_distance(word_weight).argsort(1, kind="stable")
+    order = near.hybrid_distances(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(right, order, 1)
     return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
 

@@ -49,7 +49,7 @@ class _Read:
     """
 
     scores: Floats
-    hybrid_distance: Floats
+    hybrid_distances: Floats
     right: NDArray[np.bool_]
 
 
@@ -60,7 +60,7 @@ def calibrate(
     weights = np.array([score.relevance, score.span, score.distance])
     read = _Read(
         (found.features @ weights)[:, :passages],
-        found.hybrid_distance[:, :passages],
+        found.hybrid_distances[:, :passages],
         found.right[:, :passages],
     )
     looks = [end for end in wave_ends(passages, FIRST_LOOK) if end < passages]
@@ -81,9 +81,9 @@ def calibrate(
 
 def _marks(read: _Read, look: int) -> Floats:
     """Best score, hybrid distance of the next, and how much further it is: [questions, 3]."""
-    unread = read.hybrid_distance[:, look]
+    unread = read.hybrid_distances[:, look]
     best = read.scores[:, :look].max(1)
-    return np.stack([best, unread, unread - read.hybrid_distance[:, 0]], axis=1)
+    return np.stack([best, unread, unread - read.hybrid_distances[:, 0]], axis=1)
 
 
 def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:

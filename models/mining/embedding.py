@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 from tokenizers import Encoding, Tokenizer
 
 from models.data.rows import Passage
+from models.progress import followed
 from winnow.checksum import sha256
 
 Vectors = NDArray[np.float32]
@@ -58,7 +57,10 @@ class Embedder:
         vectors = self._all(encodings, "passages")
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            np.save(kept, vectors)
+            aside = kept.with_suffix(".partial")
+            with aside.open("wb") as file:
+                np.save(file, vectors)
+            aside.replace(kept)
         return vectors
 
     def _kept(self, passages: Sequence[Passage]) -> Path | None:
@@ -72,12 +74,7 @@ class Embedder:
     def _all(self, encodings: Sequence[Encoding], what: str) -> Vectors:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             run: Callable[[Encoding], Vectors] = self._one
-            rows = track(
-                pool.map(run, encodings),
-                f"encode {what}",
-                len(encodings),
-                console=Console(stderr=True),
-            )
+            rows = followed(pool.map(run, encodings), f"encode {what}", len(encodings))
             return np.stack(list(rows))
 
     def _one(self, encoding: Encoding) -> Vectors:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.data.answers import contains_answer, find_answer, normalise
-from models.data.rows import Passage, Question
+from models.data.rows import DataError, Passage, Question
 from models.mining.embedding import Embedder
 from models.mining.lexical import LexicalIndex
 
@@ -122,15 +122,22 @@ def save(
     """Writes `passages.jsonl` and `questions.jsonl`."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, rows in (("passages", passages), ("questions", questions)):
-        with (directory / f"{name}.jsonl").open("w") as file:
+        with (directory / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
 
 
 def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads what `save` wrote."""
-    with (directory / "passages.jsonl").open() as file:
+    """Reads what `save` wrote.
+
+    Raises:
+        DataError: nothing was saved there.
+
+    """
+    if not (directory / "questions.jsonl").is_file():
+        raise DataError(f"{directory} has no training questions: run `winnow models mine` first")
+    with (directory / "passages.jsonl").open(encoding="utf-8") as file:
         passages = [Passage(**json.loads(line)) for line in file]
-    with (directory / "questions.jsonl").open() as file:
+    with (directory / "questions.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return passages, [
         TrainingQuestion(**{**row, "negatives": tuple(row["negatives"])}) for row in rows

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
+from models.network.quiet import quiet
+
 Logits = tuple[Tensor, Tensor, Tensor]
 """Start and end [batch, tokens] and relevance [batch]."""
 
@@ -74,9 +76,10 @@ def load_body(directory: Path) -> BertModel:
     config = BertConfig.from_pretrained(directory)
     config.hidden_dropout_prob = 0.0
     config.attention_probs_dropout_prob = 0.0
-    return BertModel.from_pretrained(
-        directory, config=config, add_pooling_layer=False, attn_implementation="eager"
-    )
+    with quiet():
+        return BertModel.from_pretrained(
+            directory, config=config, add_pooling_layer=False, attn_implementation="eager"
+        )
 
 
 def shorten(body: BertModel, layers: int) -> None:

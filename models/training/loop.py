@@ -92,6 +92,12 @@ class Trainer:
     """One run, from its first step or from its checkpoint."""
 
     def __init__(self, task: Task, schedule: Schedule, path: Path) -> None:
+        """Goes on from the checkpoint at `path` if there is one.
+
+        Raises:
+            TrainingError: the checkpoint is of another plan, or there is nothing to learn.
+
+        """
         self._task, self._schedule, self._path = task, schedule, path
         self._plan = {**task.plan, **asdict(schedule)}
         self._layers = prepare(task.network.body)  # type: ignore[arg-type]
@@ -99,8 +105,13 @@ class Trainer:
         self._optimiser = torch.optim.AdamW(
             self._trained, lr=schedule.rate, weight_decay=0.01, fused=True
         )
-        self.step = 0
+        self.step, self._steps = 0, task.steps
         self._resume()
+        if not self._steps:
+            raise TrainingError(
+                "there are too few questions for one training step: mine more of them, or give a "
+                "larger --scale, or smaller steps (--questions, --passages)"
+            )
 
     def run(self, every: int, report: Callable[[Standing], None], until: int | None = None) -> None:
         """Trains to the end, or to step `until`; reports every step and saves every `every` steps.
@@ -109,9 +120,8 @@ class Trainer:
             TrainingError: the loss is not a number any more.
 
         """
-        steps = self._task.steps
-        end = steps if until is None else min(until, steps)
-        standing = Standing(self.step, steps)
+        end = self._steps if until is None else min(until, self._steps)
+        standing = Standing(self.step, self._steps)
         self._task.network.train()
         while self.step < end:
             standing.took(*self._learn())
@@ -120,7 +130,7 @@ class Trainer:
             report(standing)
 
     def _learn(self) -> tuple[dict[str, float], int]:
-        done = self.step / self._task.steps
+        done = self.step / self._steps
         if done >= 1 - self._schedule.quantised:
             enable(self._layers)
         for group in self._optimiser.param_groups:
@@ -139,7 +149,7 @@ class Trainer:
     def _save(self) -> None:
         state: dict[str, Any] = {
             "step": self.step,
-            "steps": self._task.steps,
+            "steps": self._steps,
             "plan": self._plan,
             "network": self._task.network.state_dict(),
             "optimiser": self._optimiser.state_dict(),
@@ -158,6 +168,8 @@ class Trainer:
         self._task.network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
+        if self.step >= state.get("steps", self._steps):
+            self._steps = self.step  # whatever was mined since: a finished run stays as it is
 
 
 def pace(done: float, warmup: float) -> float:

@@ -1,7 +1,7 @@
 """Where questions are let in, as long as they can be answered in time.
 
-Knows how much work a question is, in passages to read; how much is too much, and what each client
-may have, is the business of `winnow.policy.load`.
+Knows how much work a question is, in passages to read. `winnow.policy.load` says how much is too
+much, and how much each client may have.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Admitted:
     question: Question
     """As it may be asked: with fewer passages to read, if there is too much to do."""
     asked: int
-    """Passages that should have been read, over all shards."""
+    """Passages that the caller wanted to be read, over all shards."""
     granted: int
     """Passages that may be read, over all shards."""
 
@@ -30,7 +30,7 @@ class Admission:
     """Lets questions in."""
 
     def __init__(self, load: Load, most: int, metrics: AdmissionMetrics) -> None:
-        """`most`: questions at once, whatever they ask for; they take memory, too."""
+        """`most`: questions at once, however few passages they need; they take memory, too."""
         self._load, self._most, self._metrics = load, most, metrics
         self.inside = 0
 
@@ -42,12 +42,13 @@ class Admission:
 
         Args:
             question: as it was asked.
-            shards: that there are.
+            shards: shards of the index.
             left: seconds before its deadline.
-            client: a key of whoever asks, for sharing fairly.
+            client: a key of the caller, for sharing fairly.
 
         Raises:
-            OverloadedError: it cannot be answered in time, or would take what is others'.
+            DeadlineExceededError: no time is left at all.
+            OverloadedError: it cannot be answered in time, or would take what others need.
 
         """
         parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
@@ -57,16 +58,16 @@ class Admission:
                 raise OverloadedError(
                     f"{self._most} questions are being answered already; try again"
                 )
-            ticket = self._load.admit(asked, left, client)
+            ticket = self._load.admit(asked, left, client, parts)
         except OverloadedError:
             self._metrics.admitted("refused")
             raise
-        passages = max(ticket.reads // parts, 1)
-        self._metrics.admitted("dimmed" if passages * parts < asked else "granted")
+        self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self.inside += 1
         self._metrics.reads.set(self._load.reads)
         try:
-            yield Admitted(replace(question, passages_to_read=passages), asked, passages * parts)
+            granted = replace(question, passages_to_read=ticket.reads // parts)
+            yield Admitted(granted, asked, ticket.reads)
         finally:
             self.inside -= 1
             self._load.release(ticket)

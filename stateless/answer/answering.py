@@ -1,19 +1,19 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from stateless.answer.admission import Admitted
+from stateless.answer.calls import Calls, Limits
+from stateless.answer.cover import cover
 from stateless.answer.merge import merge
-from stateless.answer.scatter import Failure, error_of
-from stateless.answer.search import Limits, search
+from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import QuestionEncoder
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.question import Question, Retriever
-from winnow.domain.shard import ShardInfo
+from winnow.domain.coverage import ShardStatus
 from winnow.domain.stopping import StoppingRule
 
 
@@ -29,6 +29,7 @@ class Answerer:
         limits: Limits,
         metrics: FrontMetrics,
     ) -> None:
+        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
@@ -37,34 +38,33 @@ class Answerer:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
 
-    async def answer(self, question: Question, deadline: Deadline) -> Answered:
+    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
 
         Raises:
             InvalidRequestError: the question has no word in it.
-            DeadlineExceededError: no shard replied in time.
+            DeadlineExceededError: nothing was read in time.
             OverloadedError: every shard was overloaded.
             UnavailableError: no shard could be reached.
             One of these, too, where one shard failed and partial results are forbidden.
 
         """
         started = time.perf_counter()
-        timings = Timings()
+        question, timings = admitted.question, Timings()
         encoded = await self._encoder.encode(question.text, timings)
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
-        searched = await search(
-            self._cluster,
+        calls = Calls(
+            self._cluster.searchers,
             question,
             encoded.question,
-            self._rule(question),
             deadline.earlier(reserve),
             self._limits,
-            timings,
         )
+        searched = await search(calls, self._rule_for(question.max_loss), timings)
         merging = time.perf_counter()
-        coverage = cover(self._cluster.infos, searched.failures)
+        coverage = cover(self._cluster.infos, searched)
         answers = merge(searched.readings, question.answers)
         timings.merge = time.perf_counter() - merging
         timings.total = time.perf_counter() - started
@@ -73,17 +73,14 @@ class Answerer:
             has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
             coverage=coverage,
             timings=timings,
+            passages_asked=admitted.asked,
+            passages_granted=admitted.granted,
             passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
         )
         self._observe(answered)
         return answered
-
-    def _rule(self, question: Question) -> StoppingRule | None:
-        """When to stop; rules were fitted on passages that words helped to order."""
-        hybrid = question.retriever is Retriever.HYBRID
-        return self._rule_for(question.max_loss) if hybrid else None
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings
@@ -97,22 +94,3 @@ class Answerer:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
         metrics.coverage.observe(answered.coverage.searched / max(answered.coverage.known, 1))
-
-
-def cover(infos: Mapping[int, ShardInfo], failures: Mapping[int, Failure]) -> Coverage:
-    """What was searched, in passages known from when each shard was there last.
-
-    Raises:
-        DeadlineExceededError: every shard was too late.
-        OverloadedError: every shard was overloaded; says when to try again.
-        UnavailableError: every shard failed, for several reasons.
-
-    """
-    if failures and failures.keys() >= infos.keys():
-        raise error_of(failures, "no shard gave an answer")
-    return Coverage.of(
-        ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
-        if shard not in failures
-        else ShardCoverage(shard, info.passages, failures[shard].status, failures[shard].reason)
-        for shard, info in infos.items()
-    )

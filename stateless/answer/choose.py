@@ -13,8 +13,7 @@ Ranked = list[tuple[int, Hit]]
 
 
 def best_overall(found: Mapping[int, Retrieved], depth: Depth) -> Ranked:
-    """What is read: of the candidates, the nearest of all shards by encoding, the best by distance
-    and words.
+    """The passages to read: of the cluster's nearest candidates, the best by hybrid distance.
 
     Ties are settled by passage id, so that the choice does not depend on how the index is cut.
     """

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Gathered(Generic[Result]):
-    """What came back, by shard: every shard that was asked is in exactly one of the two."""
+    """Replies by shard: every shard that was called is in exactly one of the two."""
 
     results: dict[int, Result]
     failures: dict[int, Failure]
@@ -50,19 +50,15 @@ class Gathered(Generic[Result]):
 async def scatter(
     calls: Mapping[int, Coroutine[Any, Any, Result]],
     waits: AdaptiveTimeout,
-    answered: int = 0,
-    failed: int = 0,
     partial: bool = True,
 ) -> Gathered[Result]:
-    """Awaits one call per shard, for as long as `waits` says; what is late then is cancelled.
+    """Awaits one call per shard for as long as `waits` says, then cancels the calls that are late.
 
     Cancelling the scatter cancels every call.
 
     Args:
         calls: by shard.
-        waits: knows the deadline and how many shards there are in all.
-        answered: shards of these that need not be called, because they have nothing to do.
-        failed: shards of these that are not called, because they have failed before.
+        waits: of as many shards as there are calls.
         partial: goes on when a shard fails.
 
     Raises:
@@ -74,14 +70,14 @@ async def scatter(
     pending = set(shards)
     try:
         while pending:
-            wait = waits.next(answered + len(gathered.results), failed + len(gathered.failures))
+            wait = waits.next(len(gathered.results), len(gathered.failures))
             done, pending = await asyncio.wait(
                 pending, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED
             )
             for task in done:
                 _add(gathered, shards[task], task)
             if not done:
-                late = _late(wait, answered + len(gathered.results))
+                late = _late(wait, len(gathered.results))
                 gathered.failures.update({shards[task]: late for task in pending})
                 break
             if gathered.failures and not partial:
@@ -90,12 +86,17 @@ async def scatter(
         for task in shards:
             task.cancel()
     if gathered.failures and not partial:
-        raise error_of(gathered.failures, "not every shard answered, and all were asked for")
+        raise incomplete(gathered.failures)
     return gathered
 
 
+def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
+    """The error of a caller who needs every shard."""
+    return error_of(failures, "not every shard answered, and all were asked for")
+
+
 def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
-    """What is said to a caller who gets no answer because of these."""
+    """The error of a caller who gets no answer because of these failures."""
     some = sorted(failures.items())[:_MOST_NAMED]
     reasons = [f"shard {shard}: {failure.reason[:_LONGEST_REASON]}" for shard, failure in some]
     if len(failures) > len(some):
@@ -136,7 +137,7 @@ def _failure(shard: int, error: BaseException) -> Failure:
 
 
 def status_of(error: WinnowError) -> ShardStatus:
-    """How a shard that raised `error` fared."""
+    """The status of a shard that raised `error`."""
     if isinstance(error, DeadlineExceededError):
         return ShardStatus.TIMEOUT
     if isinstance(error, NotLoadedError):

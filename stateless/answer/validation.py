@@ -1,81 +1,90 @@
 """Which questions are valid, and with what options they are asked. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from winnow.convert import answer as convert
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError, Violation
-from winnow.v1 import answer_pb2
 
 MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
 MAX_ANSWERS = 100
 MAX_ANSWER_TOKENS = 64
 MAX_LOSS = 100.0
-_SHARES: tuple[Literal["min_coverage", "min_wait_factor", "max_wait_factor"], ...] = (
-    "min_coverage",
-    "min_wait_factor",
-    "max_wait_factor",
-)
-_DIGITS = 6
 
-_LIMITS: tuple[tuple[Literal["passages_to_read", "answers", "max_answer_tokens"], int], ...] = (
-    ("passages_to_read", MAX_PASSAGES),
-    ("answers", MAX_ANSWERS),
-    ("max_answer_tokens", MAX_ANSWER_TOKENS),
-)
+_LIMITS = {
+    "passages_to_read": MAX_PASSAGES,
+    "answers": MAX_ANSWERS,
+    "max_answer_tokens": MAX_ANSWER_TOKENS,
+}
+_SHARES = ("min_coverage", "min_wait_factor", "max_wait_factor")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds where a question does not say."""
+    """The options of a question that does not give its own."""
 
     passages_to_read: int
     answers: int
     read_scope: ReadScope
     max_answer_tokens: int
     max_loss: float = 0.0
+    """For questions that may stop early; the others read every passage."""
     retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
     patience: Patience = field(default_factory=Patience)
 
 
-def validate(request: answer_pb2.AnswerRequest, defaults: Defaults) -> Question:
+def validate(request: AnswerRequest, defaults: Defaults) -> Question:
     """The question with every option settled.
 
     Raises:
         InvalidRequestError: naming every field that breaks a rule.
 
     """
-    violations = [*_text(request.question)]
-    chosen = {}
-    for name, most in _LIMITS:
-        given = getattr(request, name) if request.HasField(name) else None
-        chosen[name] = getattr(defaults, name) if given is None else int(given)
-        if given is not None and not 1 <= given <= most:
-            violations.append(Violation(name, f"{given} is not between 1 and {most}"))
-    max_loss = request.max_loss if request.HasField("max_loss") else defaults.max_loss
-    if not 0 <= max_loss <= MAX_LOSS:  # NaN too
-        violations.append(Violation("max_loss", f"{max_loss} is not between 0 and {MAX_LOSS:g}"))
-    scope = _choice(convert.read_scope, request.read_scope, violations)
-    retriever = _choice(convert.retriever, request.retriever, violations)
-    partial = _choice(convert.partial_results, request.partial_results, violations)
-    patience = _patience(request, defaults.patience, violations)
+    question = _settled(request, defaults)
+    violations = [
+        *_text(request.question),
+        *_numbers(request),
+        *_max_loss(request, question),
+        *_patience(question.patience),
+    ]
     if violations:
         raise InvalidRequestError(*violations)
+    return question
+
+
+def _settled(request: AnswerRequest, defaults: Defaults) -> Question:
+    scope = request.read_scope or defaults.read_scope
+    retriever = request.retriever or defaults.retriever
+    max_loss = 0.0 if _reads_all(scope, retriever) else defaults.max_loss
     return Question(
         request.question,
-        chosen["passages_to_read"],
-        chosen["answers"],
-        scope or defaults.read_scope,
-        retriever or defaults.retriever,
-        chosen["max_answer_tokens"],
-        max_loss,
-        partial or defaults.partial_results,
-        patience,
+        _or(request.passages_to_read, defaults.passages_to_read),
+        _or(request.answers, defaults.answers),
+        scope,
+        retriever,
+        _or(request.max_answer_tokens, defaults.max_answer_tokens),
+        _or(request.max_loss, max_loss),
+        request.partial_results or defaults.partial_results,
+        Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
     )
+
+
+def _or(given: Number | None, default: Number) -> Number:
+    return default if given is None else given
+
+
+def _reads_all(scope: ReadScope, retriever: Retriever) -> str:
+    """Why reading never stops early; empty if it may."""
+    if retriever is Retriever.DENSE:
+        return "retriever dense, whose order of passages no rule was fitted for: ask for hybrid"
+    if scope is ReadScope.PER_SHARD:
+        return "read_scope per-shard, where every shard reads in one round trip: ask for global"
+    return ""
 
 
 def _text(question: str) -> Iterator[Violation]:
@@ -87,32 +96,29 @@ def _text(question: str) -> Iterator[Violation]:
         )
 
 
-def _patience(
-    request: answer_pb2.AnswerRequest, defaults: Patience, violations: list[Violation]
-) -> Patience:
-    shares = {}
-    for name in _SHARES:
-        # single precision on the wire: 0.55 of 20 shards must not become 12
-        given = round(getattr(request, name), _DIGITS) if request.HasField(name) else None
-        shares[name] = getattr(defaults, name) if given is None else given
-        if not 0 <= shares[name] <= 1:  # NaN too
-            violations.append(Violation(name, f"{given} is not between 0 and 1"))
-    least, most = shares["min_wait_factor"], shares["max_wait_factor"]
-    if least > most:
-        violations.append(
-            Violation("min_wait_factor", f"{least:g} is more than max_wait_factor, {most:g}")
+def _numbers(request: AnswerRequest) -> Iterator[Violation]:
+    for name, most in _LIMITS.items():
+        given = getattr(request, name)
+        if given is not None and not 1 <= given <= most:
+            yield Violation(name, f"{given} is not between 1 and {most}")
+
+
+def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]:
+    """What was asked for is refused where it would be ignored; a default is just not used."""
+    why = _reads_all(question.read_scope, question.retriever)
+    if not 0 <= question.max_loss <= MAX_LOSS:  # NaN too
+        yield Violation("max_loss", f"{question.max_loss:g} is not between 0 and {MAX_LOSS:g}")
+    elif request.max_loss and why:
+        yield Violation(
+            "max_loss", f"{request.max_loss:g} cannot be used with {why}, or leave max_loss out"
         )
-    return Patience(**shares)
 
 
-Choice = TypeVar("Choice")
-
-
-def _choice(
-    read: Callable[[int], Choice | None], value: int, violations: list[Violation]
-) -> Choice | None:
-    try:
-        return read(value)
-    except InvalidRequestError as error:
-        violations.extend(error.violations)
-        return None
+def _patience(patience: Patience) -> Iterator[Violation]:
+    for name in _SHARES:
+        share = getattr(patience, name)
+        if not 0 <= share <= 1:  # NaN too
+            yield Violation(name, f"{share:g} is not between 0 and 1")
+    least, most = patience.min_wait_factor, patience.max_wait_factor
+    if least > most:
+        yield Violation("min_wait_factor", f"{least:g} is more than max_wait_factor, {most:g}")

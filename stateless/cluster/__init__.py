@@ -1,1 +1,1 @@
-"""The content nodes that this front knows: found, asked what they serve, formed into one index."""
+"""The content nodes that this front knows: found, looked at, and formed into one index."""

@@ -1,4 +1,4 @@
-"""Why shards have no replica, as far as nodes said so. Pure."""
+"""Why a shard has no replica, by the errors of the nodes. Pure."""
 
 from collections.abc import Collection, Iterable
 
@@ -8,14 +8,14 @@ from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 
 
 def absence(shard: int, nodes: Collection[Node], view: View) -> WinnowError:
-    """What a question is told of a shard that has no replica.
+    """The error of a question to a shard that has no replica.
 
-    Nodes that never said which shard they serve are named only where no other one is missing:
-    otherwise nobody knows whose they are.
+    A node that never said which shard it serves is named only if no other shard is missing: if one
+    is, the node may belong to either.
     """
-    own = [node for node in _silent(nodes, view) if node.info and node.info.shard == shard]
+    own = [node for node in _failing(nodes, view) if node.info and node.info.shard == shard]
     if not own and view.missing() == [shard]:
-        own = [node for node in _silent(nodes, view) if node.info is None]
+        own = [node for node in _failing(nodes, view) if node.info is None]
     refused = [
         f"{node.address}: {view.refused[node.address]}"
         for node in nodes
@@ -28,12 +28,12 @@ def absence(shard: int, nodes: Collection[Node], view: View) -> WinnowError:
 
 
 def reasons(nodes: Collection[Node], view: View) -> list[str]:
-    """What is said of all nodes that are not there or not taken, once of each."""
+    """Why nodes are left out, one reason for each."""
     refused = [f"{address}: {reason}" for address, reason in view.refused.items()]
-    return [*_errors(_silent(nodes, view)), *refused]
+    return [*_errors(_failing(nodes, view)), *refused]
 
 
-def _silent(nodes: Collection[Node], view: View) -> list[Node]:
+def _failing(nodes: Collection[Node], view: View) -> list[Node]:
     return [node for node in nodes if node.error is not None and node.address not in view.refused]
 
 

@@ -7,9 +7,9 @@ from winnow.searcher import Searcher
 
 
 class Cluster:
-    """Searchers by shard number, with what each shard said of itself last.
+    """Searchers by shard number, with the last `ShardInfo` of each shard.
 
-    The shards stay the same; what is known of them, and their replicas, may change.
+    The shards stay the same; their infos and replicas may change.
     """
 
     def __init__(self, searchers: Mapping[int, Searcher], infos: Mapping[int, ShardInfo]) -> None:

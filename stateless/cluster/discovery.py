@@ -1,8 +1,7 @@
-"""Who is there: the content nodes by address, asked again and again what they are.
+"""The content nodes by address, each asked again and again which shard it serves: a look.
 
-Knows targets, nodes and time. One cheap question tells which shard a node serves, that it is alive
-and how busy it is; a health stream would stay open while its process is stopped, so a question with
-a time limit is needed anyway.
+Knows targets, nodes and time. A look also tells that a node is alive and how busy it is. A health
+stream would stay open while its process is stopped, so a call with a time limit is needed anyway.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from winnow.searcher import Searcher
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2
-"""Share by which the time between questions varies, so that fronts do not ask in step."""
+"""Share by which the time between looks varies, so that fronts do not ask in step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class DiscoverySettings:
     poll_every: float = 0.5
     poll_timeout: float = 1.0
     misses: int = 2
-    """Questions in a row that a node may leave unanswered before it counts as gone."""
+    """Looks in a row without a good reply, after which a node is left out."""
 
 
 class Discovery:
@@ -47,20 +46,23 @@ class Discovery:
         settings: DiscoverySettings,
         chance: random.Random,
     ) -> None:
-        """`changed` is called whenever a node came, went, or says something else."""
+        """`changed` is called when a node comes, goes, or says something else than before."""
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
         self.nodes: dict[str, Node] = {}
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""
-        self._lost = asyncio.Event()
+        self._left_out = asyncio.Event()
+        """Set when the next node that was present is left out."""
+        self._untold = False
+        """Whether the last change could not be taken in."""
 
     def present(self) -> dict[str, ShardInfo]:
         """The nodes that may be asked questions, and what they said."""
         return present(self.nodes.values(), self._settings.misses)
 
     def seconds_per_read(self, address: str) -> float:
-        """How fast a node says it reads; 0 if that is not known."""
+        """Seconds per passage, as the node said; 0 if that is not known."""
         node = self.nodes.get(address)
         return node.info.seconds_per_read if node is not None and node.info is not None else 0.0
 
@@ -70,24 +72,29 @@ class Discovery:
         return node.others_reads if node is not None else 0
 
     def searcher(self, address: str) -> Searcher:
-        """How a node is asked; raises UnavailableError if it is gone."""
+        """The searcher of a node; raises UnavailableError if the node is gone."""
         if address not in self.nodes:
-            raise UnavailableError(f"{address}: it is not there any more")
+            raise UnavailableError(f"{address}: the node is gone")
         return self.nodes[address].searcher
 
     async def run(self) -> None:
         """Keeps looking until it is cancelled; then closes what it opened."""
         async with asyncio.TaskGroup() as group:
-            while True:
-                self._lost.clear()
-                await asyncio.gather(*map(self._resolve, self._resolvers))
-                for address in self._listed() - self.nodes.keys():
-                    node = self.nodes[address] = self._open_node(address)
-                    group.create_task(self._watch(node))
-                # not wait_for, which up to Python 3.11 may swallow a cancellation
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._settings.resolve_every):
-                        await self._lost.wait()
+            for resolver in self._resolvers:
+                group.create_task(self._follow(resolver, group))
+
+    async def _follow(self, resolver: Resolver, group: asyncio.TaskGroup) -> None:
+        """Looks a target up again and again: each by itself, since a look-up may hang."""
+        while True:
+            left_out = self._left_out
+            await self._resolve(resolver)
+            for address in self._listed() - self.nodes.keys():
+                node = self.nodes[address] = self._open_node(address)
+                group.create_task(self._watch(node))
+            # not wait_for, which up to Python 3.11 may swallow a cancellation
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.resolve_every):
+                    await left_out.wait()
 
     def _listed(self) -> set[str]:
         return {address for addresses in self._named.values() for address in addresses}
@@ -102,40 +109,57 @@ class Discovery:
             _log.exception("resolving failed unexpectedly", target=resolver.target)
 
     async def _watch(self, node: Node) -> None:
-        """Asks a node until it is neither listed nor there."""
+        """Looks at a node until it is neither listed, nor present, nor has calls in hand."""
         try:
-            while await self._looked(node):
+            while await self._look(node):
                 varied = 1 + _JITTER * (2 * self._chance.random() - 1)
                 await asyncio.sleep(self._settings.poll_every * varied)
         finally:
-            await node.close()
-
-    async def _looked(self, node: Node) -> bool:
-        """Looks at a node once; whether to go on. Nothing unexpected may end the looking."""
-        try:
-            return await self._look(node)
-        except Exception:  # noqa: BLE001 (looking must go on)
-            _log.exception("looking at a node failed unexpectedly", address=node.address)
-            return True
+            self.nodes.pop(node.address, None)
+            await self._close(node)
 
     async def _look(self, node: Node) -> bool:
+        """Looks at a node once; whether to go on."""
         before = self._state(node)
         await self._ask(node)
         there = node.present(self._settings.misses)
-        kept = there or node.address in self._listed()
+        kept = there or node.address in self._listed() or node.busy()
         if not kept:
             del self.nodes[node.address]
-        if not kept or self._state(node) != before:
-            self._changed()
+        if self._untold or not kept or self._state(node) != before:
+            self._tell()
         if before[0] and not there:
-            self._lost.set()
+            self._look_up_now()
         return kept
+
+    def _look_up_now(self) -> None:
+        """Has every target looked up without delay: another node may be there instead."""
+        self._left_out.set()
+        self._left_out = asyncio.Event()
 
     async def _ask(self, node: Node) -> None:
         try:
             node.heard(await node.searcher.info(Deadline.after(self._settings.poll_timeout)))
         except WinnowError as error:
             node.missed(error)
+        except Exception as error:  # noqa: BLE001 (looking must go on)
+            _log.exception("looking at a node failed unexpectedly", address=node.address)
+            node.missed(WinnowError(f"{node.address}: its reply makes no sense: {error}"))
+
+    def _tell(self) -> None:
+        """Says that something has changed; where that fails, the next look repeats it."""
+        try:
+            self._changed()
+            self._untold = False
+        except Exception:  # noqa: BLE001 (looking must go on)
+            _log.exception("a change of the nodes could not be taken in")
+            self._untold = True
+
+    async def _close(self, node: Node) -> None:
+        try:
+            await node.close()
+        except Exception:  # noqa: BLE001 (the other nodes are looked at all the same)
+            _log.exception("closing a node failed unexpectedly", address=node.address)
 
     def _state(self, node: Node) -> tuple[bool, ShardInfo | None, str]:
         return node.present(self._settings.misses), node.info, str(node.error)

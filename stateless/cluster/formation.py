@@ -1,6 +1,6 @@
 """The cluster that is served, formed anew whenever nodes come or go.
 
-Knows nodes and what they say; who belongs together is the business of `membership`.
+Knows nodes and their infos; which of them belong together is the business of `membership`.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import structlog
 from stateless.cluster.absence import absence, reasons
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.membership import Encoding, View, form
-from stateless.cluster.node import Node
+from stateless.cluster.node import Node, lost
 from stateless.metrics import ClusterMetrics
 from stateless.replicas.replicated import ReplicatedSearcher
 from winnow.domain.shard import ShardInfo
@@ -21,7 +21,7 @@ _log = structlog.get_logger("stateless.cluster.formation")
 
 
 class Formation:
-    """Turns what nodes say into a cluster, and keeps it up to date."""
+    """Forms a cluster of nodes, and keeps it up to date."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Formation:
         serve: Callable[[Cluster], None],
         metrics: ClusterMetrics,
     ) -> None:
-        """`serve` gets every new cluster: the first, and one of another index."""
+        """`serve` gets every new cluster: the first one, and each one of another index."""
         self._encoding, self._open_shard = encoding, open_shard
         self._serve, self._metrics = serve, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
@@ -55,13 +55,13 @@ class Formation:
             await self._formed.wait()
 
     def take_what_is_there(self) -> None:
-        """From now on a part of an index will do, also one that has been there for a while."""
+        """From now on serves a part of an index, too; at once if there is one already."""
         self._patient = False
         if self._last is not None:
             self.update(*self._last)
 
     def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
-        """These nodes are there, of all these."""
+        """From now on these nodes are `present`, out of all `nodes`."""
         self._last = (present, nodes)
         before, self.view = self.view, form(present, self._encoding, self.view)
         self._tell(before, nodes)
@@ -71,25 +71,30 @@ class Formation:
             self._explain(nodes)
             return
         if before.identity != self.view.identity or self._cluster is None:
-            # questions under way keep the shards that they began with
+            # questions in hand keep the shards that they began with
+            for shard in self._shards.values():
+                shard.retire()
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
-            self._update(infos, nodes)
+            self._update(infos, present, nodes)
             self._cluster = Cluster(self._shards, infos)
             self._serve(self._cluster)
             self._formed.set()
         else:
-            self._update(infos, nodes)
+            self._update(infos, present, nodes)
             self._cluster.infos = infos
 
-    def _update(self, infos: dict[int, ShardInfo], nodes: Collection[Node]) -> None:
+    def _update(
+        self, infos: dict[int, ShardInfo], present: Collection[str], nodes: Collection[Node]
+    ) -> None:
+        given_up = lost(nodes, present)
         for shard, info in infos.items():
             addresses = self.view.replicas[shard]
-            self._shards[shard].update(addresses, absence(shard, nodes, self.view))
+            self._shards[shard].update(addresses, absence(shard, nodes, self.view), given_up)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: View, nodes: Collection[Node]) -> None:
-        """Logs what has changed, and only that."""
+        """Logs changes, and nothing that was logged before."""
         for address, reason in self.view.refused.items():
             if before.refused.get(address) != reason:
                 _log.warning("node refused", address=address, reason=reason)

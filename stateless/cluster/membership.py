@@ -1,8 +1,8 @@
 """Which nodes form the index that is served, and which are refused and why. Pure.
 
 Answers of nodes with other models, passages or rows must never be mixed, so what does not fit is
-left out by name. What is served goes on being served: only another index that is whole takes the
-place of one that is not.
+left out by name. The index that is served stays: only if it is not whole, another one that is
+whole takes its place.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """What all shards of one index agree on."""
+    """What the shards of one index have in common."""
 
     index_id: str
     shards: int
@@ -44,7 +44,7 @@ class View:
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The addresses that may be asked, for every shard of the index; none for a dead one."""
     infos: Mapping[int, ShardInfo] = field(default_factory=dict)
-    """What the shards said of themselves, also those that are dead by now."""
+    """The last info of each shard, also of a dead one."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why an address is left out."""
 
@@ -58,9 +58,9 @@ class View:
         return [shard for shard, addresses in self.replicas.items() if not addresses]
 
     def expected(self) -> dict[int, ShardInfo] | None:
-        """Every shard of the index, with equal parts of what is left for those never seen.
+        """The info of every shard; shards never seen get equal parts of the remaining passages.
 
-        None if there is no index, or not known how large it is.
+        None if there is no index, or its size is not known.
         """
         if self.identity is None:
             return None
@@ -82,7 +82,7 @@ class View:
 
 
 def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> View:
-    """The index that the nodes present form, by address, beside what was `served` until now."""
+    """The index that the nodes `present` form, by address; `served` is the view until now."""
     refused: dict[str, str] = {}
     indexes: dict[Identity, dict[str, ShardInfo]] = {}
     if served.identity is not None:
@@ -133,7 +133,8 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
 def _choose(
     indexes: Mapping[Identity, Mapping[str, ShardInfo]], served: Identity | None
 ) -> Identity | None:
-    """What is served, unless it is not whole and another is; at first, what is there most of.
+    """The served index, unless it is not whole and another one is; at first, the index with most
+    shards there.
 
     Ties are settled by name, so that every front node chooses the same.
     """
@@ -163,7 +164,7 @@ def _same_rows(
 
 
 def _generation(held: Iterable[str], served: ShardInfo | None) -> str | None:
-    """The one that is served while it is there, then the one that most hold."""
+    """The served one while a replica holds it, then the one that most replicas hold."""
     counts = Counter(held)
     if served is not None and served.generation in counts:
         return served.generation

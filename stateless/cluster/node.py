@@ -1,14 +1,14 @@
 """A content node as a front node sees it, and whether it is there. Does no I/O of its own."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from winnow.domain.shard import ShardInfo
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.searcher import Searcher
 
 
 class Node:
-    """A content node and what it said last."""
+    """A content node and its last replies."""
 
     def __init__(
         self,
@@ -16,44 +16,64 @@ class Node:
         searcher: Searcher,
         close: Callable[[], Awaitable[None]],
         reads: Callable[[], int] = lambda: 0,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`reads`: passages that this front has asked it to read and that it has in hand."""
-        self.address, self.searcher, self.close, self._reads = address, searcher, close, reads
+        """`reads`: passages to read that it has in hand for this front; `busy`: whether it has any
+        call of this front in hand.
+        """
+        self.address, self.searcher, self.close = address, searcher, close
+        self._reads, self.busy = reads, busy
         self.info: ShardInfo | None = None
-        """The last good one, kept while the node is silent."""
+        """The last good reply, kept while looks fail."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
-        """Why it said nothing the last time."""
+        """Why the last look failed; None if it did not."""
         self.others_reads = 0
-        """Passages that it had in hand for other fronts when it replied last."""
+        """Passages to read that it had in hand for other fronts at its last reply."""
         self._misses = 0
 
     def heard(self, info: ShardInfo) -> None:
-        """It replied."""
+        """Counts a look that was answered."""
         self.info, self.error, self._misses = info, None, 0
         self.others_reads = max(info.reads_in_hand - self._reads(), 0)
 
     def missed(self, error: WinnowError) -> None:
-        """It did not."""
+        """Counts a look that failed."""
         self.error = error
         self._misses += 1
 
     def present(self, misses: int) -> bool:
-        """Whether it may be asked questions: it replied, and was not silent so often since.
+        """Whether it may get new calls: it replied once, and fewer than `misses` looks in a row
+        failed since.
 
-        One that refuses connections, drains or is not loaded says so, and is gone at once.
+        A node that leaves, is not loaded or refuses connections is left out at the first look.
         """
-        gone = isinstance(self.error, UnavailableError)
-        return self.info is not None and not gone and self._misses < misses
+        refuses = isinstance(self.error, UnavailableError)
+        return self.info is not None and not refuses and self._misses < misses
+
+    @property
+    def silent(self) -> bool:
+        """Whether the last look at it had no reply in time."""
+        return isinstance(self.error, DeadlineExceededError)
 
 
 def present(nodes: Iterable[Node], misses: int) -> dict[str, ShardInfo]:
-    """What those said of themselves that may be asked questions, by address.
+    """The infos of the nodes that may get new calls, by address.
 
-    Left out are those that are gone, and at the first reply that is missing also those that have a
-    replica which replied: it can be asked while the other one has a chance to return.
+    A node whose last look failed is left out already if a replica of the same rows replied: that
+    one can be asked while the other has a chance to return.
     """
     there = [(node, node.info) for node in nodes if node.info is not None and node.present(misses)]
     sure = {info.rows for node, info in there if node.error is None}
     return {
         node.address: info for node, info in there if node.error is None or info.rows not in sure
     }
+
+
+def lost(nodes: Iterable[Node], present: Collection[str]) -> set[str]:
+    """The addresses whose calls in hand will not be answered: silent, and not `present`.
+
+    A node that refuses a look keeps its calls. If it leaves, it ends them by itself, though it
+    takes no new connection. If it is dead, they fail by themselves: looks and calls share one
+    connection. Only where a process hangs, or the network drops what is sent, do calls hang, too.
+    """
+    return {node.address for node in nodes if node.silent and node.address not in present}

@@ -1,7 +1,7 @@
 """Where content nodes are: targets, and the addresses behind them.
 
-Knows names and ports; asks nobody whether they serve. gRPC could resolve names itself, but then it
-would choose among the addresses, and hide them from the policies that are to choose.
+Knows names and ports; does not know whether a node serves. gRPC could resolve names itself, but
+would then choose among the addresses itself, and hide them from the policies.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ Lookup = Callable[[str, int], Awaitable[Iterable[str]]]
 
 
 class Resolver(Protocol):
-    """What a target stands for."""
+    """Finds the addresses behind a target."""
 
     target: str
 
     async def addresses(self) -> frozenset[str]:
-        """Its addresses now, as HOST:PORT, at least one.
+        """Its present addresses, as HOST:PORT, at least one.
 
         Raises:
-            UnavailableError: they cannot be found out.
+            UnavailableError: it cannot be looked up.
 
         """
 
@@ -44,7 +44,7 @@ class Static:
 
 
 class Dns:
-    """A name that stands for any number of nodes."""
+    """A DNS name of any number of nodes."""
 
     def __init__(self, target: str, lookup: Lookup | None = None) -> None:
         """Raises ValueError unless `target` is dns:///HOST:PORT."""
@@ -53,7 +53,7 @@ class Dns:
         self._lookup = lookup or _look_up
 
     async def addresses(self) -> frozenset[str]:
-        """Every address that the name has now."""
+        """All present addresses of the name."""
         try:
             found = frozenset(await self._lookup(self._host, self._port))
         except OSError as error:

@@ -1,16 +1,16 @@
 """How fast all content nodes together read.
 
-Knows what each said of itself; does not know how busy they are.
+Knows the pace that each node reports; does not know how busy they are.
 """
 
 from collections.abc import Iterable, Sequence
 
 
 def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
-    """Seconds per passage while every shard is busy; None if no node has said anything.
+    """Seconds per passage while every shard is busy; None if no node has reported a pace.
 
-    Passages are spread evenly over the shards, so the slowest one sets the pace. Its replicas
-    share its part; one that has not read anything yet counts like the others.
+    Passages are spread evenly over the shards, so the slowest shard sets the pace. Its replicas
+    share its part; a replica that has not read anything yet counts like the others.
 
     Args:
         shards: seconds per read of each replica, 0 where it is not known yet; shards without

@@ -1,9 +1,9 @@
-"""When a request that is late is sent to another replica, too, and how often that may be done.
+"""When a late request is also sent to another replica, and how often that may be done.
 
-Knows how long one kind of request took lately and how many were sent; does not know replicas or
-calls. Hedging at the 95th percentile is Dean and Barroso's, "The Tail at Scale" (2013), which adds
-about 5 % of load. Where everything is slow every request would be late, so hedges are also paid
-for from a bucket that only requests fill, as gRPC fills its retry throttle (gRFC A6).
+Knows recent latencies of each kind of request and the number sent; does not know replicas or calls.
+Hedging at the 95th percentile is Dean and Barroso's, "The Tail at Scale" (2013), which adds about
+5 % of load. Where everything is slow every request would be late, so hedges are also paid for from
+a bucket that only requests fill, as gRPC fills its retry throttle (gRFC A6).
 """
 
 from collections import defaultdict
@@ -22,25 +22,25 @@ class HedgeSettings:
     window: int = 200
     """Recent answers that count."""
     recent: float = 10.0
-    """Seconds for which they do: what was slow while much was asked is late once little is."""
+    """Seconds for which they count: a latency usual under load is late without it."""
     least_samples: int = 20
-    """Answers before which nothing is hedged; the last of them count however old they are."""
+    """Answers before which nothing is hedged; this many always count, however old they are."""
     shortest_delay: float = 0.001
     """Seconds before which no request counts as late."""
     overdue_factor: float = 2.0
-    """Delays after which a late request is overdue: a replica hangs, or nearly."""
+    """A request is overdue after this many times the delay: its replica hangs, or nearly."""
     budget: float = 0.05
     """Hedges per request, at most; 0 for none."""
     burst: int = 20
     """Hedges that may be saved up."""
     surcharge: float = 0.25
-    """What a hedge that is only late costs beyond the price, as a share of it: by that the reserve
-    grows, and short runs stay within the budget although hedges were saved up before.
+    """Share of the price that a hedge costs in addition if its request is late but not overdue.
+    So the reserve grows, and short runs stay within the budget despite hedges saved up before.
     """
     reserve: int = 10
-    """Hedges of these that only urgent requests may use, so that a hung replica finds them."""
+    """Hedges kept back for urgent requests, so that some are left when a replica hangs."""
     start: int = 5
-    """Hedges that are there at first: a replica may hang before others were paid for."""
+    """Hedges in the bucket at first: a replica may hang before requests have paid for any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class HedgeBudget:
         """In requests: a hedge is worth `_price` of them."""
 
     def earn(self) -> None:
-        """Counts a request; hedges are none."""
+        """Counts a request; hedges do not count."""
         self._saved = min(self._saved + 1, self._most)
 
     def spend(self, urgent: bool = False) -> bool:
-        """Whether a hedge may be sent now; the caller sends it if so.
+        """Whether a hedge may be sent now; if so, it is paid for.
 
-        Urgent are requests that are overdue, and late ones of a replica under suspicion. A late
-        request that is refused may ask again, once, when it is overdue.
+        `urgent`: the request is overdue, or late on a replica under suspicion. A late request that
+        is refused may ask again, once, when it is overdue.
         """
         price = self._price if urgent else self._late_price
         least = price + (0.0 if urgent else self._kept)
@@ -90,7 +90,7 @@ class HedgeBudget:
 
 
 class HedgeDelay:
-    """How long one kind of request may take before it is late: of one shard, retrieve or read."""
+    """How long one kind of request to one shard may take before it is late."""
 
     def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
         self._settings = settings
@@ -99,14 +99,14 @@ class HedgeDelay:
         )
 
     def observe(self, seconds: float) -> None:
-        """Counts an answer, by the time since that very request was sent, hedge or not.
+        """Counts an answer: seconds since that attempt was sent, hedge or not.
 
-        Requests that were cancelled do not count: they would push the delay up with every hedge.
+        Cancelled attempts do not count: they would push the delay up with every hedge.
         """
         self._recent.add(seconds)
 
     def usual(self) -> Usual | None:
-        """How long it takes; None while too little is known."""
+        """How long it takes; None while too few answers are known."""
         settings = self._settings
         if self._recent.count() < settings.least_samples:
             return None
@@ -115,7 +115,7 @@ class HedgeDelay:
 
 
 class HedgeDelays:
-    """The same of every kind of request, those of twice the work being another kind."""
+    """The delays of every kind of request; a request of twice the work is another kind."""
 
     def __init__(self, settings: HedgeSettings, clock: Clock) -> None:
         self._known: dict[tuple[str, int], HedgeDelay] = defaultdict(
@@ -123,13 +123,11 @@ class HedgeDelays:
         )
 
     def of(self, kind: str, passages: int) -> HedgeDelay:
-        """Of reading about so many passages, 0 for none."""
+        """The delay of this kind and about this many passages to read, 0 for none."""
         return self._known[kind, passages.bit_length()]
 
     def usual(self, kind: str, passages: int) -> Usual | None:
-        """How long that takes; where too little is known of such, it is taken for twice as long as
-        half of it does.
-        """
+        """How long that takes; while too few answers are known, twice as long as half the work."""
         own = self.of(kind, passages).usual()
         if own or passages <= 1:
             return own

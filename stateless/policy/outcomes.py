@@ -1,4 +1,4 @@
-"""How a request to a replica ended, as far as the replica is to blame for it.
+"""How a request to a replica ended, and whether the replica is to blame.
 
 Knows errors and seconds; knows neither replicas nor calls.
 """
@@ -7,10 +7,13 @@ from enum import Enum
 
 from winnow.errors import (
     DeadlineExceededError,
+    GenerationGoneError,
     InvalidRequestError,
     OverloadedError,
     WinnowError,
 )
+
+_REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError)
 
 
 class Outcome(Enum):
@@ -19,9 +22,9 @@ class Outcome(Enum):
     ANSWERED = "answered"
     """With a result."""
     OUTLIER = "outlier"
-    """With a result, but so much slower than elsewhere that it is ejected at once."""
+    """With a result, but so much slower than other replicas that it is ejected at once."""
     REFUSED = "refused"
-    """With a refusal, of an overloaded replica for instance: a sign of life."""
+    """With a refusal: it is overloaded, or has moved on to other rows. A sign of life."""
     FAILED = "failed"
     """Unreachable, broken, or silent for longer than any request should take."""
     BEATEN = "beaten"
@@ -40,7 +43,7 @@ def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Outc
             about it: the caller had no time, and must not get a replica ejected for that.
 
     """
-    if isinstance(error, OverloadedError | InvalidRequestError):
+    if isinstance(error, _REFUSALS):
         return Outcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
         return Outcome.FAILED if waited >= silence else Outcome.ABANDONED

@@ -43,13 +43,13 @@ class OutlierSettings:
     silence: float = 0.5
     """Seconds that a replica may be silent while it is not known how long answers take."""
     brief_probes: float = 1.0
-    """Seconds after an ejection in which only brief requests probe: to be late costs them least."""
+    """Seconds after an ejection in which only brief requests probe: being late costs them least."""
     largest_share: float = 0.5
     """Share of the replicas that may be out at once: one at least, and never all."""
 
 
 class Record:
-    """What one replica did lately, and its standing."""
+    """The recent outcomes of one replica, and its standing."""
 
     def __init__(self, settings: OutlierSettings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
@@ -66,11 +66,11 @@ class Record:
 
     @property
     def suspect(self) -> bool:
-        """Whether its last request failed or was beaten, or it is out for that."""
+        """Whether its last request failed or was beaten, or it is ejected or half-open."""
         return self._strikes > 0 or self._ejected_until is not None
 
     def wants_probe(self, brief: bool) -> bool:
-        """Whether the next request should go there, to see how it does; `brief`: if that is."""
+        """Whether the next request should probe it; `brief`: that request is hardly any work."""
         if self._ejected_until is None or self._probes:
             return False
         since = self._clock() - self._ejected_until
@@ -85,7 +85,7 @@ class Record:
     def end(self, probe: bool, outcome: Outcome) -> bool:
         """Counts it out; whether the replica deserves to be ejected (`eject`) for it.
 
-        While it is out only probes count: other requests were sent before it was ejected.
+        Until it is active again only probes count: other requests were sent before its ejection.
         """
         self._probes -= probe
         standing = self.standing
@@ -100,7 +100,7 @@ class Record:
         return outcome is Outcome.OUTLIER or self._strikes >= self._settings.strikes
 
     def eject(self) -> None:
-        """Sends it away from now on, for longer than the last time."""
+        """Ejects it from now on, for longer than the last time."""
         now, settings = self._clock(), self._settings
         if self.standing is Standing.ACTIVE and now - self._back_since >= settings.forgiven_after:
             self._ejections = 0

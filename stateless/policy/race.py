@@ -18,9 +18,8 @@ class Race:
     def __init__(
         self, retry: RetrySettings, usual: Usual | None, silence: float, deadline: Deadline
     ) -> None:
-        """`usual`: of requests like this; `silence`: seconds, while not enough of them are known.
-
-        Time is that of the deadline's clock.
+        """`usual`: how long such requests take; `silence`: seconds after which one is overdue while
+        that is not known. Time is that of the deadline's clock.
         """
         self._retry, self._deadline = retry, deadline
         self._overdue = usual.overdue if usual else silence
@@ -37,11 +36,11 @@ class Race:
 
     @property
     def tried(self) -> frozenset[str]:
-        """The replicas that it was sent to."""
+        """The addresses that it was sent to."""
         return frozenset(attempt.replica.address for attempt in self._sent)
 
     def sent(self, attempt: Attempt, hedge: bool = False) -> None:
-        """It was sent now. No second hedge comes after the first."""
+        """Counts an attempt that is sent now. There is one hedge at most."""
         now = self._deadline.clock()
         self._sent[attempt] = now
         if hedge:
@@ -72,14 +71,14 @@ class Race:
         return self._deadline.clock() - self._sent[attempt]
 
     def relative(self, attempt: Attempt) -> float | None:
-        """The same in multiples of what such a request typically takes; None if not known."""
+        """The same in multiples of the typical time of such a request; None if not known."""
         return self.waited(attempt) / self._typical if self._typical else None
 
     def outcome(self, attempt: Attempt, error: WinnowError | None) -> Outcome:
-        """How an attempt ended with `error`, or without one because all was given up."""
+        """The outcome of an attempt that ended with `error`; None: it was cancelled."""
         return outcome_of(error, self.waited(attempt), self._overdue)
 
     def lost(self, attempt: Attempt, winner: Attempt) -> Outcome:
-        """How an attempt ended that was still running when `winner` answered."""
+        """The outcome of an attempt that was still running when `winner` answered."""
         sent = list(self._sent)
         return Outcome.BEATEN if sent.index(attempt) < sent.index(winner) else Outcome.ABANDONED

@@ -1,10 +1,10 @@
 """Which replica of a shard a request goes to.
 
-Knows replicas by address, the requests that each has in hand, how each did lately, a clock and
-chance; does not know how requests are sent. Of two replicas drawn at random the one with the
-smaller cost gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load
-Balancing", 2001); cost is recent latency times requests in hand, as Finagle's peak EWMA has it.
-Outliers are left out, but never all: after Envoy's outlier detection.
+Knows replicas by address, the requests in hand and recent outcomes of each, a clock and chance;
+does not know how requests are sent. Of two replicas drawn at random the one with the smaller cost
+gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001); cost
+is recent latency times requests in hand, as Finagle's peak EWMA has it. Outliers are ejected, but
+never all replicas, as in Envoy's outlier detection.
 """
 
 import random
@@ -39,12 +39,12 @@ class Replica:
         """Seconds of its answers since it came back."""
 
     def expected(self) -> float | None:
-        """Its latency, made out smaller the longer it was not asked, so that it is asked again."""
+        """Its latency, the smaller the longer it was not asked, so that it is asked again."""
         mean = self.latency.value
         return None if mean is None else mean * self.latency.freshness()
 
     def cost(self, typical: float) -> tuple[float, int]:
-        """What a request costs there; one without a latency yet counts as `typical`."""
+        """The cost of a request there; a replica without a latency yet counts as `typical`."""
         expected = self.expected()
         seconds = typical if expected is None else expected
         return seconds * (self.outstanding + 1), self.outstanding
@@ -52,7 +52,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request in hand of a replica. Whoever took it must release it, once."""
+    """A request in hand of a replica. It must be released, once."""
 
     replica: Replica
     probe: bool
@@ -71,20 +71,28 @@ class Replicas:
     ) -> None:
         self._settings, self._clock, self._chance = settings, clock, chance
         self.known: dict[str, Replica] = {}
+        self._away: dict[str, Replica] = {}
+        """Replicas that left with requests in hand."""
         self.update(addresses)
 
     def update(self, addresses: Iterable[str]) -> None:
-        """From now on these are the replicas; what is known of those that stay is kept."""
+        """From now on requests go to these replicas; the records of replicas that stay are kept.
+
+        So is that of a replica that returns while it still has requests in hand.
+        """
+        busy = {address: r for address, r in self._away.items() if r.outstanding}
+        before = {**busy, **self.known}
         self.known = {
-            address: self.known.get(address) or Replica(address, self._settings, self._clock)
+            address: before.get(address) or Replica(address, self._settings, self._clock)
             for address in addresses
         }
+        self._away = {address: r for address, r in before.items() if address not in self.known}
 
     def take(self, excluding: Collection[str] = (), brief: bool = False) -> Attempt | None:
         """Gives a request to a replica; None if there is none besides `excluding`.
 
-        One that is half-open is probed with it, a `brief` one sooner than others, but never with a
-        request that has failed before; one that is out is the last resort where no other is left.
+        A half-open replica is probed with it, sooner with a `brief` request than with others, but
+        never with a request that has failed before. An ejected replica is the last resort.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
         probed = [] if excluding else [r for r in left if r.record.wants_probe(brief)]
@@ -92,10 +100,10 @@ class Replicas:
         return self._take(probed[:1] or self._active(left) or half_open or left)
 
     def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
-        """Gives a request to a replica that another one has already; None if none is fit for it.
+        """Gives a hedge to an active replica; None if there is none besides `excluding`.
 
-        `busy`: even to one that has requests in hand. None is probed with it: a second request is
-        for an answer, and for the work of another one.
+        `busy`: even to a replica that has requests in hand. A hedge is never a probe: it is sent
+        to get an answer soon.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
         return self._take([r for r in self._active(left) if busy or not r.outstanding])
@@ -113,10 +121,10 @@ class Replicas:
         return Attempt(chosen, chosen.record.begin())
 
     def release(self, attempt: Attempt, outcome: Outcome, seconds: float | None = None) -> None:
-        """Says how the request ended.
+        """Counts the end of a request.
 
-        `seconds` it took, if that can be compared with other requests: where those differ in
-        their work, as multiples of what such a request typically takes.
+        `seconds` it took, if that can be compared with other requests: where requests differ in
+        their work, in multiples of the typical time of such a request.
         """
         replica = attempt.replica
         replica.outstanding -= 1

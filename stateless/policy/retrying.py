@@ -1,15 +1,15 @@
 """Whether a request that failed is sent again, to another replica.
 
 Knows the error, how often the request was sent and the time left; does not know replicas or calls.
-Only what another replica can mend is tried again, and once: with more, failures multiply the load
-just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
+Only a failure that another replica may not have is retried, and once: more retries would multiply
+the load just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
 """
 
 from dataclasses import dataclass
 
-from winnow.errors import OverloadedError, UnavailableError, WinnowError
+from winnow.errors import GenerationGoneError, OverloadedError, UnavailableError, WinnowError
 
-_RETRYABLE = (UnavailableError, OverloadedError)
+_RETRYABLE = (UnavailableError, OverloadedError, GenerationGoneError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ def should_retry(
 
     Args:
         settings: how often, and with how much time left.
-        error: why it failed. An unavailable or overloaded replica is no reason for another one
-            to be; whatever else went wrong would go wrong again, or the time is up.
+        error: why it failed. Another replica may be there, have room, or still hold the
+            generation; any other failure would happen there, too, or the time is up.
         retried: how often it was sent again already; hedges do not count.
         left: seconds before the deadline.
         typical: seconds that such a request takes, where that is known.

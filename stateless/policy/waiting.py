@@ -1,8 +1,8 @@
 """How long to wait for shards that have not answered yet.
 
 Knows how many shards were asked and how many replied, and a deadline; knows neither shards nor
-calls. Once enough have answered, only a part of the time then left is waited, and the less of it
-the fewer are missing. The rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
+calls. Once enough shards have answered, the others get only a part of the time left: the fewer are
+missing, the less. The rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
 https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
 """
 
@@ -17,28 +17,28 @@ class WaitingSettings:
     """When to stop waiting. The defaults are Vespa's: wait for every shard."""
 
     minimum_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is waited for until the deadline; at 1 every one is."""
+    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all."""
     min_factor: float = 0.0
-    """Share of the time left once that is reached, 0 to 1, that is waited for the last shard."""
+    """Share of the time left, 0 to 1, to wait once that is reached and one shard is missing."""
     max_factor: float = 1.0
-    """The same, `min_factor` to 1, where as many shards are missing as may be."""
+    """The same, `min_factor` to 1, if as many shards are missing as `minimum_coverage` allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long the next reply is waited for."""
+    """How long to wait for the next reply."""
 
     seconds: float
-    """0 or more; what is not there when they are over is given up."""
+    """0 or more; shards that have not replied by then are given up."""
     adaptive: bool
-    """Whether giving up then is this policy's doing; if not, the deadline has passed."""
+    """Whether they are given up by this policy; if not, the deadline has passed."""
 
 
 class AdaptiveTimeout:
-    """The waits of one scatter: asked anew after every reply."""
+    """The waits of one scatter, computed anew after every reply."""
 
     def __init__(self, settings: WaitingSettings, asked: int, deadline: Deadline) -> None:
-        """`asked`: every shard of the index, also those that cannot be reached."""
+        """`asked`: the number of shards called, also of those that cannot be reached."""
         self._settings, self._asked, self._deadline = settings, asked, deadline
         self._minimum = at_least(settings.minimum_coverage, asked)
         self._until = deadline

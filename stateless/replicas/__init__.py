@@ -1,1 +1,3 @@
-"""One shard with its replicas: chosen, called, hedged, retried."""
+"""One shard with its replicas: a replica is chosen and called; late calls are hedged, failed ones
+retried.
+"""

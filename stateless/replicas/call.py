@@ -1,6 +1,6 @@
 """One call to a shard that has replicas: the driver of a `Race`.
 
-Does what the policies say: takes replicas, sends, waits, sends again, and ends what it began.
+Follows the policies: takes replicas, sends, waits, sends again, and ends every attempt it began.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from stateless.policy.hedging import HedgeBudget, HedgeDelay
 from stateless.policy.outcomes import Outcome
 from stateless.policy.race import Race
 from stateless.replicas.pool import ReplicaPool, Send, Try
-from winnow.errors import WinnowError
+from winnow.errors import GenerationGoneError, WinnowError
 
 Result = TypeVar("Result")
 
@@ -29,21 +29,22 @@ class HedgedCall(Generic[Result]):
         metrics: ShardCallMetrics,
         brief: bool = False,
     ) -> None:
-        """`delay`: of requests like this, told how long this one took; `brief`: whether it is
-        next to no work.
-        """
+        """`delay` learns how long the call took; `brief`: the call is hardly any work."""
         self._brief = brief
         self._send, self._race, self._pool = send, race, pool
         self._delay, self._budget, self._metrics = delay, budget, metrics
         self._running: dict[asyncio.Task[Result], Try[Result]] = {}
         self._hedge: Try[Result] | None = None
         self._retry: Try[Result] | None = None
+        self._gone: GenerationGoneError | None = None
 
     async def run(self) -> Result | None:
-        """The first answer; None if there is no replica at all.
+        """The first result; None if there is no replica at all.
 
         Raises:
-            WinnowError: what the last attempt ended with.
+            GenerationGoneError: no replica answered, and one no longer holds the generation: the
+                caller may retrieve again.
+            WinnowError: no replica answered; the error of the last attempt.
 
         """
         self._budget.earn()
@@ -66,7 +67,7 @@ class HedgedCall(Generic[Result]):
                 self._pool.end(left, self._race.outcome(left.attempt, None))
 
     def _start(self) -> Try[Result] | None:
-        """Sends to a replica not tried yet, even to one that is out; None if there is none."""
+        """Sends to a replica not tried yet, even to an ejected one; None if there is none."""
         attempt = self._pool.take(self._race.tried, self._brief)
         if attempt is None:
             return None
@@ -75,10 +76,10 @@ class HedgedCall(Generic[Result]):
 
     def _send_hedge(self) -> None:
         overdue = self._race.late()
-        # whoever hangs is late with everything: only the first request waits until it is overdue
+        # a replica that hangs is late with every request: only the first waits until it is overdue
         suspect = any(each.attempt.replica.record.suspect for each in self._running.values())
         urgent = overdue or suspect
-        # being late is no reason to make others late
+        # a late request must not make others late
         attempt = self._pool.take_spare(self._race.tried, busy=urgent)
         if attempt is None:
             return
@@ -108,10 +109,12 @@ class HedgedCall(Generic[Result]):
         return winner.task.result()
 
     def _failed(self, ended: Try[Any], error: BaseException) -> None:
-        """Goes on while another attempt runs or may be made, else raises the error."""
+        """Goes on if another attempt runs or may be made; if not, raises the error."""
         if not isinstance(error, WinnowError):
             self._pool.end(ended, Outcome.FAILED)
             raise error
+        if isinstance(error, GenerationGoneError):
+            self._gone = error
         given_up = ended.given_up is not None
         outcome = Outcome.ABANDONED if given_up else self._race.outcome(ended.attempt, error)
         self._pool.end(ended, outcome)
@@ -120,5 +123,5 @@ class HedgedCall(Generic[Result]):
         if self._race.retries(error):
             self._retry = self._start()
         if not self._running:
-            raise error
+            raise self._gone or error
         self._metrics.retried("sent")

@@ -1,6 +1,7 @@
-"""The replicas of a shard at work: how each is reached and what each has in hand.
+"""The replicas of a shard at work: how each is reached, and the requests that each has in hand.
 
-Knows `Searcher`s and tasks; whom to ask is the policy's business, and why is the call's.
+Knows `Searcher`s and tasks; does not know which replica to choose (`policy/replicas.py`), nor why a
+request is sent (`call.py`).
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.outcomes import Outcome
 from stateless.policy.outliers import Standing
-from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
+from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Searcher
@@ -28,10 +29,10 @@ class Try(Generic[Result]):
     attempt: Attempt
     task: asyncio.Task[Result]
     given_up: WinnowError | None = None
-    """Why its replica was given up while it had this in hand."""
+    """Set when its replica was given up: the reason."""
 
     def error(self) -> BaseException | None:
-        """What it failed with, once its task is done; None if it did not."""
+        """Its error, once its task is done; None if it has a result."""
         if not self.task.cancelled():
             return self.task.exception()
         address = self.attempt.replica.address
@@ -55,25 +56,35 @@ class ReplicaPool:
         self._replicas = Replicas((), settings, clock, chance)
         self._in_hand: set[Try[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
+        self._retired = False
 
-    def update(self, addresses: Collection[str]) -> None:
-        """From now on these are the replicas; what others have in hand is given up."""
-        lost = self._replicas.known.keys() - set(addresses)
+    def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
+        """From now on new requests go to these replicas.
+
+        Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
+        by themselves, even if it gets no new ones.
+        """
+        gone = self._replicas.known.keys() - set(addresses)
         self._replicas.update(addresses)
         for address in lost:
-            self._give_up(address, "it is not there any more")
-        self._metrics.forget(self._shard, lost)
+            self._give_up(address, "it does not reply any more")
+        self._metrics.forget(self._shard, gone)
+
+    def retire(self) -> None:
+        """From now on it keeps no metrics: another pool serves new questions."""
+        self._retired = True
+        self._metrics.forget(self._shard, self._replicas.known)
 
     def take(self, excluding: Collection[str], brief: bool) -> Attempt | None:
-        """Gives a request to a replica, or to none; see `Replicas.take`."""
+        """Chooses a replica for a request; see `Replicas.take`."""
         return self._replicas.take(excluding, brief)
 
     def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
-        """Gives a hedge to a replica, or to none; see `Replicas.take_spare`."""
+        """Chooses a replica for a hedge; see `Replicas.take_spare`."""
         return self._replicas.take_spare(excluding, busy)
 
     def untake(self, attempt: Attempt) -> None:
-        """Takes an attempt back that was not sent."""
+        """Releases an attempt that was not sent."""
         self._replicas.release(attempt, Outcome.ABANDONED)
 
     def send(self, attempt: Attempt, send: Send[Result]) -> Try[Result]:
@@ -88,9 +99,9 @@ class ReplicaPool:
         return sent
 
     def end(self, ended: Try[Any], outcome: Outcome, seconds: float | None = None) -> None:
-        """Ends a request, once; cancels it if it runs, and does not wait until that has happened.
+        """Ends a request, once; if it still runs, cancels it without waiting for it.
 
-        If its replica is ejected for it, whatever else that has in hand is given up.
+        If its replica is ejected for that, the other requests it has in hand are given up.
         """
         self._in_hand.discard(ended)
         self._dismiss(ended.task)
@@ -99,12 +110,13 @@ class ReplicaPool:
         self._replicas.release(ended.attempt, outcome, seconds)
         self._count(ended.attempt)
         if record.standing is Standing.EJECTED and not was_out:
-            address = ended.attempt.replica.address
-            self._metrics.ejections.labels(self._shard, address).inc()
-            self._give_up(address, "it does not answer as it should")
+            replica = ended.attempt.replica
+            if self._measured(replica):
+                self._metrics.ejections.labels(self._shard, replica.address).inc()
+            self._give_up(replica.address, "it does not answer as it should")
 
     def _give_up(self, address: str, why: str) -> None:
-        """Fails what a replica has in hand, so that it is sent elsewhere while there is time."""
+        """Fails the requests in hand of a replica, so that they are retried while there is time."""
         for each in self._in_hand:
             if each.attempt.replica.address == address and each.given_up is None:
                 each.given_up = UnavailableError(f"{address} was given up: {why}")
@@ -122,5 +134,9 @@ class ReplicaPool:
 
     def _count(self, attempt: Attempt) -> None:
         replica = attempt.replica
-        if self._replicas.known.get(replica.address) is replica:
+        if self._measured(replica):
             self._metrics.outstanding.labels(self._shard, replica.address).set(replica.outstanding)
+
+    def _measured(self, replica: Replica) -> bool:
+        """Whether it has metrics: those of replicas that left were dropped."""
+        return not self._retired and self._replicas.known.get(replica.address) is replica

@@ -26,8 +26,10 @@ class RemoteSearcher:
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
+        self.calls = 0
+        """Calls in hand, without looks."""
         self.reads = 0
-        """Passages that it was asked to read and has not read yet."""
+        """Passages to read in hand."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -39,15 +41,18 @@ class RemoteSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """Finds the shard's hits that could be among the cluster's best."""
         request = shard_pb2.RetrieveRequest(
             question=convert.question_to_message(question),
             passages=depth.passages,
             candidates=depth.candidates,
         )
-        reply = await self._call(
-            self._stub.Retrieve(request, timeout=timeout(deadline), metadata=request_id.outgoing())
-        )
+        with self._in_hand():
+            reply = await self._call(
+                self._stub.Retrieve(
+                    request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                )
+            )
         return convert.retrieved_of_message(reply)
 
     async def read(
@@ -64,7 +69,7 @@ class RemoteSearcher:
             max_answer_tokens=max_answer_tokens,
             generation=convert.generation_of(hits),
         )
-        with self._reading(len(hits)):
+        with self._in_hand(len(hits)):
             reply = await self._call(
                 self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
             )
@@ -80,7 +85,7 @@ class RemoteSearcher:
             candidates=depth.candidates,
             max_answer_tokens=max_answer_tokens,
         )
-        with self._reading(depth.passages):
+        with self._in_hand(depth.passages):
             reply = await self._call(
                 self._stub.Search(
                     request, timeout=timeout(deadline), metadata=request_id.outgoing()
@@ -89,12 +94,14 @@ class RemoteSearcher:
         return convert.search_of_message(reply)
 
     @contextmanager
-    def _reading(self, passages: int) -> Iterator[None]:
-        self.reads += passages
+    def _in_hand(self, reads: int = 0) -> Iterator[None]:
+        self.calls += 1
+        self.reads += reads
         try:
             yield
         finally:
-            self.reads -= passages
+            self.calls -= 1
+            self.reads -= reads
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:

@@ -1,6 +1,6 @@
 """A shard with any number of replicas, as a `Searcher`.
 
-Replicas are of one generation, so that what was retrieved from one can be read on another.
+New requests go to replicas of one generation, so that hits of one can be read on another.
 """
 
 import random
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPolicies:
-    """How the replicas of a shard are chosen, and when another one is asked."""
+    """How a replica is chosen, and when a second one is asked."""
 
     replicas: ReplicaSettings = field(default_factory=ReplicaSettings)
     hedge: HedgeSettings = field(default_factory=HedgeSettings)
@@ -35,7 +35,7 @@ class ReplicaPolicies:
 
 
 class ReplicatedSearcher:
-    """Asks one replica, and another where that one is late or fails."""
+    """Asks one replica, and another one if that is late or fails."""
 
     def __init__(
         self,
@@ -49,15 +49,27 @@ class ReplicatedSearcher:
         """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._policies, self._metrics = policies, metrics.calls(shard)
         self._pool = ReplicaPool(shard, reach, policies.replicas, clock, chance, metrics)
-        # each shard has its own budget, so that one that is slow does not eat up the others'
+        # each shard has its own budget, so that a slow shard does not use up that of the others
         self._budget = HedgeBudget(policies.hedge)
         self._delays = HedgeDelays(policies.hedge, clock)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
 
-    def update(self, addresses: Collection[str], absence: WinnowError | None = None) -> None:
-        """From now on these are the replicas; `absence` is raised while there are none."""
+    def update(
+        self,
+        addresses: Collection[str],
+        absence: WinnowError | None = None,
+        lost: Collection[str] = (),
+    ) -> None:
+        """From now on new requests go to these replicas; without any, `absence` is raised.
+
+        Requests in hand of the `lost` replicas are given up and retried; all others go on.
+        """
         self._absence = absence or self._absence
-        self._pool.update(addresses)
+        self._pool.update(addresses, lost)
+
+    def retire(self) -> None:
+        """From now on it keeps no metrics; questions that began with it may still ask it."""
+        self._pool.retire()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -66,7 +78,7 @@ class ReplicatedSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """Finds the shard's hits that could be among the cluster's best."""
         return await self._call(
             "retrieve", 0, lambda one: one.retrieve(question, depth, deadline), deadline
         )
@@ -110,5 +122,6 @@ class ReplicatedSearcher:
         )
         answer = await call.run()
         if answer is None:
-            raise self._absence
+            # an exception that is raised again keeps the stack of every earlier raise
+            raise self._absence.with_traceback(None)
         return answer

@@ -134,6 +134,27 @@ async def test_retrieving_never_waits_for_reads_and_is_bounded_in_number() -> No
     await node.cancel()
 
 
+async def test_what_is_assumed_of_the_pace_counts_until_there_is_a_real_one() -> None:
+    node = Node()
+    node.pace.assume(0.1)
+    assert (await node.told())[0] == pytest.approx(0.1)
+    await node.begin(READ, 1.0)
+    with pytest.raises(OverloadedError):  # 8 reads of 0.1 s
+        await node.begin(SEARCH, 0.79)
+    node.clock.advance(20.0)
+    node.learn(0.4)
+    assert (await node.told())[0] == pytest.approx(0.4, rel=0.01)
+    await node.cancel()
+
+
+async def test_the_pace_is_told_before_anything_was_let_in() -> None:
+    clock, registry = ManualClock(), CollectorRegistry()
+    pace = Pace(2.0, clock)
+    pace.assume(0.02)
+    AdmittedSearcher(FakeSearcher([]), 10, pace, clock, NodeMetrics(registry))
+    assert registry.get_sample_value("winnow_node_seconds_per_read") == pytest.approx(0.02)
+
+
 async def test_an_idle_node_tries_also_what_it_holds_for_hopeless() -> None:
     node = Node()
     node.learn(10.0)

@@ -1,6 +1,6 @@
 """A shard in this process: identity and bad rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +9,14 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
+from content_node.identity import shard_info
 from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.searcher import LocalSearcher, shard_info
+from content_node.reader.pool import Done, Item, ReaderPool, Result
+from content_node.searcher import LocalSearcher
 from content_node.shard import Shard, open_shard
-from content_node.validation import check_answer_tokens, check_passages, check_question
+from content_node.shard.store import PassageStore, StoredPassage
+from content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
@@ -26,6 +28,7 @@ from winnow.errors import (
     IdentityError,
     InvalidRequestError,
 )
+from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.text.tokenizer import Tokenizer
 
@@ -40,13 +43,36 @@ def pace() -> Pace:
     return Pace(2.0, ManualClock())
 
 
+class Recording(ReaderPool):
+    """A pool that remembers until when it was to read."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2, NodeMetrics(CollectorRegistry()))
+        self.deadlines: list[Deadline] = []
+
+    async def map(
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        each: Callable[[], None] = lambda: None,
+    ) -> Done[Result]:
+        self.deadlines.append(deadline)
+        return await super().map(work, items, deadline, each)
+
+
 @pytest.fixture
-def searcher(shard: Shard, bundle: Bundle, pace: Pace) -> Iterator[LocalSearcher]:
+def pool() -> Iterator[Recording]:
+    made = Recording()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def searcher(shard: Shard, bundle: Bundle, pace: Pace, pool: Recording) -> LocalSearcher:
     metrics = NodeMetrics(CollectorRegistry())
-    pool = ReaderPool(2, 2, metrics)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    yield LocalSearcher(shard, reader, bundle, pool, pace, metrics)
-    pool.close()
+    return LocalSearcher(shard, reader, bundle, pool, pace, metrics)
 
 
 @pytest.fixture
@@ -170,10 +196,111 @@ async def test_expired_work_never_runs(searcher: LocalSearcher, question: Encode
         lambda: check_passages(10**6),
         lambda: check_answer_tokens(0),
         lambda: check_answer_tokens(10**6),
-        lambda: check_question((1,) * 10_000),
-        lambda: check_question((2**31,)),
+        lambda: check_hits([Hit(1, "a", 1.0, 1.0), Hit(1, "a", 1.0, 1.0)]),
+        lambda: check_hits([Hit(1, "a", -0.1, 1.0)]),
+        lambda: check_hits([Hit(1, "a", float("nan"), 1.0)]),
+        lambda: check_hits([Hit(1, "a", float("inf"), 1.0)]),
+        lambda: check_hits([Hit(1, "a", 1.0, float("nan"))]),
     ],
 )
 def test_impossible_requests_are_refused(check: object) -> None:
     with pytest.raises(InvalidRequestError):
         check()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"token_ids": ()}, r"question\.token_ids: 0 tokens"),
+        ({"token_ids": (1,) * 63}, r"question\.token_ids: 63 tokens, .* at most 62"),
+        ({"token_ids": (30_522,)}, r"question\.token_ids: 30522 is not a token"),
+        ({"vector": np.zeros(384, np.float32)}, r"question\.vector: its norm is 0"),
+        ({"vector": np.full(384, 3e38, np.float32)}, r"question\.vector: its norm is"),
+    ],
+)
+async def test_a_question_that_the_bundle_cannot_have_encoded_is_refused(
+    searcher: LocalSearcher, question: EncodedQuestion, altered: dict[str, object], said: str
+) -> None:
+    wrong = replace(question, **altered)  # type: ignore[arg-type]
+    deadline = Deadline.after(10)
+    with pytest.raises(InvalidRequestError, match=said):
+        await searcher.retrieve(wrong, Depth(3), deadline)
+    with pytest.raises(InvalidRequestError, match=said):
+        await searcher.read(wrong, [Hit(0, "a", 1.0, 1.0)], 10, deadline)
+    with pytest.raises(InvalidRequestError, match=said):
+        await searcher.search(wrong, Depth(3), 10, deadline)
+
+
+async def test_the_longest_question_with_the_greatest_token_is_read(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    longest = replace(question, token_ids=(30_521,) * 62)
+    read = await searcher.search(longest, Depth(12), 10, Deadline.after(60))
+    assert (len(read.readings), read.unread) == (12, 0)
+
+
+async def test_what_was_read_by_the_deadline_is_returned_and_the_rest_counted(
+    searcher: LocalSearcher, question: EncodedQuestion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    load = PassageStore.load
+
+    def slow(store: PassageStore, rows: list[int]) -> list[StoredPassage]:
+        clock.advance(1.0)
+        return load(store, rows)
+
+    found = await searcher.retrieve(question, Depth(9), Deadline.after(10))
+    monkeypatch.setattr(PassageStore, "load", slow)
+    read = await searcher.read(question, found.hits, 10, Deadline.after(3.0, clock))
+    assert len(read.readings) in (3, 4)  # of two threads
+    assert len(read.readings) + read.unread == 9
+
+
+async def test_reading_ends_a_little_before_the_caller_gives_up(
+    searcher: LocalSearcher, question: EncodedQuestion, pool: Recording
+) -> None:
+    clock = ManualClock()
+    for left, reserve in [(5.0, 0.01), (0.05, 0.005)]:
+        await searcher.read(question, [Hit(0, "a", 1.0, 1.0)], 10, Deadline.after(left, clock))
+        assert pool.deadlines.pop().left() == pytest.approx(left - reserve)
+
+
+async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_from(
+    searcher: LocalSearcher, question: EncodedQuestion, shard: Shard
+) -> None:
+    found = await searcher.retrieve(question, Depth(2), Deadline.after(10))
+    before = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    newer = generation(shard, "feed")
+    searcher.serve(newer)
+    info = await searcher.info(Deadline.after(1))
+    assert info.generation == newer.manifest.generation != found.hits[0].generation
+    after = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    assert after.readings == before.readings
+    again = await searcher.retrieve(question, Depth(2), Deadline.after(10))
+    assert {hit.generation for hit in again.hits} == {info.generation}
+
+
+async def test_hits_of_two_generations_at_once_are_a_field_violation(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    [hit] = (await searcher.retrieve(question, Depth(1), Deadline.after(10))).hits
+    with pytest.raises(InvalidRequestError, match=r"hits\[1\]: is of another generation"):
+        await searcher.read(
+            question, [hit, replace(hit, generation="other")], 10, Deadline.after(10)
+        )
+
+
+async def test_another_shard_is_no_generation_of_this_one(
+    searcher: LocalSearcher, shard: Shard
+) -> None:
+    manifest = shard.manifest.model_copy(update={"index_id": "other"})
+    with pytest.raises(IdentityError, match="shard 0 of index other is no generation"):
+        searcher.serve(replace(shard, manifest=manifest))
+
+
+def generation(shard: Shard, name: str) -> Shard:
+    """The same passages by another name."""
+    entry = shard.manifest.files[shard.manifest.store]
+    other = entry.model_copy(update={"sha256": name + entry.sha256[len(name) :]})
+    files = {**shard.manifest.files, shard.manifest.store: other}
+    return replace(shard, manifest=shard.manifest.model_copy(update={"files": files}))

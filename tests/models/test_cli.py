@@ -10,8 +10,10 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from models.cli import app
-from models.steps import MEMBERS
+from models.steps.mining import is_mined
+from models.steps.reader import MEMBERS
 from models.training import checkpoint
+from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
 
 SUBJECTS = 60
@@ -154,3 +156,19 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     refused = invoke(*gate)
     assert refused.exit_code == 1
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
+
+
+def test_questions_whose_writing_was_interrupted_count_as_not_mined(
+    data: Path, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Workspace(tmp_path / "work")
+    mine = ["mine", "--weights", weights, "--work", work.root, "--data", data, "--extra", 60]
+    assert invoke(*mine).exit_code == 0
+    assert is_mined(work)
+
+    def interrupted(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("models.steps.mining.save", interrupted)
+    assert invoke(*mine).exit_code == 1
+    assert not is_mined(work)

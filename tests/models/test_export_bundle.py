@@ -13,7 +13,8 @@ from conftest import PASSAGES, Recorder
 from numpy.typing import NDArray
 from typer.testing import CliRunner, Result
 
-from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
 from content_node.reader import open_reader
 from content_node.shard.shard import open_shard

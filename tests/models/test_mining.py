@@ -1,12 +1,13 @@
 """Training questions and their hard negatives."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from models.data.answers import contains_answer
-from models.data.rows import Passage, Question
+from models.data.rows import DataError, Passage, Question
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, load, mine, nearest, save, unseen
 from models.network.architecture import Encoder, load_body
@@ -63,6 +64,31 @@ def test_vectors_are_kept_for_the_same_passages_and_no_others(
     np.testing.assert_array_equal(keeping.passages(passages), first)
     assert len(list((tmp_path / "vectors").iterdir())) == 1
     assert not np.array_equal(keeping.passages(passages[::-1]), first)
+
+
+def test_vectors_whose_writing_was_interrupted_are_made_again(
+    embedder: Embedder, tiny_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = tmp_path / "encoder.onnx"
+    export(Encoder(load_body(tiny_weights)), graph)
+    keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
+    passages = [Passage("word1", "in the tour")]
+
+    def interrupted(place: Any, vectors: Any) -> None:
+        if isinstance(place, Path):
+            place.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            keeping.passages(passages)
+    np.testing.assert_array_equal(keeping.passages(passages), embedder.passages(passages))
+
+
+def test_questions_that_were_never_mined_are_missed_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run `winnow models mine` first"):
+        load(tmp_path / "mined")
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:

@@ -34,6 +34,6 @@ def test_all_is_read_where_nothing_tells_right_from_wrong() -> None:
     candidates = found()
     candidates.features[..., 0] = 0.0
     candidates.features[..., 2] = 1.0
-    candidates.hybrid_distance[:] = 1.0
+    candidates.hybrid_distances[:] = 1.0
     only = calibrate(candidates, SCORE, passages=10, losses=(0.0,))
     assert only[0].lost <= 0

@@ -1,5 +1,6 @@
 """A training run is decided by its plan, and an interruption does not change it."""
 
+import threading
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tokenizers import Tokenizer
 from models.data.rows import Passage
 from models.mining.mine import TrainingQuestion
 from models.network.architecture import Reader, count_parameters, freeze_embeddings, load_body
+from models.training import checkpoint
 from models.training.batching import make_batch
 from models.training.examples import Encoded
 from models.training.loop import Schedule, Standing, Trainer, TrainingError, pace
@@ -87,6 +89,45 @@ def test_a_checkpoint_of_another_plan_is_refused(
         trainer(tiny_weights, encoded, path, Schedule(seed=2))
 
 
+def test_a_finished_run_stays_as_it_is_when_more_questions_are_mined(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.pt"
+    run, _ = trainer(tiny_weights, encoded, path)
+    run.run(every=1, report=lambda _: None)
+    before = path.read_bytes()
+    encoded.asked, encoded.questions = encoded.asked * 2, encoded.questions * 2
+    encoded.spans = encoded.spans * 2
+    reader = Reader(load_body(tiny_weights))
+    freeze_embeddings(reader.body)
+    task = ReadingTask(reader, encoded, PLAN, SCHEDULE.seed)
+    assert task.steps == 2 * STEPS
+    Trainer(task, SCHEDULE, path).run(every=1, report=lambda _: None)
+    assert path.read_bytes() == before
+
+
+def test_an_interrupted_run_goes_on_to_its_end(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.pt"
+    run, _ = trainer(tiny_weights, encoded, path)
+    run.run(every=1, report=lambda _: None, until=2)
+    assert checkpoint.finished(path) is None
+    again, _ = trainer(tiny_weights, encoded, path)
+    again.run(every=1, report=lambda _: None)
+    assert checkpoint.finished(path) is not None
+
+
+def test_too_few_questions_for_one_step_are_refused(
+    tiny_weights: Path, encoded: Encoded, tmp_path: Path
+) -> None:
+    """Else no checkpoint would be written, and later steps would advise to train first."""
+    reader = Reader(load_body(tiny_weights))
+    task = ReadingTask(reader, encoded, ReadingPlan({"a": 1}, questions=100), seed=1)
+    with pytest.raises(TrainingError, match="too few questions"):
+        Trainer(task, SCHEDULE, tmp_path / "run.pt")
+
+
 def test_a_loss_that_is_not_a_number_stops_the_run(
     tiny_weights: Path, encoded: Encoded, tmp_path: Path
 ) -> None:
@@ -137,3 +178,15 @@ def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
     lines = log.file.getvalue().splitlines()
     assert len(lines) == 2
     assert "step 50/2000  span 1.500  relevance 0.250" in lines[0]
+
+
+def test_progress_on_a_terminal_has_no_thread_of_its_own() -> None:
+    """A thread that starts beside those of PyTorch and OpenVINO once never began."""
+    terminal = Console(file=StringIO(), force_terminal=True, width=200)
+    before = threading.active_count()
+    with TrainingProgress(every=50, console=terminal) as progress:
+        progress.show(Standing(1, 10, {"span": 1.5}, 12))
+        assert threading.active_count() == before
+    assert isinstance(terminal.file, StringIO)
+    assert "span 1.500" in terminal.file.getvalue()
+    assert "1/10" in terminal.file.getvalue()

@@ -8,6 +8,7 @@ import pytest
 
 from winnow.bundle import Bundle, load_bundle, read_manifest
 from winnow.errors import ArtefactError
+from winnow.vouching import vouched
 
 
 @pytest.fixture
@@ -40,6 +41,22 @@ def test_a_flipped_byte_is_refused_by_name(copy: Path) -> None:
         load_bundle(copy)
 
 
+def test_an_altered_figure_in_the_manifest_is_refused_by_name(copy: Path) -> None:
+    path = copy / "bundle.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"relevance": 0.11703', '"relevance": 0.11713'), encoding="utf-8")
+    with pytest.raises(ArtefactError, match=r"bundle\.json is damaged"):
+        load_bundle(copy)
+
+
+def test_a_manifest_without_a_checksum_of_itself_is_read_as_it_is(copy: Path) -> None:
+    path = copy / "bundle.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["checksum"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_manifest(copy).name == content["name"]
+
+
 def test_a_missing_file_is_named(copy: Path) -> None:
     (copy / "tokenizer.json").unlink()
     with pytest.raises(ArtefactError, match=r"tokenizer\.json"):
@@ -65,7 +82,7 @@ def test_a_manifest_that_breaks_a_rule_is_refused(
 ) -> None:
     path = copy / "bundle.json"
     content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **change}), encoding="utf-8")
+    path.write_text(vouched({**content, **change}), encoding="utf-8")
     with pytest.raises(ArtefactError, match=message):
         read_manifest(copy)
 
@@ -74,7 +91,7 @@ def test_fingerprints_tell_encoding_and_scoring_apart(copy: Path) -> None:
     before = read_manifest(copy)
     content = json.loads((copy / "bundle.json").read_text(encoding="utf-8"))
     content["score"]["span"] += 0.5
-    (copy / "bundle.json").write_text(json.dumps(content), encoding="utf-8")
+    (copy / "bundle.json").write_text(vouched(content), encoding="utf-8")
     after = read_manifest(copy)
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.fingerprint != before.fingerprint

@@ -11,8 +11,9 @@ from winnow.convert import answer, shard
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import EncodedQuestion, ReadScope, Retriever
+from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
 from winnow.domain.reading import Reading
+from winnow.domain.request import AnswerRequest
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError
 from winnow.searcher import Read, Retrieved
@@ -79,23 +80,53 @@ def test_a_shard_that_is_busier_is_the_same_shard() -> None:
     assert replace(info, generation="other") != info
 
 
-@pytest.mark.parametrize("scope", list(ReadScope))
-def test_read_scopes_survive_the_journey(scope: ReadScope) -> None:
-    assert answer.read_scope(answer.read_scope_message(scope)) is scope
-
-
 def test_every_status_of_a_shard_can_be_said() -> None:
     sent = {answer._STATUSES[status] for status in ShardStatus}
     assert sent == set(answer_pb2.ShardCoverage.Status.values()) - {0}
 
 
-def test_an_unknown_choice_is_a_field_violation() -> None:
-    with pytest.raises(InvalidRequestError, match="read_scope: 9"):
-        answer.read_scope(9)
-    with pytest.raises(InvalidRequestError, match="retriever: 9"):
-        answer.retriever(9)
+@pytest.mark.parametrize("retriever", [None, *Retriever])
+@pytest.mark.parametrize("scope", [None, *ReadScope])
+def test_the_choices_of_a_request_survive_the_journey(
+    retriever: Retriever | None, scope: ReadScope | None
+) -> None:
+    message = answer_pb2.AnswerRequest(
+        question="Who?",
+        retriever=answer.retriever_message(retriever),
+        read_scope=answer.read_scope_message(scope),
+    )
+    expected = AnswerRequest("Who?", retriever=retriever, read_scope=scope)
+    assert answer.request_of_message(message) == expected
 
 
-@pytest.mark.parametrize("chosen", [None, *Retriever])
-def test_a_retriever_survives_the_journey(chosen: Retriever | None) -> None:
-    assert answer.retriever(answer.retriever_message(chosen)) is chosen
+def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
+    bare = answer_pb2.AnswerRequest()
+    assert answer.request_of_message(bare) == AnswerRequest("")
+    zeros = answer_pb2.AnswerRequest(
+        passages_to_read=0,
+        answers=0,
+        max_answer_tokens=0,
+        max_loss=0,
+        partial_results=answer_pb2.PARTIAL_RESULTS_FORBID,
+        min_coverage=0,
+        min_wait_factor=0,
+        max_wait_factor=0,
+    )
+    expected = AnswerRequest("", 0, 0, None, None, 0, 0.0, PartialResults.FORBID, 0.0, 0.0, 0.0)
+    assert answer.request_of_message(zeros) == expected
+
+
+@pytest.mark.parametrize(
+    "field", ["max_loss", "min_coverage", "min_wait_factor", "max_wait_factor"]
+)
+def test_single_precision_on_the_wire_changes_no_number(field: str) -> None:
+    message = answer_pb2.AnswerRequest(**{field: 0.55})  # type: ignore[arg-type]
+    assert getattr(answer.request_of_message(message), field) == 0.55
+
+
+def test_every_unknown_choice_is_a_field_violation() -> None:
+    message = answer_pb2.AnswerRequest(read_scope=9, retriever=9, partial_results=9)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="read_scope: 9 is not a known value") as caught:
+        answer.request_of_message(message)
+    fields = [violation.field for violation in caught.value.violations]
+    assert fields == ["read_scope", "retriever", "partial_results"]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
+from winnow.vouching import FIELD, is_vouched, read_object
 
 FORMAT = 1
 FILE = "bundle.json"
@@ -141,19 +142,21 @@ class Manifest(_Part):
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Reads `bundle.json`.
+    """Reads `bundle.json`. Where it has no checksum of itself, as older ones, that is not checked.
 
     Raises:
-        ArtefactError: it is missing, not JSON, of another format, or breaks a rule.
+        ArtefactError: it is missing, not JSON, altered, of another format, or breaks a rule.
 
     """
     path = directory / FILE
+    text, content = read_object(path, "a bundle")
+    if FIELD in content and not is_vouched(text, content):
+        raise ArtefactError(
+            f"{path} is damaged: it is not as it was written; copy it again, or take out its "
+            f"{FIELD} if you altered it yourself"
+        )
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ArtefactError(f"cannot read {path}: {error.strerror}; is this a bundle?") from error
-    try:
-        manifest = Manifest.model_validate_json(text)
+        manifest = Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"

@@ -13,8 +13,6 @@ from winnow.client.replies import (
 )
 from winnow.convert import answer as convert
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import ReadScope
-from winnow.errors import InvalidRequestError
 from winnow.v1 import answer_pb2
 
 
@@ -29,7 +27,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         passages_read=message.passages_read,
         passages_asked=message.passages_asked,
         passages_granted=message.passages_granted,
-        read_scope=_read_scope(message.read_scope),
+        read_scope=convert.read_scope_of_message(message.read_scope),
         request_id=message.request_id,
         question_truncated=message.question_truncated,
     )
@@ -73,13 +71,6 @@ def _status(message: int) -> ShardStatus:
         return ShardStatus.FAILED
     name = answer_pb2.ShardCoverage.Status.Name(answer_pb2.ShardCoverage.Status.ValueType(message))
     return ShardStatus.__members__.get(name.removeprefix("STATUS_"), ShardStatus.FAILED)
-
-
-def _read_scope(message: int) -> ReadScope | None:
-    try:
-        return convert.read_scope(message)
-    except InvalidRequestError:
-        return None
 
 
 def _timings(message: answer_pb2.Timings) -> Timings:

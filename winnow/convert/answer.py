@@ -8,10 +8,12 @@ from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
 Choice = TypeVar("Choice")
+_DIGITS = 6
 _SCOPES = {
     ReadScope.GLOBAL: answer_pb2.READ_SCOPE_GLOBAL,
     ReadScope.PER_SHARD: answer_pb2.READ_SCOPE_PER_SHARD,
@@ -37,14 +39,30 @@ _STATUSES = {
 }
 
 
-def read_scope(message: int) -> ReadScope | None:
-    """The scope of a request; none if it leaves the choice to the server.
+def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
+    """The request as its caller meant it; what the message does not have is None.
 
     Raises:
-        InvalidRequestError: the value is unknown.
+        InvalidRequestError: naming every field with an unknown value.
 
     """
-    return _choice("read_scope", message, _SCOPES_BACK)
+    violations: list[Violation] = []
+    request = AnswerRequest(
+        message.question,
+        message.passages_to_read if message.HasField("passages_to_read") else None,
+        message.answers if message.HasField("answers") else None,
+        _choice("read_scope", message.read_scope, _SCOPES_BACK, violations),
+        _choice("retriever", message.retriever, _RETRIEVERS_BACK, violations),
+        message.max_answer_tokens if message.HasField("max_answer_tokens") else None,
+        _decimal(message.max_loss) if message.HasField("max_loss") else None,
+        _choice("partial_results", message.partial_results, _PARTIAL_BACK, violations),
+        _decimal(message.min_coverage) if message.HasField("min_coverage") else None,
+        _decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
+        _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
+    )
+    if violations:
+        raise InvalidRequestError(*violations)
+    return request
 
 
 def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueType:
@@ -52,14 +70,9 @@ def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueTyp
     return answer_pb2.READ_SCOPE_UNSPECIFIED if scope is None else _SCOPES[scope]
 
 
-def retriever(message: int) -> Retriever | None:
-    """The retriever of a request; none if it leaves the choice to the server.
-
-    Raises:
-        InvalidRequestError: the value is unknown.
-
-    """
-    return _choice("retriever", message, _RETRIEVERS_BACK)
+def read_scope_of_message(message: int) -> ReadScope | None:
+    """The scope that a reply names; None if it names none that is known here."""
+    return _SCOPES_BACK.get(message)
 
 
 def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueType:
@@ -67,20 +80,8 @@ def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueTyp
     return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
 
 
-def partial_results(message: int) -> PartialResults | None:
-    """What a request says of partial results; none if it leaves the choice to the server.
-
-    Raises:
-        InvalidRequestError: the value is unknown.
-
-    """
-    return _choice("partial_results", message, _PARTIAL_BACK)
-
-
-def answered_to_message(
-    answered: Answered, request_id: str, passages_asked: int, passages_granted: int
-) -> answer_pb2.AnswerResponse:
-    """The reply to a user, with the passages that should and that might be read for it."""
+def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
+    """The reply to a user."""
     return answer_pb2.AnswerResponse(
         has_answer=answered.has_answer,
         answers=map(_answer_to_message, answered.answers),
@@ -90,18 +91,23 @@ def answered_to_message(
         read_scope=_SCOPES[answered.read_scope],
         request_id=request_id,
         question_truncated=answered.question_truncated,
-        passages_asked=passages_asked,
-        passages_granted=passages_granted,
+        passages_asked=answered.passages_asked,
+        passages_granted=answered.passages_granted,
     )
 
 
-def _choice(field: str, message: int, known: Mapping[int, Choice]) -> Choice | None:
-    """What an enum of a request means; zero is no choice."""
-    if message == 0:
-        return None
-    if message not in known:
-        raise InvalidRequestError(Violation(field, f"{message} is not a known value"))
-    return known[message]
+def _choice(
+    field: str, message: int, known: Mapping[int, Choice], violations: list[Violation]
+) -> Choice | None:
+    """The meaning of an enum's value; zero is no choice, and an unknown value a violation."""
+    if message and message not in known:
+        violations.append(Violation(field, f"{message} is not a known value"))
+    return known.get(message)
+
+
+def _decimal(single: float) -> float:
+    """A number as it was written: in single precision 0.55 of 20 shards would be 12, not 11."""
+    return round(single, _DIGITS)
 
 
 def _answer_to_message(answer: Answer) -> answer_pb2.Answer:

@@ -48,9 +48,17 @@ class Answered:
     """Everything that is said in reply to a question."""
 
     answers: tuple[Answer, ...]
+    """Best first."""
     has_answer: bool
+    """Whether the best answer is likely enough to be shown as one."""
     coverage: Coverage
     timings: Timings
+    passages_asked: int
+    """Passages that the caller wanted to be read, over all shards."""
+    passages_granted: int
+    """Passages that might be read, over all shards: fewer where there was too much to do."""
     passages_read: int
+    """Passages that were read, also those that turned out not to be needed."""
     read_scope: ReadScope
     question_truncated: bool
+    """Whether the question was longer than the encoder reads, and was cut."""

@@ -1,9 +1,9 @@
 """Which requests are let in, and how many passages are read for each.
 
-Knows the reads in hand, whose they are, and how fast it is told that reads are done; does not know
-what a read is or who does it. Work is counted in passages to read, since questions differ in them.
-By Little's law (1961) what is in hand takes its number times the seconds per read, so whether a
-request can meet its deadline is known when it arrives. Under pressure fewer passages are read for
+Knows the reads in hand, the client of each, and the pace of reading; does not know what a read is
+or which process does it. Work is counted in passages to read, since questions differ in them. By
+Little's law (1961) the reads in hand take their number times the seconds per read, so it is known
+when a request arrives whether it can meet its deadline. Under pressure fewer passages are read for
 it (brown-out: Klein et al., 2014) before it is refused, and nobody takes what others need.
 """
 
@@ -22,28 +22,28 @@ class LoadSettings:
     """How much is let in. Shares are from 0 to 1."""
 
     most_reads: int = 2_000
-    """Reads in hand, at most: the bound of the queue."""
+    """Most reads in hand: the bound of the queue."""
     usable: float = 0.8
     """Share of the time left that reads may take, by estimate."""
     calm: float = 0.5
-    """Share of what can be let in, less what is kept, up to which all reads are granted."""
+    """Share of the room, less what is kept, up to which all reads are granted."""
     least_share: float = 0.3
     """Share of the reads asked for below which a request is refused instead; 1: no brown-out."""
     kept: float = 0.2
-    """Share of what can be let in that is kept for clients who come, while there are several."""
+    """Share of the room that is kept for new clients, while there are several clients."""
     here_for: float = 10.0
-    """Seconds for which a client counts as being there after it has asked."""
+    """Seconds after its last request for which a client counts as present."""
     hungry_for: float = 2.0
     """Seconds for which a client that was refused counts as wanting more."""
     shortest_wait: float = 0.05
-    """Seconds, at least, that a refused client is told to wait."""
+    """Shortest time that a refused client is told to wait, in seconds."""
     longest_wait: float = 5.0
-    """Seconds that it is told to wait, at most."""
+    """Longest time that it is told to wait, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A request that was let in. Whoever holds it must release it, once."""
+    """A request that was let in. Its holder must release it, once."""
 
     client: str
     asked: int
@@ -61,12 +61,13 @@ class Load:
         pace: Callable[[], float | None],
         others: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`pace`: seconds per read while there are reads in hand; None if not known yet.
+        """`pace`: seconds per read while there are reads in hand; None if not known yet, when only
+        `most_reads` bounds what is let in.
 
-        It must be the speed of what reads. How fast answers come is none: they may wait for
-        something that hangs, while what reads is idle.
+        It must be the speed of the readers. The speed of answers is another one: they may wait
+        for something that hangs while the readers are idle.
 
-        `others`: reads that other processes have let in, for the same to read.
+        `others`: reads that other processes have let in for the same readers.
         """
         self._settings, self._pace, self._others = settings, pace, others
         self._shares = FairShares(settings.kept, settings.here_for, settings.hungry_for, clock)
@@ -76,10 +77,16 @@ class Load:
         """Reads in hand."""
         return self._shares.total
 
-    def admit(self, asked: int, left: float, client: str = "") -> Ticket:
-        """Lets a request in for `asked` reads, or fewer; `left`: seconds before its deadline.
+    def admit(self, asked: int, left: float, client: str = "", unit: int = 1) -> Ticket:
+        """Lets a request in for `asked` reads, or fewer.
 
         With nothing in hand it is let in whatever the estimate says, which may be an old one.
+
+        Args:
+            asked: reads, a multiple of `unit`.
+            left: seconds before its deadline.
+            client: a key of the caller, for sharing fairly.
+            unit: reads are granted in multiples of it: one for each shard, where all read alike.
 
         Raises:
             DeadlineExceededError: no time is left at all.
@@ -89,13 +96,13 @@ class Load:
         """
         if left <= 0:
             raise DeadlineExceededError("the deadline passed before there was room")
-        fewest = min(at_least(self._settings.least_share, asked), self._settings.most_reads)
+        fewest = self._fewest(asked, unit)
         limit = self._limit(left)
         room = self._shares.room(client, limit)
-        granted = min(self._dimmed(asked, fewest, limit), math.floor(room))
+        granted = min(self._dimmed(asked, fewest, limit), math.floor(room)) // unit * unit
         if not self.reads:
             granted = max(granted, fewest)
-        if granted < max(fewest, 1):
+        if granted < fewest:
             self._shares.refuse(client)
             raise self._refusal(fewest, room, limit)
         self._shares.take(client, granted)
@@ -104,6 +111,11 @@ class Load:
     def release(self, ticket: Ticket) -> None:
         """Ends a request."""
         self._shares.give_back(ticket.client, ticket.reads)
+
+    def _fewest(self, asked: int, unit: int) -> int:
+        """The least share of what was asked in whole units, at least one, if the queue holds it."""
+        least = math.ceil(at_least(self._settings.least_share, asked) / unit)
+        return max(min(least, self._settings.most_reads // unit), 1) * unit
 
     def _limit(self, left: float) -> float:
         """Reads that may be in hand so that all of them are done in time."""

@@ -19,8 +19,12 @@ class Pace:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds of being busy per piece done; None before the first one."""
+        """Seconds of being busy per piece done; what was assumed, or None, before the first one."""
         return self._mean.value
+
+    def assume(self, seconds: float) -> None:
+        """Counts like one piece done now, which took so long: an estimate to begin with."""
+        self._mean.add(seconds)
 
     def begin(self) -> None:
         """From now on there is work, after there was none."""

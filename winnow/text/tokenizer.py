@@ -47,6 +47,8 @@ class Tokenizer:
             raise ArtefactError(f"{path} cannot be opened as a tokenizer: {error}") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self.vocabulary = max(self._tokenizer.get_vocab().values(), default=-1) + 1
+        """One more than the greatest token."""
         self.special = SpecialTokens(self._special("[CLS]", path), self._special("[SEP]", path))
 
     def tokenise(self, text: str) -> Tokens:

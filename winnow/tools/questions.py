@@ -1,6 +1,8 @@
 """Files of questions with their accepted answers: JSON lines, plain or compressed."""
 
+import codecs
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,10 @@ from winnow.errors import ArtefactError
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question, the answers that count as right, and the passage that holds them, if known."""
+    """A question, the answers that count as right, and the passage that holds them, if known.
+
+    A blank answer is none.
+    """
 
     question: str
     answers: tuple[str, ...]
@@ -26,30 +31,51 @@ def read_questions(path: Path, limit: int | None = None) -> list[AskedQuestion]:
 
     """
     found: list[AskedQuestion] = []
-    try:
-        with open_bytes(path) as stream:
-            for number, line in enumerate(stream, start=1):
-                if limit is not None and len(found) >= limit:
-                    break
-                if line.strip():
-                    found.append(_question(line.decode("utf-8"), f"{path}, line {number}"))
-    except UnicodeDecodeError as error:
-        raise ArtefactError(f"cannot read {path}: {error}") from error
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if limit is not None and len(found) >= limit:
+                break
+            # some editors begin a file with a byte order mark
+            line = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+            if line.strip():
+                found.append(_question(line, f"{path}, line {number}"))
     if not found:
         raise ArtefactError(f"{path} has no questions")
     return found
 
 
-def _question(line: str, place: str) -> AskedQuestion:
+def expect_answers(questions: Sequence[AskedQuestion], path: Path) -> None:
+    """Raises ArtefactError if no question of `path` has an answer to compare with."""
+    if not any(each.answers for each in questions):
+        raise ArtefactError(
+            f"none of the {len(questions)} questions of {path} has answers: write those that "
+            "count as right as a list under `answers`"
+        )
+
+
+def _question(line: bytes, place: str) -> AskedQuestion:
     try:
-        row: Any = json.loads(line)
-    except ValueError as error:
+        row: Any = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ArtefactError(f"{place}: invalid UTF-8 at byte {error.start}") from error
+    except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{place}: not JSON: {error}") from error
     question = row.get("question") if isinstance(row, dict) else None
     answers = row.get("answers", []) if isinstance(row, dict) else []
     if not isinstance(question, str) or not question.strip():
         raise ArtefactError(f"{place}: no string under question")
+    if not _is_unicode(question):
+        raise ArtefactError(f"{place}: lone surrogate in the question, not valid Unicode")
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise ArtefactError(f"{place}: answers must be a list of strings")
+    accepted = tuple(answer for answer in answers if answer.strip())
     context = row.get("context")
-    return AskedQuestion(question, tuple(answers), context if isinstance(context, str) else None)
+    return AskedQuestion(question, accepted, context if isinstance(context, str) else None)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from conftest import PASSAGES, Recorder
 
-from content_node.indexing.builder import BuildPlan, build_index
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
 from content_node.shard import open_shard
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.bundle import Bundle
 from winnow.checksum import sha256
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.vouching import vouched
 
 MANIFEST = f"{shard_name(0, 1)}/{SHARD_FILE}"
 """Of the only shard of an index."""
@@ -40,8 +42,17 @@ def altered(index: Path, copy: Path, name: str, **values: object) -> Path:
     shutil.copytree(index, copy)
     content = {**json.loads((copy / name).read_text()), **values}
     kept = {key: value for key, value in content.items() if value is not None}
-    (copy / name).write_text(json.dumps(kept))
+    (copy / name).write_text(vouched(kept))
+    vouch_for_shards(copy)
     return copy
+
+
+def vouch_for_shards(index: Path) -> None:
+    """Makes the manifest of an index name its shards as they are now."""
+    content = json.loads((index / INDEX_FILE).read_text())
+    shards = (index / shard_name(n, content["shards"]) for n in range(content["shards"]))
+    content["manifests"] = [read_shard_manifest(shard).checksum for shard in shards]
+    (index / INDEX_FILE).write_text(vouched(content))
 
 
 class Interrupted(Recorder):
@@ -91,6 +102,16 @@ def test_a_shard_of_another_index_is_not_taken_over(
         build_index(BuildPlan(mixed, tmp_path / "new", 1, 1), bundle, recorder)
 
 
+def test_a_shard_that_was_built_again_is_not_taken_over(
+    bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
+) -> None:
+    swapped = altered(indexes[1], tmp_path / "swapped", MANIFEST)
+    content = json.loads((swapped / MANIFEST).read_text())
+    (swapped / MANIFEST).write_text(vouched({**content, "m": content["m"] + 1}))
+    with pytest.raises(ArtefactError, match="not the shard that the index was built with"):
+        build_index(BuildPlan(swapped, tmp_path / "new", 1, 1), bundle, recorder)
+
+
 def test_words_that_are_not_those_of_the_passages_are_a_fault(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
@@ -102,7 +123,8 @@ def test_words_that_are_not_those_of_the_passages_are_a_fault(
     np.save(directory / "tokens.npy", tokens)
     content = json.loads((directory / SHARD_FILE).read_text())
     content["files"]["tokens.npy"]["sha256"] = sha256(directory / "tokens.npy")
-    (directory / SHARD_FILE).write_text(json.dumps(content))
+    (directory / SHARD_FILE).write_text(vouched(content))
+    vouch_for_shards(copy)
     [report] = verify_index(copy, 12, 0.9)
     assert report.faults == ("its words are not those of its passages",)
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
 
+from content_node.indexing.checks import MAX_DEPTH
 from content_node.indexing.rows import BadRow, Row, read_rows
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -45,6 +48,44 @@ def test_compressed_files(tmp_path: Path, suffix: str, pack: object) -> None:
     assert got == [Row(1, Passage("1", "T", "a"), "{}")]
 
 
+def metadata(value: bytes) -> bytes:
+    return b'{"id": "a", "text": "x", "metadata": {"m": %s}}' % value
+
+
+@pytest.mark.parametrize("value", ["1e300", "12345678901234567890", "null", '"\\u0000"', "[[{}]]"])
+def test_metadata_that_is_kept_can_be_sent_as_a_struct(tmp_path: Path, value: str) -> None:
+    (row,) = rows(tmp_path / "p.jsonl", metadata(value.encode()))
+    assert isinstance(row, Row)
+    sent = json_format.Parse(row.metadata, Struct()).SerializeToString()
+    assert Struct.FromString(sent).fields["m"]
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_the_deepest_metadata_that_is_kept_can_be_sent(
+    tmp_path: Path, opening: str, closing: str
+) -> None:
+    inner = opening * (MAX_DEPTH - 2) + "1" + closing * (MAX_DEPTH - 2)
+    (row,) = rows(tmp_path / "p.jsonl", metadata(inner.encode()))
+    assert isinstance(row, Row)
+    sent = json_format.Parse(row.metadata, Struct()).SerializeToString()
+    assert Struct.FromString(sent).fields["m"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.tsv", b"\xef\xbb\xbfid\ttext\ttitle\r\n1\ta\tT\r\n"),
+        ("p.jsonl", b'\xef\xbb\xbf\n{"id": "1", "title": "T", "text": "a"}\r\n'),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_line(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    assert rows(tmp_path / name, content) == [Row(2, Passage("1", "T", "a"), "{}")]
+    with_mark = b"\xef\xbb\xbf1\ta\tT\n"
+    assert rows(tmp_path / "q.tsv", with_mark) == [Row(1, Passage("1", "T", "a"), "{}")]
+
+
 @pytest.mark.parametrize(
     ("name", "line", "reason"),
     [
@@ -61,6 +102,19 @@ def test_compressed_files(tmp_path: Path, suffix: str, pack: object) -> None:
         ("p.jsonl", b'{"id": "a", "text": "x", "metadata": 5}', "metadata is int"),
         ("p.jsonl", b'{"id": "a", "text": "\\ud800"}', "lone surrogate"),
         ("p.jsonl", b"[" * 100_000, "not JSON"),
+        ("p.jsonl", b'{"id": true, "text": "x"}', "id is missing or not a string"),
+        ("p.jsonl", b'{"id": "a\\u0000", "text": "x"}', "control character in the id"),
+        ("p.jsonl", b'{"id": "%s", "text": "x"}' % (b"a" * 600), "id has 600 characters"),
+        ("p.tsv", b"1\t" + b"x " * 1_000_000 + b"\tT", "text has 2,000,000 characters"),
+        ("p.tsv", b"1\tx\t" + b"T" * 20_000, "title has 20,000 characters"),
+        ("p.tsv", b" \tx\tT", "empty id"),
+        ("p.jsonl", metadata(b"NaN"), "not JSON: NaN is no JSON number"),
+        ("p.jsonl", metadata(b"[1, -Infinity]"), "not JSON: -Infinity is no JSON number"),
+        ("p.jsonl", metadata(b"1e999"), "a number in metadata is too large"),
+        ("p.jsonl", metadata(b"1" + b"0" * 400), "a number in metadata is too large"),
+        ("p.jsonl", metadata(b'"\\ud800"'), "lone surrogate in metadata"),
+        ("p.jsonl", metadata(b"[" * 20 + b"]" * 20), "nested deeper than 20 levels"),
+        ("p.jsonl", metadata(b'"%s"' % (b"m" * 200_000)), "metadata has 200,009 characters"),
     ],
 )
 def test_a_bad_row_is_named_by_line_and_reason(
@@ -82,3 +136,6 @@ def test_an_unknown_format_and_a_broken_archive_are_refused(tmp_path: Path) -> N
     whole = gzip.compress(b"1\ta\tT\n" * 1000)
     with pytest.raises(ArtefactError, match="cannot read"):
         rows(tmp_path / "p.tsv.gz", whole[: len(whole) // 2])
+    (tmp_path / "directory.tsv").mkdir()
+    with pytest.raises(ArtefactError, match=r"directory\.tsv"):
+        list(read_rows(tmp_path / "directory.tsv"))

@@ -4,9 +4,10 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from content_node.metrics import NodeMetrics
@@ -50,12 +51,12 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
 @pytest.mark.parametrize(("nice", "further"), [(0, 0), (3, 3), (19, 19)])
 async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> None:
-    def priority() -> int:
+    def priority(*_: object) -> int:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()), nice=nice)
     try:
-        [reading] = (await pool.map(lambda _n, _: priority(), [None], Deadline.after(10))).results
+        [reading] = (await pool.map(priority, [None], Deadline.after(10))).results
         [brief] = (await pool.call(priority, Deadline.after(10))).results
     finally:
         pool.close()
@@ -138,7 +139,7 @@ async def test_readers_are_idle_until_they_are_asked_for(pool: ReaderPool) -> No
 async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
     pool: ReaderPool,
 ) -> None:
-    with pytest.raises(DeadlineExceededError, match="100 of 100 passages unread"):
+    with pytest.raises(DeadlineExceededError, match="before one of 100 passages was read"):
         await pool.map(Endless(2), list(range(100)), Deadline.after(0.01))
     await all_free(pool)
 
@@ -146,7 +147,7 @@ async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
 async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: ReaderPool) -> None:
     go_on = threading.Event()
     with pytest.raises(DeadlineExceededError):
-        await pool.call(go_on.wait, Deadline.after(0.01))
+        await pool.call(lambda _: go_on.wait(), Deadline.after(0.01))
     go_on.set()
     await all_free(pool)
 
@@ -155,7 +156,7 @@ async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> Non
     work = Endless(4)
     reads = [asyncio.create_task(pool.map(work, [1, 2, 3], Deadline.after(60))) for _ in range(3)]
     await asyncio.to_thread(work.wait)
-    assert (await pool.call(lambda: 7, Deadline.after(60))).results == [7]
+    assert (await pool.call(lambda _: 7, Deadline.after(60))).results == [7]
     for read in reads:
         read.cancel()
     await asyncio.gather(*reads, return_exceptions=True)
@@ -164,34 +165,85 @@ async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> Non
 async def test_what_is_brief_and_late_never_runs(pool: ReaderPool) -> None:
     ran = threading.Event()
     with pytest.raises(DeadlineExceededError):
-        await pool.call(ran.set, Deadline.after(-1))
+        await pool.call(lambda _: ran.set(), Deadline.after(-1))
     await all_free(pool)
     assert not ran.is_set()
 
 
-async def test_an_expired_deadline_stops_between_items(pool: ReaderPool) -> None:
-    class Clock:
-        now = 0.0
+async def test_an_expired_deadline_stops_between_items(
+    pool: ReaderPool, registry: CollectorRegistry
+) -> None:
+    clock = ManualClock()
 
-        def __call__(self) -> float:
-            return self.now
+    def work(number: int, _: Stop) -> int:
+        clock.advance(2.0)
+        return number
 
-    clock = Clock()
-    done: list[int] = []
+    done = await pool.map(work, list(range(100)), Deadline.after(1.0, clock))
+    assert done.results == list(range(len(done.results)))
+    assert 1 <= len(done.results) <= 2
+    assert done.left == 100 - len(done.results)
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == done.left
 
-    def work(number: int, _: Stop) -> None:
-        done.append(number)
-        clock.now = 2.0
 
-    with pytest.raises(DeadlineExceededError, match="passages unread"):
-        await pool.map(work, list(range(100)), Deadline.after(1.0, clock))
-    assert 1 <= len(done) <= 2
+def once(happened: Callable[[], None]) -> Deadline:
+    """A deadline that passes soon after something happened, by the clock of the event loop."""
+    caller = threading.get_ident()
+
+    def clock() -> float:
+        if threading.get_ident() == caller:
+            happened()
+        return 0.0
+
+    return Deadline(0.01, clock)
+
+
+async def test_what_was_read_by_the_deadline_is_returned_in_order(
+    pool: ReaderPool, registry: CollectorRegistry
+) -> None:
+    endless = Endless(2)
+
+    def work(number: int, stop: Stop) -> int:
+        if number in (1, 4):
+            endless(number, stop)
+        return number
+
+    told: list[None] = []
+    done = await pool.map(work, [0, 1, 2, 3, 4], once(endless.wait), lambda: told.append(None))
+    await all_free(pool)
+    assert (done.results, done.left) == ([0, 2, 3], 2)
+    assert len(told) == 3
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == 2
+    assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
+
+
+async def test_what_is_done_after_the_end_counts_for_nothing(
+    pool: ReaderPool, registry: CollectorRegistry
+) -> None:
+    go_on, begun = threading.Event(), threading.Barrier(3, timeout=60)
+
+    def work(number: int, _: Stop) -> int:
+        if number:
+            meet()
+            go_on.wait(60)
+        return number
+
+    def meet() -> None:
+        begun.wait()
+
+    told: list[None] = []
+    done = await pool.map(work, [0, 1, 2], once(meet), lambda: told.append(None))
+    go_on.set()
+    await all_free(pool)
+    assert (done.results, done.left) == ([0], 2)
+    assert len(told) == 1
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == 2
 
 
 async def test_work_that_fails_fails_the_request_and_nothing_else(pool: ReaderPool) -> None:
     with pytest.raises(ZeroDivisionError):
         await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(10))
-    assert (await pool.call(lambda: 7, Deadline.after(10))).results == [7]
+    assert (await pool.call(lambda _: 7, Deadline.after(10))).results == [7]
 
 
 async def test_busy_threads_are_counted_while_they_work(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from content_node.reader import Reader, open_reader
-from content_node.reader.prepare import MAX_TITLE_TOKENS, prepare
+from content_node.reader.prepare import MAX_TITLE_TOKENS, longest_question, prepare
 from content_node.reader.reader import combine
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
@@ -44,6 +44,17 @@ def test_long_passages_are_read_in_windows_that_fit(bundle: Bundle) -> None:
     assert all(window.ids.count(3) <= MAX_TITLE_TOKENS + 1 for window in found)
     seen = {window.first + i for window in found for i in range(window.length)}
     assert seen == set(range(2000))
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 30, 62, 100, 300])
+def test_a_title_gives_way_where_the_question_leaves_little_room(
+    bundle: Bundle, tokens: int
+) -> None:
+    entry = bundle.manifest.reader.model_copy(update={"max_tokens": 128, "window_overlap": 8})
+    asked = min(tokens, longest_question(entry))
+    found = prepare((1,) * asked, (3,) * 500, tuple(range(200)), SPECIAL, entry)
+    assert max(len(window.ids) for window in found) == 128
+    assert all(window.length >= 16 for window in found)
 
 
 class Scripted:

@@ -1,33 +1,82 @@
-"""A shard written by the first version of the format still loads and still answers.
+"""Shards of every version of the format still load and answer, and no byte of one goes unchecked.
 
-Made once by `python tests/golden/make.py`; never made again for the same format.
+Made once each by `python tests/golden/make.py`; never made again for the same format.
 """
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from content_node.shard import open_shard
+from content_node.shard.manifest import FORMAT, SHARD_FILE
+from content_node.shard.nearest import ExactIndex, GraphIndex
 from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import ArtefactError
 
-GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-1"
+GOLDEN = Path(__file__).parent.parent.parent / "golden"
+NEWEST = GOLDEN / f"shard-format-{FORMAT}"
+FILES = {path.name: path.read_bytes() for path in sorted(NEWEST.iterdir())}
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_shard_of_format_1_still_loads(exact: bool) -> None:
-    shard = open_shard(GOLDEN, ef=64, exact=exact)
-    assert shard.manifest.format == 1
+@pytest.mark.parametrize("exact_up_to", [0, 3], ids=["by graph", "exactly"])
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> None:
+    shard = open_shard(GOLDEN / f"shard-format-{number}", ef=64, exact_up_to=exact_up_to)
+    assert isinstance(shard.index, ExactIndex if exact_up_to else GraphIndex)
+    assert shard.manifest.format == number
+    assert shard.manifest.vouched_for == (number > 1)
     assert shard.store.count() == 3
-    assert shard.manifest.index_passages == 0
+    assert shard.manifest.index_passages == (0 if number == 1 else 3)
+    assert (shard.words is None) == (number == 1)
     assert len(shard.manifest.generation) == 16
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
-    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(2), 0.0).hits
-    assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a")]
+    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(3), 0.0).hits
+    assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a"), (2, "c")]
     assert hits[0].distance == 0.0
     stored = shard.store.load([1])[0]
     assert stored.passage.text == "Zoë's café."
     assert stored.tokens.ids == (1, 2, 3)
     assert stored.tokens.offsets == ((0, 3), (3, 5), (6, 10))
     assert stored.title_ids == (9,)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(NEWEST, tmp_path / "shard"))
+
+
+def replaced(path: Path, place: int, byte: int) -> None:
+    """Asserts that a shard with another byte there is refused by name; puts it back."""
+    put(path, place, byte)
+    with pytest.raises(ArtefactError, match=path.name):
+        open_shard(path.parent, ef=64)
+    put(path, place, FILES[path.name][place])
+
+
+def put(path: Path, place: int, byte: int) -> None:
+    with path.open("rb+") as file:
+        file.seek(place)
+        file.write(bytes([byte]))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_altered_byte_of_any_file_is_refused_by_name(copy: Path, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(FILES)))
+    place = data.draw(st.integers(0, len(FILES[name]) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != FILES[name][place]))
+    replaced(copy / name, place, byte)
+
+
+def test_any_flipped_bit_of_the_manifest_is_refused_by_name(copy: Path) -> None:
+    for place, byte in enumerate(FILES[SHARD_FILE]):
+        replaced(copy / SHARD_FILE, place, byte ^ 1 << place % 8)
+
+
+def test_a_manifest_does_not_pass_for_one_of_an_older_format(copy: Path) -> None:
+    replaced(copy / SHARD_FILE, FILES[SHARD_FILE].index(b"2"), ord("1"))

@@ -1,5 +1,6 @@
 """Opening and verifying shards: every damaged file is refused by name."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 
 from content_node.indexing.verify import recall_at, verify_index
 from content_node.shard import open_shard
-from winnow.domain.layout import shard_name
+from content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.vouching import vouched
 
 
 @pytest.fixture
@@ -52,6 +55,82 @@ def test_a_shard_of_another_index_is_a_fault(index: Path, indexes: dict[int, Pat
     assert any("belongs to index" in fault for fault in faults)
 
 
+def test_a_shard_that_was_swapped_is_named(index: Path, tmp_path: Path) -> None:
+    manifest = index / shard_name(1, 2) / SHARD_FILE
+    content = json.loads(manifest.read_text())
+    manifest.write_text(vouched({**content, "ef_construction": 100}))
+    assert open_shard(manifest.parent, ef=64).manifest.ef_construction == 100
+    first, second = verify_index(index, 10, 0.9)
+    assert not first.faults
+    assert second.faults == (
+        "it is not the shard that the index was built with: copy that one again",
+    )
+
+
+def test_a_flipped_byte_of_the_index_manifest_is_refused_by_name(index: Path) -> None:
+    for place in range((index / INDEX_FILE).stat().st_size):
+        flip(index / INDEX_FILE, place)
+        with pytest.raises(ArtefactError, match=r"index\.json"):
+            read_index_manifest(index)
+        flip(index / INDEX_FILE, place)
+    assert read_index_manifest(index).shards == 2
+
+
+def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path) -> None:
+    content = json.loads((index / INDEX_FILE).read_text())
+    (index / INDEX_FILE).write_text(vouched({**content, "manifests": content["manifests"][:1]}))
+    with pytest.raises(ArtefactError, match="vouches for 1 of 2 shards"):
+        read_index_manifest(index)
+
+
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"store": "../passages.sqlite"}, "not the name of a file in the shard"),
+        ({"graph": "other.hnsw"}, "names other.hnsw, and gives no checksum"),
+        ({"format": 3}, "has format 3, this version reads 1 and 2"),
+        ({"format": None}, "has format None"),
+        ({"passages": -1}, "damaged: passages"),
+    ],
+)
+def test_a_manifest_that_breaks_a_rule_is_refused(
+    index: Path, altered: dict[str, object], said: str
+) -> None:
+    path = index / shard_name(0, 2) / SHARD_FILE
+    path.write_text(vouched({**json.loads(path.read_text()), **altered}))
+    with pytest.raises(ArtefactError, match=said):
+        open_shard(path.parent, ef=64)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("../x", {"sha256": "0" * 64, "bytes": 1}),
+        ("a/b", {"sha256": "0" * 64, "bytes": 1}),
+        ("..", {"sha256": "0" * 64, "bytes": 1}),
+        ("x", {"sha256": "0" * 64, "bytes": -1}),
+        ("x", {"sha256": "not hex", "bytes": 1}),
+    ],
+)
+def test_a_file_that_a_shard_cannot_have_is_refused(
+    index: Path, name: str, entry: dict[str, object]
+) -> None:
+    path = index / shard_name(0, 2) / SHARD_FILE
+    content = json.loads(path.read_text())
+    content["files"][name] = entry
+    path.write_text(vouched(content))
+    with pytest.raises(ArtefactError, match=r"manifest\.json is damaged: files"):
+        open_shard(path.parent, ef=64)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "\xff", "[" * 100_000, "1" * 5_000])
+def test_something_that_is_no_manifest_is_refused_by_name(index: Path, text: str) -> None:
+    path = index / shard_name(0, 2) / SHARD_FILE
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ArtefactError, match=r"manifest\.json is damaged"):
+        open_shard(path.parent, ef=64)
+
+
 def test_something_that_is_no_index_says_so(tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="an index"):
         verify_index(tmp_path, 10, 0.9)
@@ -66,7 +145,9 @@ def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> No
     opened = open_shard(directory, ef=64)
     vectors = opened.store.vectors(opened.manifest.dimension)
     exact = ExactIndex(vectors)
-    graph = load_graph(directory / "graph.hnsw", vectors.shape[1], len(vectors), ef=64)
+    graph = load_graph(
+        directory / "graph.hnsw", vectors.shape[1], len(vectors), ef=64, chunks=lambda: [vectors]
+    )
     for vector in vectors:
         assert graph.search(vector, 50) == exact.search(vector, 50)
 

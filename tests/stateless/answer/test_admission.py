@@ -71,6 +71,23 @@ def test_under_pressure_fewer_passages_are_read_and_that_is_said(
     assert house.count("dimmed") == 1
 
 
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+@pytest.mark.parametrize("passages", [1, 2, 10])
+def test_per_shard_the_work_that_is_counted_is_the_work_that_is_granted(
+    shards: int, passages: int
+) -> None:
+    house = House()
+    with contextlib.ExitStack() as stack, contextlib.suppress(OverloadedError):
+        granted = 0
+        while True:
+            admitted = stack.enter_context(
+                house.admission.enter(asked(passages, ReadScope.PER_SHARD), shards, 1.0, "")
+            )
+            granted += admitted.granted
+            assert admitted.granted == admitted.question.passages_to_read * shards
+            assert granted == house.load.reads <= 100
+
+
 def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
     house = House()
     with (

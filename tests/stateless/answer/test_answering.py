@@ -6,30 +6,30 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.answering import Answerer, cover
-from stateless.answer.scatter import Failure
-from stateless.answer.search import Limits
+from stateless.answer.admission import Admitted
+from stateless.answer.answering import Answerer
+from stateless.answer.calls import Limits
 from stateless.cluster.cluster import Cluster
-from stateless.encoding import EncodingCache, QuestionEncoder
+from stateless.encoding import QuestionEncoder
 from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
+from winnow.domain.stopping import StoppingRule
 from winnow.errors import (
     DeadlineExceededError,
-    InvalidRequestError,
-    OverloadedError,
     UnavailableError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
-ASKED = Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10)
+ASKED = Admitted(Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10), 5, 5)
 
 
 @pytest.fixture
@@ -41,18 +41,20 @@ def registry() -> CollectorRegistry:
 def encoder(bundle: Bundle, registry: CollectorRegistry) -> Iterator[QuestionEncoder]:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special)
-    metrics = FrontMetrics(CollectorRegistry())
-    made = QuestionEncoder(bundle, tokenizer, model, EncodingCache(2), 1, metrics)
+    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), 2))
     yield made
     made.close()
 
 
 def answerer(
-    encoder: QuestionEncoder, registry: CollectorRegistry, *shards: FakeSearcher
+    encoder: QuestionEncoder,
+    registry: CollectorRegistry,
+    *shards: FakeSearcher,
+    rule: StoppingRule | None = None,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
-        encoder, cluster, 0.0, lambda _: None, Limits(0.02, 0.4), FrontMetrics(registry)
+        encoder, cluster, 0.0, lambda _: rule, Limits(0.02, 0.4), FrontMetrics(registry)
     )
 
 
@@ -108,41 +110,15 @@ async def test_shards_that_all_hang_are_a_deadline_exceeded_in_time(
     await asyncio.wait_for(hung.released.wait(), 5)
 
 
-async def test_a_question_without_words_is_invalid(encoder: QuestionEncoder) -> None:
-    with pytest.raises(InvalidRequestError, match="no word"):
-        await encoder.encode("\u200d", Timings())
-
-
-async def test_the_same_tokens_are_encoded_once(encoder: QuestionEncoder) -> None:
-    first, again = Timings(), Timings()
-    one = await encoder.encode("Who is it?", first)
-    two = await encoder.encode("WHO   is it ?", again)
-    assert one.question.vector is two.question.vector
-    assert first.encode > 0
-    assert again.encode == 0
-
-
-async def test_the_cache_forgets_what_is_longest_unused(encoder: QuestionEncoder) -> None:
-    vectors = {}
-    for text in ("one", "two", "one", "three"):
-        vectors[text] = (await encoder.encode(text, Timings())).question.vector
-    assert (await encoder.encode("one", Timings())).question.vector is vectors["one"]
-    assert (await encoder.encode("two", Timings())).question.vector is not vectors["two"]
-
-
-async def test_a_long_question_is_cut_and_says_so(encoder: QuestionEncoder) -> None:
-    got = await encoder.encode("word " * 200, Timings())
-    assert got.truncated
-    assert len(got.question.token_ids) == 62
-
-
-def test_all_late_is_a_deadline_and_anything_else_unavailable() -> None:
-    late = Failure(ShardStatus.TIMEOUT, "no reply")
-    full = Failure(ShardStatus.OVERLOADED, "full")
-    with pytest.raises(DeadlineExceededError):
-        cover(INFOS, {0: late, 1: late, 2: late})
-    with pytest.raises(UnavailableError):
-        cover(INFOS, {0: late, 1: full, 2: late})
-    with pytest.raises(OverloadedError):
-        cover(INFOS, {0: full, 1: full, 2: full})
-    assert cover(INFOS, {0: late}).failed == 10
+async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_says_so(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    shard = FakeSearcher([reading("a", 3.0, distance=0.1), reading("b", distance=0.2)])
+    shard.reads_before_failing, shard.hangs_reading = 1, True
+    rule = StoppingRule(0.0, 0.0, bar=100.0)
+    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, Deadline.after(0.5))
+    assert [answer.reading.passage.id for answer in got.answers] == ["a"]
+    assert not got.coverage.complete
+    (part,) = got.coverage.shards
+    assert part.status is ShardStatus.TIMEOUT
+    assert part.reason == "no reply in time; 1 of its passages were read"

@@ -106,13 +106,6 @@ async def test_a_failure_does_not_count_as_an_answer() -> None:
     assert gathered.failures[1].status is ShardStatus.TIMEOUT
 
 
-async def test_shards_that_need_not_be_asked_count_as_answered() -> None:
-    ended = asyncio.Event()
-    patient = waits(60, shards=3, minimum_coverage=0.6, min_factor=0.0)
-    gathered = await scatter({1: hangs(ended)}, patient, answered=2)
-    assert gathered.failures[1].status is ShardStatus.ADAPTIVE
-
-
 async def test_if_all_are_needed_the_first_failure_ends_it() -> None:
     ended, begun = asyncio.Event(), asyncio.Event()
 

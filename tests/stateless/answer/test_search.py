@@ -2,45 +2,25 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
+from fake_shards import LIMITS, find, passages, question
 
-from stateless.answer.search import Limits, Searched, search
-from stateless.cluster.cluster import Cluster
+from stateless.answer.findings import Searched
+from stateless.answer.scatter import Failure
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import (
-    EncodedQuestion,
     PartialResults,
     Patience,
     Question,
     ReadScope,
     Retriever,
 )
-from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
-from winnow.errors import OverloadedError, UnavailableError
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
-
-ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
-
-
-LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
-
-
-def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
-    return Question("who", passages, 3, scope, Retriever.DENSE, 10, **options)
-
-
-def cluster(*shards: FakeSearcher) -> Cluster:
-    infos = {
-        n: ShardInfo(n, len(shards), "i", len(s.readings), 2, "fake", FINGERPRINT)
-        for n, s in enumerate(shards)
-    }
-    return Cluster(dict(enumerate(shards)), infos)
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.fakes import FakeSearcher, reading
 
 
 def two() -> tuple[FakeSearcher, FakeSearcher]:
@@ -51,16 +31,8 @@ def two() -> tuple[FakeSearcher, FakeSearcher]:
 
 async def test_globally_only_the_nearest_of_all_are_read() -> None:
     near, far = two()
-    found = await search(
-        cluster(near, far),
-        question(ReadScope.GLOBAL),
-        ENCODED,
-        None,
-        Deadline.after(5),
-        LIMITS,
-        Timings(),
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b"}
+    found = await find([near, far], question(ReadScope.GLOBAL))
+    assert passages(found) == {"a", "b"}
     assert (near.read_rows, far.read_rows) == ([0, 1], [])
     assert not found.failures
 
@@ -68,16 +40,8 @@ async def test_globally_only_the_nearest_of_all_are_read() -> None:
 async def test_per_shard_every_shard_reads_its_own_best() -> None:
     near, far = two()
     timings = Timings()
-    found = await search(
-        cluster(near, far),
-        question(ReadScope.PER_SHARD, 1),
-        ENCODED,
-        None,
-        Deadline.after(5),
-        LIMITS,
-        timings,
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    found = await find([near, far], question(ReadScope.PER_SHARD, 1), timings=timings)
+    assert passages(found) == {"a", "c"}
     assert set(timings.shards) == {0, 1}
 
 
@@ -85,10 +49,8 @@ async def test_per_shard_every_shard_reads_its_own_best() -> None:
 async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
     near, far = two()
     near.fails = UnavailableError("connection refused")
-    found = await search(
-        cluster(near, far), question(scope), ENCODED, None, Deadline.after(5), LIMITS, Timings()
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    found = await find([near, far], question(scope))
+    assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.UNAVAILABLE
     assert found.failures[0].reason == "connection refused"
 
@@ -96,16 +58,8 @@ async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
 async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
     near, far = two()
     near.fails_reading = OverloadedError("full")
-    found = await search(
-        cluster(near, far),
-        question(ReadScope.GLOBAL, 3),
-        ENCODED,
-        None,
-        Deadline.after(5),
-        LIMITS,
-        Timings(),
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"c"}
+    found = await find([near, far], question(ReadScope.GLOBAL, 3))
+    assert passages(found) == {"c"}
     assert found.failures[0].status is ShardStatus.OVERLOADED
 
 
@@ -113,10 +67,8 @@ async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
     near, far = two()
     near.hangs = True
     deadline = Deadline.after(0.5)
-    found = await search(
-        cluster(near, far), question(ReadScope.GLOBAL), ENCODED, None, deadline, LIMITS, Timings()
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    found = await find([near, far], question(ReadScope.GLOBAL), deadline=deadline)
+    assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.TIMEOUT
     assert not deadline.expired()
 
@@ -126,14 +78,10 @@ async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
     far = FakeSearcher([reading("c", 9.0, distance=0.8), reading("d", 1.0, distance=0.9)])
     for bar, rows in ((4.0, []), (12.0, [0, 1])):
         far.read_rows = []
-        found = await search(
-            cluster(near, far),
+        found = await find(
+            [near, far],
             question(ReadScope.GLOBAL, 4),
-            ENCODED,
-            StoppingRule(1.0, 1.0, bar, first_look=2),
-            Deadline.after(5),
-            LIMITS,
-            Timings(),
+            rule=StoppingRule(1.0, 1.0, bar, first_look=2),
         )
         assert far.read_rows == rows
         assert sum(map(len, found.readings.values())) == 2 + len(rows)
@@ -150,10 +98,7 @@ async def read_ahead(
 ) -> Searched:
     """What is found where up to `most` passages are read at once; fails where that hangs."""
     limits = replace(LIMITS, read_ahead=most)
-    deadline = Deadline.after(60)
-    return await asyncio.wait_for(
-        search(cluster(*shards), asked, ENCODED, rule, deadline, limits, Timings()), 10
-    )
+    return await find(shards, asked, rule, limits=limits)
 
 
 @pytest.mark.parametrize(("ahead", "idle", "read"), [(0, 2, 1), (2, 2, 2), (4, 3, 3), (4, 0, 1)])
@@ -198,7 +143,7 @@ async def test_what_could_not_be_read_ahead_is_read_once_it_is_needed() -> None:
     needed, ahead = needed_and_ahead()
     ahead.fails_reading, ahead.failures_left = OverloadedError("full"), 1
     found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 3), needed, ahead)
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "b", "c"}
+    assert passages(found) == {"a", "b", "c"}
     assert not found.failures
 
 
@@ -214,17 +159,60 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
     far = FakeSearcher([reading("c", distance=0.2)])
     near.reads_before_failing = 1
     near.fails_reading = OverloadedError("full")
-    found = await search(
-        cluster(near, far),
+    found = await find(
+        [near, far],
         question(ReadScope.GLOBAL, 3),
-        ENCODED,
-        StoppingRule(1.0, 1.0, bar=100.0, first_look=2),
-        Deadline.after(5),
-        LIMITS,
-        Timings(),
+        rule=StoppingRule(1.0, 1.0, bar=100.0, first_look=2),
     )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"a", "c"}
+    assert passages(found) == {"a", "c"}
     assert found.failures[0].status is ShardStatus.OVERLOADED
+
+
+async def test_a_wave_that_is_late_leaves_what_earlier_ones_read() -> None:
+    shard = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
+    shard.reads_before_failing, shard.hangs_reading = 1, True
+    found = await find(
+        [shard], question(ReadScope.GLOBAL, 2), replace(UNSAFE, first_look=1), Deadline.after(0.2)
+    )
+    assert passages(found) == {"a"}
+    assert found.failures[0].status is ShardStatus.TIMEOUT
+
+
+async def test_what_was_read_ahead_is_kept_where_the_rest_of_a_wave_is_late() -> None:
+    shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcd")], idle=2)
+    # the first passage, the second one ahead, and then no more
+    shard.reads_before_failing, shard.hangs_reading = 2, True
+    limits = replace(LIMITS, read_ahead=2)
+    rule = replace(UNSAFE, first_look=1)
+    until = Deadline.after(0.3)
+    found = await find([shard], question(ReadScope.GLOBAL, 4), rule, until, limits)
+    assert passages(found) == {"a", "b"}
+    assert found.read == 2
+    assert found.failures[0].status is ShardStatus.TIMEOUT
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_readings_of_a_shard_that_was_not_done_in_time_count_and_are_a_failure(
+    scope: ReadScope,
+) -> None:
+    near, far = two()
+    near.reads_in_time = 1
+    found = await find([near, far], question(scope, 4))
+    assert passages(found) == {"a", "c", "d"}
+    assert found.failures == {
+        0: Failure(ShardStatus.TIMEOUT, "1 of 2 passages were not read in time")
+    }
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_where_partial_results_are_forbidden_an_unread_passage_is_an_error(
+    scope: ReadScope,
+) -> None:
+    near, far = two()
+    near.reads_in_time = 1
+    asked = question(scope, 4, partial_results=PartialResults.FORBID)
+    with pytest.raises(DeadlineExceededError, match="shard 0: 1 of 2 passages were not read"):
+        await find([near, far], asked)
 
 
 @pytest.mark.parametrize("scope", list(ReadScope))
@@ -235,7 +223,7 @@ async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
     far.fails = UnavailableError("connection refused")
     asked = question(scope, partial_results=PartialResults.FORBID, patience=Patience(0.5))
     with pytest.raises(UnavailableError, match="shard 1: connection refused"):
-        await search(cluster(near, far), asked, ENCODED, None, Deadline.after(5), LIMITS, Timings())
+        await find([near, far], asked)
 
 
 @pytest.mark.parametrize("scope", list(ReadScope))
@@ -244,10 +232,27 @@ async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: Re
     near.hangs = True
     asked = question(scope, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
     deadline = Deadline.after(60)
-    found = await asyncio.wait_for(
-        search(cluster(near, far), asked, ENCODED, None, deadline, LIMITS, Timings()), 10
-    )
-    assert {r.passage.id for own in found.readings.values() for r in own} == {"c", "d"}
+    found = await find([near, far], asked, deadline=deadline)
+    assert passages(found) == {"c", "d"}
+    assert found.failures[0].status is ShardStatus.ADAPTIVE
+
+
+async def test_shards_without_a_passage_take_no_time_from_the_one_that_has_them_all() -> None:
+    best = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
+    others = [FakeSearcher([reading(name, distance=0.9)]) for name in "cd"]
+    asked = question(ReadScope.GLOBAL, patience=Patience(min_coverage=0.6, min_wait_factor=0.0))
+    # retrieval may take no time from anybody here: all shards answer it in the same turn
+    found = await find([best, *others], asked)
+    assert passages(found) == {"a", "b"}
+    assert not found.failures
+
+
+async def test_of_the_shards_that_read_enough_are_waited_for_and_a_hung_one_is_given_up() -> None:
+    near, far = two()
+    near.hangs_reading = True
+    asked = question(ReadScope.GLOBAL, 4, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    found = await find([near, far, FakeSearcher([])], asked)
+    assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.ADAPTIVE
 
 
@@ -259,5 +264,5 @@ async def test_only_a_hybrid_retriever_looks_further_than_it_reads(
     shard = FakeSearcher([reading("a")])
     asked = replace(question(scope, 3), retriever=retriever)
     limits = replace(LIMITS, candidates=50)
-    await search(cluster(shard), asked, ENCODED, None, Deadline.after(5), limits, Timings())
+    await find([shard], asked, limits=limits)
     assert [depth.looked_at for depth in shard.depths] == [looked_at]

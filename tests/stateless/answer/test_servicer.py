@@ -12,7 +12,8 @@ from google.rpc import error_details_pb2, status_pb2
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from stateless.answer.admission import Admission
+from stateless.answer.admission import Admission, Admitted
+from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.metrics import AdmissionMetrics, FrontMetrics
@@ -39,11 +40,13 @@ class Slow:
         self.asked: list[Question] = []
         self.go_on = asyncio.Event()
 
-    async def answer(self, question: Question, deadline: Deadline) -> Answered:
+    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+        question = admitted.question
         self.asked.append(question)
         if question.text == "wait":
             await self.go_on.wait()
-        return Answered((), False, Coverage(()), Timings(), 0, question.read_scope, False)
+        work = (admitted.asked, admitted.granted, 0)
+        return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
 
 
 class Front:
@@ -55,6 +58,9 @@ class Front:
 
     async def ask(self, text: str, passages: int, client: str = "") -> Any:
         request = answer_pb2.AnswerRequest(question=text, passages_to_read=passages)
+        return await self.send(request, client)
+
+    async def send(self, request: answer_pb2.AnswerRequest, client: str = "") -> Any:
         return await self._stub.Answer(request, timeout=20, metadata=((client_key.KEY, client),))
 
     @contextlib.asynccontextmanager
@@ -72,12 +78,11 @@ async def front() -> AsyncIterator[Front]:
     registry = CollectorRegistry()
     load = Load(SETTINGS, time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
-    servicer = AnswerServicer(
-        Defaults(10, 3, ReadScope.GLOBAL, 10), admission, 2.0, FrontMetrics(registry)
-    )
+    core = AnswerCore(Defaults(10, 3, ReadScope.GLOBAL, 10), admission, FrontMetrics(registry))
     answerer = Slow()
-    servicer.serve(answerer)  # type: ignore[arg-type]
+    core.serve(answerer)  # type: ignore[arg-type]
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    servicer = AnswerServicer(core, 2.0)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -106,3 +111,10 @@ async def test_a_client_that_takes_all_is_refused_and_another_one_is_not(front: 
     retry = error_details_pb2.RetryInfo()
     assert status.details[0].Unpack(retry)
     assert retry.retry_delay.ToMilliseconds() > 0
+
+
+async def test_an_option_with_an_unknown_value_is_an_invalid_argument(front: Front) -> None:
+    request = answer_pb2.AnswerRequest(question="who", retriever=9)  # type: ignore[arg-type]
+    with pytest.raises(grpc.aio.AioRpcError, match="retriever: 9 is not a known value") as caught:
+        await front.send(request)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -1,30 +1,32 @@
 """What is let in, as a table."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from stateless.answer.validation import Defaults, validate
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError
-from winnow.v1 import answer_pb2
 
 DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
 
 
 def test_a_bare_question_gets_the_defaults() -> None:
-    got = validate(answer_pb2.AnswerRequest(question="Who?"), DEFAULTS)
+    got = validate(AnswerRequest("Who?"), DEFAULTS)
     assert got == Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 12)
 
 
 def test_options_win_over_defaults() -> None:
-    request = answer_pb2.AnswerRequest(
-        question="Who?",
+    request = AnswerRequest(
+        "Who?",
         passages_to_read=20,
         answers=1,
         max_answer_tokens=5,
-        max_loss=0.5,
-        read_scope=answer_pb2.READ_SCOPE_PER_SHARD,
-        retriever=answer_pb2.RETRIEVER_DENSE,
-        partial_results=answer_pb2.PARTIAL_RESULTS_FORBID,
+        read_scope=ReadScope.PER_SHARD,
+        retriever=Retriever.DENSE,
+        partial_results=PartialResults.FORBID,
         min_coverage=0.55,
         max_wait_factor=0.4,
     )
@@ -36,16 +38,51 @@ def test_options_win_over_defaults() -> None:
         ReadScope.PER_SHARD,
         Retriever.DENSE,
         5,
-        0.5,
+        0.0,
         PartialResults.FORBID,
         Patience(0.55, 0.0, 0.4),
     )
 
 
+STOPPING = replace(DEFAULTS, max_loss=0.3)
+
+
+def test_a_given_loss_wins_over_the_default() -> None:
+    assert validate(AnswerRequest("Who?"), STOPPING).max_loss == 0.3
+    assert validate(AnswerRequest("Who?", max_loss=0.5), STOPPING).max_loss == 0.5
+    assert validate(AnswerRequest("Who?", max_loss=0), STOPPING).max_loss == 0
+
+
+READING_ALL: list[dict[str, object]] = [
+    {"retriever": Retriever.DENSE},
+    {"read_scope": ReadScope.PER_SHARD},
+    {"retriever": Retriever.DENSE, "read_scope": ReadScope.PER_SHARD},
+]
+
+
+@pytest.mark.parametrize("options", READING_ALL)
+def test_a_default_loss_is_not_used_where_every_passage_is_read(options: dict[str, Any]) -> None:
+    assert validate(AnswerRequest("Who?", **options), STOPPING).max_loss == 0
+    assert validate(AnswerRequest("Who?", max_loss=0, **options), STOPPING).max_loss == 0
+
+
+@pytest.mark.parametrize("options", READING_ALL)
+@pytest.mark.parametrize("by_default", [False, True])
+def test_a_loss_that_would_be_ignored_is_refused_and_told_what_to_do(
+    options: dict[str, Any], by_default: bool
+) -> None:
+    if by_default:
+        defaults, request = replace(STOPPING, **options), AnswerRequest("Who?", max_loss=0.1)
+    else:
+        defaults, request = STOPPING, AnswerRequest("Who?", max_loss=0.1, **options)
+    with pytest.raises(InvalidRequestError, match=r"max_loss: 0\.1 cannot .*: ask for .* leave"):
+        validate(request, defaults)
+
+
 @pytest.mark.parametrize(
     ("fields", "violated"),
     [
-        ({}, ["question"]),
+        ({"question": ""}, ["question"]),
         ({"question": " \t\n\u3000"}, ["question"]),
         ({"question": "x" * 1001}, ["question"]),
         ({"question": "x", "passages_to_read": 0}, ["passages_to_read"]),
@@ -54,7 +91,6 @@ def test_options_win_over_defaults() -> None:
         ({"question": "x", "max_answer_tokens": 65}, ["max_answer_tokens"]),
         ({"question": "x", "max_loss": -0.1}, ["max_loss"]),
         ({"question": "x", "max_loss": float("nan")}, ["max_loss"]),
-        ({"question": "x", "partial_results": 9}, ["partial_results"]),
         ({"question": "x", "min_coverage": 1.1}, ["min_coverage"]),
         ({"question": "x", "min_wait_factor": -0.1}, ["min_wait_factor"]),
         ({"question": "x", "max_wait_factor": float("nan")}, ["max_wait_factor"]),
@@ -62,17 +98,15 @@ def test_options_win_over_defaults() -> None:
             {"question": "x", "min_wait_factor": 0.5, "max_wait_factor": 0.4},
             ["min_wait_factor"],
         ),
-        ({"question": "x", "read_scope": 9}, ["read_scope"]),
-        ({"question": "x", "retriever": 9}, ["retriever"]),
-        ({"answers": 0, "retriever": 9}, ["question", "answers", "retriever"]),
+        ({"question": "", "answers": 0, "max_loss": 101}, ["question", "answers", "max_loss"]),
     ],
 )
-def test_every_broken_rule_is_named(fields: dict[str, object], violated: list[str]) -> None:
+def test_every_broken_rule_is_named(fields: dict[str, Any], violated: list[str]) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        validate(answer_pb2.AnswerRequest(**fields), DEFAULTS)  # type: ignore[arg-type]
+        validate(AnswerRequest(**fields), DEFAULTS)
     assert [violation.field for violation in caught.value.violations] == violated
 
 
 @pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
 def test_unusual_questions_are_let_in(question: str) -> None:
-    assert validate(answer_pb2.AnswerRequest(question=question), DEFAULTS).text == question
+    assert validate(AnswerRequest(question), DEFAULTS).text == question

@@ -22,9 +22,8 @@ LATE = DeadlineExceededError("late")
 class Target:
     """A target whose addresses a test changes."""
 
-    target = "dns:///nodes:1"
-
     def __init__(self, addresses: str) -> None:
+        self.target = f"dns:///{addresses}:1"
         self.now = addresses
         self.fails = False
 
@@ -34,25 +33,44 @@ class Target:
         return frozenset(self.now)
 
 
+class Hanging(Target):
+    """A target whose name server does not reply."""
+
+    def __init__(self) -> None:
+        super().__init__("silent")
+
+    async def addresses(self) -> frozenset[str]:
+        await asyncio.Event().wait()
+        return frozenset()
+
+
 class Watched:
     """A discovery over fakes, and what it told."""
 
-    def __init__(self, addresses: str) -> None:
+    def __init__(self, addresses: str, settings: DiscoverySettings = SETTINGS) -> None:
         self.fakes = {name: FakeSearcher([reading(name)]) for name in "abc"}
         self.target = Target(addresses)
         self.closed: list[str] = []
         self.told: list[set[str]] = []
-        self.discovery = Discovery(
-            [self.target], self._open, self._changed, SETTINGS, random.Random(1)
-        )
+        self.busy: set[str] = set()
+        """Nodes with calls in hand."""
+        self.deaf = self.stuck = False
+        """Whether being told, or closing a node, fails."""
+        self.others: list[Target] = []
+        """Targets besides that one."""
+        self._settings = settings
 
     def _open(self, address: str) -> Node:
         async def close() -> None:
+            if self.stuck:
+                raise OSError("cannot be closed")
             self.closed.append(address)
 
-        return Node(address, self.fakes[address], close)
+        return Node(address, self.fakes[address], close, busy=lambda: address in self.busy)
 
     def _changed(self) -> None:
+        if self.deaf:
+            raise ValueError("not now")
         self.told.append(set(self.discovery.present()))
 
     async def sees(self, names: str) -> None:
@@ -60,6 +78,10 @@ class Watched:
 
     @contextlib.asynccontextmanager
     async def looking(self) -> AsyncIterator["Watched"]:
+        targets = [self.target, *self.others]
+        self.discovery = Discovery(
+            targets, self._open, self._changed, self._settings, random.Random(1)
+        )
         task = asyncio.create_task(self.discovery.run())
         try:
             yield self
@@ -74,6 +96,8 @@ async def test_nodes_that_reply_are_present() -> None:
         assert watched.discovery.present()["a"].passages == 1
         assert watched.discovery.searcher("a") is watched.fakes["a"]
     assert sorted(watched.closed) == ["a", "b"]
+    with pytest.raises(UnavailableError, match="a: the node is gone"):
+        watched.discovery.searcher("a")
 
 
 async def test_a_node_that_refuses_is_gone_at_once_and_comes_back() -> None:
@@ -99,8 +123,77 @@ async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
         watched.fakes["a"].fails = UnavailableError("gone")
         await happens(lambda: watched.closed == ["a"])
         assert watched.told[-1] == {"b"}
-        with pytest.raises(UnavailableError, match="a: it is not there"):
+        with pytest.raises(UnavailableError, match="a: the node is gone"):
             watched.discovery.searcher("a")
+
+
+async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.busy.add("a")
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("the node is leaving")
+        await watched.sees("b")
+        calls = watched.fakes["a"].calls
+        await happens(lambda: watched.fakes["a"].calls > calls + 3)
+        assert not watched.closed
+        assert watched.discovery.searcher("a") is watched.fakes["a"]
+        watched.busy.clear()
+        await happens(lambda: watched.closed == ["a"])
+
+
+async def test_looking_goes_on_whatever_a_node_says() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.fakes["a"].fails = ValueError("nonsense")  # type: ignore[assignment]
+        await watched.sees("b")
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+
+
+async def test_what_could_not_be_told_is_told_again() -> None:
+    async with Watched("ab").looking() as watched:
+        await watched.sees("ab")
+        watched.deaf = True
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await happens(lambda: watched.closed == ["a"])
+        watched.deaf = False
+        await watched.sees("b")
+        watched.target.now = "ab"
+        watched.fakes["a"].fails = None
+        await watched.sees("ab")
+
+
+async def test_a_node_that_cannot_be_closed_ends_nothing_else() -> None:
+    async with Watched("abc").looking() as watched:
+        await watched.sees("abc")
+        watched.stuck = True
+        watched.target.now = "b"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await watched.sees("bc")
+        watched.fakes["c"].fails = UnavailableError("gone")
+        await watched.sees("b")
+        watched.stuck = False
+
+
+async def test_a_look_up_that_hangs_holds_up_no_other_target() -> None:
+    watched = Watched("")
+    watched.others = [Hanging(), Target("ab")]
+    async with watched.looking():
+        await watched.sees("ab")
+        watched.others[1].now = "abc"
+        await watched.sees("abc")
+
+
+async def test_when_a_node_is_lost_every_target_is_looked_up_again_at_once() -> None:
+    watched = Watched("a", replace(SETTINGS, resolve_every=3600.0))
+    watched.others = [Target("b")]
+    async with watched.looking():
+        await watched.sees("ab")
+        watched.others[0].now = "c"
+        watched.fakes["a"].fails = UnavailableError("gone")
+        await watched.sees("bc")
 
 
 async def test_nodes_that_dns_finds_later_join() -> None:

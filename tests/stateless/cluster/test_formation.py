@@ -10,6 +10,7 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
+from tenacious import turn
 
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.formation import Formation
@@ -20,7 +21,7 @@ from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
-from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError
+from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
@@ -187,6 +188,47 @@ async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
     front.update()
     with pytest.raises(UnavailableError, match="deadline exceeded"):
         await front.ask(1)
+
+
+@pytest.mark.parametrize(
+    ("error", "answered_by"),
+    [
+        (UnavailableError("a: the node is leaving"), "a"),
+        (UnavailableError("a: connection refused"), "a"),
+        (NotLoadedError("a: graph.hnsw is damaged"), "a"),
+        (WinnowError("a: internal error"), "a"),
+        (DeadlineExceededError("a: deadline exceeded"), "b"),
+    ],
+)
+async def test_only_a_silent_node_is_relieved_of_what_it_has_in_hand(
+    front: Front, error: WinnowError, answered_by: str
+) -> None:
+    """One that refuses may be draining; on one that is dead calls fail by themselves."""
+    fake = front.add("a", 0, 1).searcher
+    assert isinstance(fake, FakeSearcher)
+    front.update()
+    fake.hangs = True
+    asked = asyncio.create_task(front.ask(0))
+    await asyncio.wait_for(fake.hanging.wait(), 5)
+    front.add("b", 0, 1)
+    front.nodes["a"].missed(error)
+    front.update()
+    await turn()
+    fake.go_on.set()
+    assert await asyncio.wait_for(asked, 5) == answered_by
+
+
+async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -> None:
+    front.add("a", 0, 1)
+    front.update()
+    await front.ask(0)
+    before = front.served[0].searchers[0]
+    front.nodes.clear()
+    front.add("x", 0, 1, index_id="green")
+    front.update()
+    front.add("a", 0, 1)  # nobody asks it but questions that began with the index before
+    await before.retrieve(ASKED, Depth(1), Deadline.after(5))
+    assert front.gauge("replica_outstanding", shard="0", replica="a") is None
 
 
 async def test_a_stranger_is_counted_and_named(front: Front) -> None:

@@ -6,6 +6,7 @@ from stateless.policy.outcomes import Outcome, outcome_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
+    GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     OverloadedError,
@@ -23,6 +24,7 @@ from winnow.errors import (
         (ArtefactError("damaged"), Outcome.FAILED),
         (WinnowError("a bug"), Outcome.FAILED),
         (OverloadedError("full"), Outcome.REFUSED),
+        (GenerationGoneError("rows of an older generation"), Outcome.REFUSED),
         (InvalidRequestError(Violation("passages", "0 is too few")), Outcome.REFUSED),
     ],
 )

@@ -73,6 +73,27 @@ def test_requests_in_hand_stay_balanced_over_many_replicas() -> None:
     assert max(taken.values()) - min(taken.values()) <= 10, "one random choice would give about 50"
 
 
+def test_a_replica_that_returns_with_requests_in_hand_is_the_same_one() -> None:
+    own = replicas("ab")
+    attempt = take(own, "b")
+    own.update("b")
+    assert own.take("b") is None
+    own.update("b")
+    own.update("ab")
+    assert own.known["a"] is attempt.replica
+    assert own.known["a"].outstanding == 1
+
+
+def test_a_replica_that_returns_with_nothing_in_hand_is_a_new_one() -> None:
+    own = replicas("ab")
+    attempt = take(own, "b")
+    own.update("b")
+    own.release(attempt, Outcome.FAILED)
+    own.update("ab")
+    assert own.known["a"] is not attempt.replica
+    assert not own.known["a"].record.suspect
+
+
 def test_the_slower_gets_fewer_requests() -> None:
     own = replicas("ab")
     for address, seconds in (("a", 0.01), ("b", 0.03)):

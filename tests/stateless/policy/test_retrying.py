@@ -8,6 +8,7 @@ from stateless.policy.retrying import RetrySettings, should_retry
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
+    GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     OverloadedError,
@@ -19,6 +20,7 @@ from winnow.errors import (
 SETTINGS = RetrySettings(most=1, least_left=0.005)
 GONE = UnavailableError("connection refused")
 FULL = OverloadedError("full")
+SWAPPED = GenerationGoneError("rows of an older generation")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ FULL = OverloadedError("full")
     [
         (GONE, True),
         (FULL, True),
+        (SWAPPED, True),
         (DeadlineExceededError("late"), False),
         (InvalidRequestError(Violation("question", "is empty")), False),
         (IdentityError("another bundle"), False),
@@ -61,7 +64,7 @@ def test_it_is_tried_again_only_with_enough_time_left(
     assert should_retry(SETTINGS, GONE, 0, left, typical) is again
 
 
-@given(st.sampled_from([GONE, FULL]), st.integers(0, 5), st.floats(0.01, 10))
+@given(st.sampled_from([GONE, FULL, SWAPPED]), st.integers(0, 5), st.floats(0.01, 10))
 def test_whatever_fails_there_are_only_so_many_tries(
     error: WinnowError, most: int, left: float
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import (
     DeadlineExceededError,
+    GenerationGoneError,
     IdentityError,
     NotLoadedError,
     OverloadedError,
@@ -36,6 +38,8 @@ ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERP
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
 OUTLIERS = OutlierSettings(strikes=2, base_ejection=5.0)
+SWAPPED = GenerationGoneError("rows of an older generation")
+DEAD = UnavailableError("connection refused")
 NEVER_LATE = HedgeSettings(least_samples=10**6)
 
 
@@ -88,6 +92,11 @@ class Shard:
     def count(self, metric: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"winnow_front_{metric}", {"shard": "0", **labels})
         return value or 0.0
+
+    def series(self, name: str, metric: str) -> float | None:
+        """A figure of one replica; None if there is none."""
+        labels = {"shard": "0", "replica": name}
+        return self.registry.get_sample_value(f"winnow_front_{metric}", labels)
 
     def idle(self) -> bool:
         return all(replica.outstanding == 0 for replica in self.known.values())
@@ -143,6 +152,40 @@ async def test_it_is_retried_once_and_no_more() -> None:
     with pytest.raises(UnavailableError, match="gone"):
         await shard.ask()
     assert sum(fake.calls for fake in shard.fakes.values()) == 2
+
+
+async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
+    """A replica that has moved on to the next generation gets no strike for that."""
+    shard = Shard("ab")
+    deadline = Deadline.after(60, shard.clock)
+    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    shard["a"].fails_reading = SWAPPED
+    for _ in range(20):
+        read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
+        assert read.readings[0].passage.id == "b"
+    assert shard.count("retries_total", result="won") > OUTLIERS.strikes
+    assert standing("a", shard) is Standing.ACTIVE
+
+
+async def test_a_generation_that_no_replica_holds_is_said_to_be_gone() -> None:
+    shard = Shard("ab")
+    for name in "ab":
+        shard[name].fails = SWAPPED
+    with pytest.raises(GenerationGoneError, match="older generation"):
+        await shard.ask()
+    assert shard["a"].calls == shard["b"].calls == 1
+
+
+@pytest.mark.parametrize("order", [(SWAPPED, DEAD), (DEAD, SWAPPED)])
+async def test_a_generation_is_gone_also_where_another_replica_cannot_be_reached(
+    order: tuple[WinnowError, WinnowError],
+) -> None:
+    """The caller can retrieve again, from the replica that has moved on."""
+    shard = Shard("ab")
+    shard.known["b"].outstanding += 1000  # asked second
+    shard["a"].fails, shard["b"].fails = order
+    with pytest.raises(GenerationGoneError, match="older generation"):
+        await shard.ask()
 
 
 @pytest.mark.parametrize("error", [IdentityError("other"), DeadlineExceededError("late")])
@@ -258,7 +301,7 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
     shard["b"].hangs = True
     asked = await shard.ask_first("a")
     await asyncio.wait_for(shard["b"].hanging.wait(), 5)
-    shard.searcher.update("b")
+    shard.searcher.update("b", lost="a")
     await asyncio.wait_for(shard["a"].released.wait(), 5)
     shard["b"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "b"
@@ -267,10 +310,53 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
 async def test_what_a_lost_replica_had_in_hand_is_sent_elsewhere_at_once() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
-    shard.searcher.update("b")
+    shard.searcher.update("b", lost="a")
     assert await asyncio.wait_for(asked, 5) == "b"
     assert shard.count("retries_total", result="won") == 1
     assert shard.idle()
+
+
+async def test_a_replica_that_leaves_ends_what_it_has_in_hand_and_gets_nothing_new() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    shard.searcher.update("b")
+    assert {await shard.ask() for _ in range(10)} == {"b"}
+    assert not asked.done()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    assert shard.count("retries_total", result="sent") == 0
+
+
+async def test_a_request_that_fails_on_a_replica_that_leaves_is_sent_elsewhere() -> None:
+    shard = Shard("ab")
+    fake = shard["a"]
+
+    async def die(*_: object) -> None:
+        fake.hanging.set()
+        await fake.go_on.wait()
+        raise DEAD
+
+    fake.retrieve = die  # type: ignore[method-assign, assignment]
+    asked = await shard.ask_first("a")
+    shard.searcher.update("b")
+    fake.go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "b"
+
+
+async def test_a_replica_that_leaves_and_returns_still_counts_what_it_has_in_hand() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    before = shard.known["a"]
+    shard.searcher.update("b")
+    shard.searcher.update("ab")
+    assert shard.known["a"] is before
+    assert before.outstanding == 1
+    shard["a"].go_on.set()
+    await asyncio.wait_for(asked, 5)
+    assert shard.idle()
+    shard.searcher.update("b")
+    shard.searcher.update("ab")
+    assert shard.known["a"] is not before, "without anything in hand it may be another process"
 
 
 async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhere() -> None:
@@ -308,15 +394,49 @@ async def test_cancelling_ends_everything_that_was_begun() -> None:
     assert shard.idle()
 
 
+async def test_a_replica_that_is_gone_gets_no_series_by_what_it_had_in_hand() -> None:
+    shard = Shard("abc")
+    asked = [await shard.ask_first("a") for _ in range(OUTLIERS.strikes)]
+    shard.searcher.update("bc")
+    shard.clock.advance(1.0)  # silence counts against it
+    for task in asked:
+        task.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert all(
+        shard.series("a", name) is None for name in ("replica_outstanding", "ejections_total")
+    )
+
+
+async def test_a_shard_that_is_not_served_any_more_leaves_no_series_behind() -> None:
+    """A question that has begun with it goes on, and may have the names of the next one's."""
+    shard = Shard("ab")
+    asked = await shard.ask_first("a")
+    shard.searcher.retire()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    shard["b"].hangs = False
+    assert {await shard.ask() for _ in range(20)} == set("ab")
+    assert all(shard.series(name, "replica_outstanding") is None for name in "ab")
+
+
+async def test_saying_again_and_again_that_there_is_no_replica_takes_no_memory() -> None:
+    """An error that is raised twice remembers both stacks."""
+    shard = Shard("")
+    depths = []
+    for _ in range(5):
+        with pytest.raises(UnavailableError) as caught:
+            await shard.ask()
+        depths.append(len(list(traceback.walk_tb(caught.value.__traceback__))))
+    assert len(set(depths)) == 1
+
+
 async def test_series_of_replicas_that_are_gone_are_dropped() -> None:
     shard = Shard("ab")
     for _ in range(20):
         await shard.ask()
-    labels = {"shard": "0", "replica": "a"}
-    name = "winnow_front_replica_outstanding"
-    assert shard.registry.get_sample_value(name, labels) == 0
+    assert shard.series("a", "replica_outstanding") == 0
     shard.searcher.update("b")
-    assert shard.registry.get_sample_value(name, labels) is None
+    assert shard.series("a", "replica_outstanding") is None
 
 
 behaviours = st.sampled_from(["answers", "hangs", "fails", "refuses", "is wrong"])
@@ -330,7 +450,9 @@ def behave(fake: FakeSearcher, how: str) -> None:
 
 @given(
     st.lists(behaviours, min_size=4, max_size=4),
-    st.lists(st.sampled_from(["ask", "ask", "cancel", "lose", "find", "turn"]), max_size=30),
+    st.lists(
+        st.sampled_from(["ask", "ask", "cancel", "leave", "lose", "find", "turn"]), max_size=30
+    ),
     st.integers(0, 2**32),
 )
 def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
@@ -349,8 +471,10 @@ def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
                 asked.append(asyncio.create_task(shard.ask()))
             elif event == "cancel" and asked:
                 chance.choice(asked).cancel()
-            elif event in ("lose", "find"):
-                shard.searcher.update(chance.sample("abcd", chance.randint(1, 4)))
+            elif event in ("leave", "lose", "find"):
+                there = chance.sample("abcd", chance.randint(1, 4))
+                lost = set("abcd") - set(there) if event == "lose" else ()
+                shard.searcher.update(there, lost=lost)
             elif event == "turn":
                 shard.clock.advance(chance.random())
                 for _ in range(3):

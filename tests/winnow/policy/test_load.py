@@ -111,6 +111,39 @@ def test_the_queue_is_bounded_while_the_pace_is_unknown() -> None:
     assert sum(fill(Machine(replace(PLAIN, most_reads=50)), left=0.001)) == 50
 
 
+def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_for_others() -> None:
+    """Which is all that can be said: a node tells its pace before it takes its first question."""
+    machine = Machine(replace(SETTINGS, most_reads=100))
+    machine.load = Load(machine.settings, machine.clock, lambda: None)
+    machine.ask(10, 0.001, "modest")
+    granted = fill(machine, left=0.001, client="greedy")
+    assert (granted[0], granted[-1]) == (10, 3)
+    assert machine.ask(10, 0.001, "modest") is not None
+    assert machine.load.reads <= 100
+
+
+@pytest.mark.parametrize("unit", [1, 3, 7])
+def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: int) -> None:
+    machine = Machine(replace(SETTINGS, kept=0.0)).warm()
+    granted = []
+    while True:
+        try:
+            granted.append(machine.load.admit(10 * unit, 4.0, unit=unit).reads)
+        except OverloadedError:
+            break
+    assert machine.load.reads == sum(granted) <= 320
+    assert all(reads % unit == 0 for reads in granted)
+    assert granted[0] == 10 * unit
+    assert 3 * unit <= granted[-1] < 10 * unit
+
+
+def test_a_unit_larger_than_the_queue_is_let_in_while_there_is_nothing_else() -> None:
+    machine = Machine(replace(PLAIN, most_reads=5))
+    assert machine.load.admit(8, 1.0, unit=8).reads == 8
+    with pytest.raises(OverloadedError):
+        machine.load.admit(8, 1.0, unit=8)
+
+
 def test_a_refusal_says_when_there_will_be_room() -> None:
     machine = Machine(PLAIN).warm()
     fill(machine, left=1.0, reads=1)

@@ -30,6 +30,7 @@ async def test_an_open_loop_asks_at_its_rate_whatever_happens() -> None:
 
     load = await open_loop(ask, ["a"], rate=200, seconds=0.1)
     assert load.errors == {"RESOURCE_EXHAUSTED": 20}
+    assert load.said == {"RESOURCE_EXHAUSTED": "RESOURCE_EXHAUSTED: full"}
     assert load.answered == 0
 
 
@@ -37,3 +38,10 @@ def test_closed_loops_double_up_to_the_number_of_clients() -> None:
     assert list(steps(8)) == [1, 2, 4, 8]
     assert list(steps(5)) == [1, 2, 4, 5]
     assert list(steps(0)) == []
+
+
+async def test_an_open_loop_of_less_than_one_question_asks_one() -> None:
+    async def ask(_question: str) -> object:
+        return None
+
+    assert (await open_loop(ask, ["a"], rate=0.1, seconds=0.1)).answered == 1

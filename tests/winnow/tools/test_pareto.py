@@ -1,6 +1,8 @@
 """Operating points, their figures, and the choice among them."""
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,16 @@ from hypothesis import strategies as st
 
 from winnow.bundle import default_bundle
 from winnow.domain.question import Retriever
+from winnow.errors import WinnowError
 from winnow.tools.pareto import levers
 from winnow.tools.pareto.cli import milliseconds
 from winnow.tools.pareto.figures import Figures, figures, front, recommend
-from winnow.tools.pareto.outcome import Outcome, append, load
+from winnow.tools.pareto.measure import measure
+from winnow.tools.pareto.outcome import Outcome, append, digest, load
 from winnow.tools.pareto.plot import plot
 from winnow.tools.pareto.point import grid
-from winnow.tools.pareto.report import write
+from winnow.tools.pareto.report import reasons, write
+from winnow.tools.questions import AskedQuestion
 
 
 def outcome(
@@ -74,11 +79,77 @@ def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-20])
     assert load(path) == [outcome("p", 0), outcome("p", 1)]
     assert load(tmp_path / "none") == []
+    append(path, [outcome("p", 3)])
+    assert load(path) == [outcome("p", 0), outcome("p", 1), outcome("p", 3)]
+
+
+def test_a_question_that_is_asked_again_has_its_last_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    failed = replace(outcome("p", 0), failed=True, error="UNAVAILABLE: gone")
+    append(path, [failed, outcome("p", 1), outcome("p", 0)])
+    assert load(path) == [outcome("p", 0), outcome("p", 1)]
+
+
+def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
+    asked = AskedQuestion("Who?", ("Ada",))
+    others = [AskedQuestion("Why?", ("Ada",)), AskedQuestion("Who?", ("Bob",))]
+    digests = {digest(asked, "index bundle"), digest(asked, "other bundle")}
+    digests |= {digest(each, "index bundle") for each in others}
+    assert len(digests) == 4
+    assert digest(asked, "index bundle") in digests
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [(["a/dev.jsonl", "b/dev.jsonl"], "two files of questions are called dev"),
+     (["a/bare.jsonl"], "none of the 1 questions")],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused_before_anything_is_made(
+    tmp_path: Path, files: list[str], said: str
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir()
+        answers = [] if "bare" in name else ["Ada"]
+        (tmp_path / name).write_text(json.dumps({"question": "Who?", "answers": answers}))
+    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], [1], [0.0])
+    out = tmp_path / "out"
+    with pytest.raises(WinnowError, match=said):
+        measure(points, tmp_path / "index", [tmp_path / name for name in files], 10, out)
+    assert not out.exists()
+
+
+def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    questions = tmp_path / "dev.jsonl"
+    questions.write_text(json.dumps({"question": "Who?", "answers": ["Ada"]}))
+    (tmp_path / "out" / "points.csv").mkdir(parents=True)
+    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], [1], [0.0])
+    with pytest.raises(WinnowError, match=r"cannot write .*points\.csv"):
+        measure(points, tmp_path / "index", [questions], 10, tmp_path / "out")
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["points.csv"]
+    with pytest.raises(WinnowError, match="is no index"):
+        measure(points, tmp_path / "index", [questions], 10, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
+    failed = Outcome("p", "a", 0, 0.0, False, 0.0, 0, failed=True, error="UNAVAILABLE: gone")
+    (found,) = figures([failed], {"p": 48.0})
+    values = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})
+    assert reasons([found]) == ["p: 1 failed: UNAVAILABLE: gone"]
 
 
 def test_a_grid_has_every_combination_once() -> None:
     points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
-    assert len({point.name for point in points}) == len(points) == 16
+    assert len({point.name for point in points}) == len(points) == 2 * (4 + 2)
+
+
+def test_dense_retrieval_promises_no_loss_which_a_front_node_would_refuse() -> None:
+    points = grid([default_bundle()], ["auto"], list(Retriever), [1], [0.3])
+    losses = {point.retriever: point.max_loss for point in points}
+    assert losses == {Retriever.DENSE: 0.0, Retriever.HYBRID: 0.3}
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
@@ -125,7 +196,7 @@ def test_durations_have_units(text: str, value: float) -> None:
     assert milliseconds(text) == value
 
 
-@pytest.mark.parametrize("text", ["soon", "ms", "5 minutes"])
+@pytest.mark.parametrize("text", ["soon", "ms", "5 minutes", "nan", "infs", "-1ms", "0"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         milliseconds(text)

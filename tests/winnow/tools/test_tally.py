@@ -46,7 +46,18 @@ def test_reading_fewer_passages_is_told_from_one_reply() -> None:
 
 def test_a_failed_question_counts_as_wrong() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
-    found = report([Outcome(ASKED, good, 0.01), Outcome(ASKED, None, 0.5)], most=1)
+    late = "DEADLINE_EXCEEDED: too late"
+    found = report([Outcome(ASKED, good, 0.01), Outcome(ASKED, None, 0.5, late)], most=1)
     assert (found.questions, found.failed) == (2, 1)
+    assert found.errors == {"DEADLINE_EXCEEDED": 1}
+    assert found.said == {"DEADLINE_EXCEEDED": late}
     assert found.figures[0].exact_match == 50
     assert found.p99_ms == pytest.approx(10)
+
+
+def test_a_question_without_answers_is_counted_apart() -> None:
+    good = reply(("Ada", "by Ada in full", 1.0, 0.1))
+    bare = AskedQuestion("Why?", ())
+    found = report([Outcome(ASKED, good, 0.01), Outcome(bare, good, 0.01)], most=1)
+    assert (found.questions, found.without_answers) == (2, 1)
+    assert found.figures[0].exact_match == 100

@@ -7,29 +7,26 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
+from winnow.signals import end_on_signals
+from winnow.telemetry.progress import Progress
 from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
 from winnow.tools.evaluation.tally import Outcome, Report, report
-from winnow.tools.questions import AskedQuestion, read_questions
+from winnow.tools.failures import Failures
+from winnow.tools.outputs import reserved
+from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
 from winnow.v1 import answer_pb2
 
 
 def evaluate(
     questions: Annotated[
-        Path, typer.Option(help="JSON lines with question, answers and, if known, context.")
+        Path,
+        typer.Option(help="JSON lines with question, answers and, if known, context (.gz, .zst)."),
     ],
     address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
     passages_to_read: Annotated[
@@ -38,34 +35,50 @@ def evaluate(
     max_loss: Annotated[
         float,
         typer.Option(
-            min=0, max=100, help="Exact match that stopping early may lose; 0 reads every passage."
+            min=0,
+            max=100,
+            help="Exact match, in percent, that reading may lose by stopping early; 0 reads every "
+            "passage.",
         ),
     ] = 0.0,
     read_scope: Annotated[
-        ReadScope | None, typer.Option(help="Scope.", show_default="the server's")
+        ReadScope | None,
+        typer.Option(
+            help="Read the best passages of the whole cluster, or of each shard.",
+            show_default="the server's",
+        ),
     ] = None,
     retriever: Annotated[
         Retriever | None,
         typer.Option(help="dense, or hybrid where words count, too.", show_default="the server's"),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Questions asked.", show_default="all")
+        int | None,
+        typer.Option(min=1, help="Questions asked, from the first on.", show_default="all"),
     ] = None,
     clients: Annotated[
-        int, typer.Option(min=1, help="Questions asked at a time; 1 for true latencies.")
+        int, typer.Option(min=1, max=1024, help="Questions asked at a time; 1 for true latencies.")
     ] = 1,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds a question may take.")] = 10.0,
+    timeout: Annotated[
+        float,
+        typer.Option(min=0.001, max=3600, help="Seconds for each question."),
+    ] = 10.0,
     replies: Annotated[
-        Path | None, typer.Option(help="Also write every question's answers as JSON lines.")
+        Path | None, typer.Option(help="Also write the answers to this file, as JSON lines.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a running system every question of a file and say how right it is.
 
     Exact match and F1 as SQuAD defines them, recall by answer string and by gold passage, for
-    every number of passages up to --passages-to-read, and latency percentiles.
+    every number of passages up to --passages-to-read, and latency percentiles. A question that
+    fails counts as wrong. Exit code 1 only if all of them fail.
     """
+    if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
+        raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
+    end_on_signals()
     asked = read_questions(questions, limit)
+    expect_answers(asked, questions)
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
         answers=100,
@@ -73,14 +86,15 @@ def evaluate(
         read_scope=convert.read_scope_message(read_scope),
         retriever=convert.retriever_message(retriever),
     )
-    outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
-    if replies is not None:
-        write_replies(outcomes, replies)
-    found = report(outcomes, passages_to_read)
-    if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2))
-    else:
-        _show(found)
+    with reserved(replies):
+        outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
+        found = report(outcomes, passages_to_read)
+        if as_json:
+            typer.echo(json.dumps(found.as_json(), indent=2))
+        else:
+            _show(found)
+        if replies is not None:
+            write_replies(outcomes, replies)
     raise typer.Exit(1 if found.failed == found.questions else 0)
 
 
@@ -91,17 +105,11 @@ async def _run(
     clients: int,
     timeout: float,
 ) -> list[Outcome]:
-    columns = (
-        TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
     async with AnswerClient(address) as client:
         await client.expect_serving()
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task("", total=len(asked))
-            return await ask_all(
-                client, asked, request, clients, timeout, lambda: bar.advance(task)
-            )
+        with Progress() as progress:
+            progress.start("asking", len(asked))
+            return await ask_all(client, asked, request, clients, timeout, progress.advance)
 
 
 def _show(found: Report) -> None:
@@ -122,3 +130,7 @@ def _show(found: Report) -> None:
         f"{found.passages_read:.1f} passages read each; "
         f"p50 {found.p50_ms:.1f} ms, p95 {found.p95_ms:.1f} ms, p99 {found.p99_ms:.1f} ms"
     )
+    if found.without_answers:
+        console.print(f"{found.without_answers} have no answers: asked, but not in the table")
+    for line in Failures(found.errors, found.said).lines():
+        console.print(line, markup=False, soft_wrap=True)

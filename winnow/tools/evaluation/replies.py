@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from winnow.tools.evaluation.tally import Outcome
+from winnow.tools.outputs import writing
 from winnow.v1 import answer_pb2
 
 
 def write_replies(outcomes: Iterable[Outcome], path: Path) -> None:
-    """Writes one line per question: what was accepted, what was answered, best first."""
-    with path.open("w", encoding="utf-8") as file:
+    """Writes one line per question: what was accepted, what was answered, best first.
+
+    Raises:
+        WinnowError: the file cannot be written.
+
+    """
+    with writing(path), path.open("w", encoding="utf-8") as file:
         for outcome in outcomes:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
 
@@ -23,6 +29,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "accepted": outcome.asked.answers,
         "milliseconds": round(outcome.seconds * 1e3, 2),
         "failed": outcome.reply is None,
+        "error": outcome.error,
         "answers": [_answer(answer) for answer in answers],
     }
 

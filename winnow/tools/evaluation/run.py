@@ -17,7 +17,7 @@ async def ask_all(
     request: answer_pb2.AnswerRequest,
     clients: int,
     timeout: float,
-    advance: Callable[[], None],
+    advance: Callable[[], object],
 ) -> list[Outcome]:
     """Asks with `request`'s options, `clients` questions at a time; outcomes in file order."""
     outcomes: dict[int, Outcome] = {}
@@ -40,10 +40,10 @@ async def _ask(
 ) -> Outcome:
     request = answer_pb2.AnswerRequest()
     request.CopyFrom(options)
-    request.question = asked.question[:1000]
+    request.question = asked.question
     started = time.perf_counter()
     try:
         reply = await client.ask(request, timeout)
-    except WinnowError:
-        return Outcome(asked, None, time.perf_counter() - started)
+    except WinnowError as error:
+        return Outcome(asked, None, time.perf_counter() - started, str(error))
     return Outcome(asked, reply, time.perf_counter() - started)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from winnow.text.scores import exact_match, f1, normalise
+from winnow.tools.failures import failures
 from winnow.tools.questions import AskedQuestion
 from winnow.v1 import answer_pb2
 
@@ -35,7 +36,13 @@ class Report:
     """What `winnow evaluate` says."""
 
     questions: int
+    without_answers: int
+    """Questions with nothing to compare with: asked, and left out of the figures."""
     failed: int
+    errors: dict[str, int]
+    """Failed questions by status."""
+    said: dict[str, str]
+    """What the first of each status said."""
     incomplete: int
     """Replies that did not cover the whole index."""
     figures: tuple[Figures, ...]
@@ -57,19 +64,26 @@ class Outcome:
     asked: AskedQuestion
     reply: answer_pb2.AnswerResponse | None
     seconds: float
+    error: str = ""
+    """Why it failed: status, colon, words."""
 
 
 def report(outcomes: Sequence[Outcome], most: int) -> Report:
     """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong."""
+    why = failures(outcome.error for outcome in outcomes if outcome.reply is None)
+    judged = [outcome for outcome in outcomes if outcome.asked.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if times else (0.0, 0.0, 0.0)
     steps = sorted({step for step in STEPS if step < most} | {most})
     return Report(
         questions=len(outcomes),
+        without_answers=len(outcomes) - len(judged),
         failed=len(outcomes) - len(replies),
+        errors=why.errors,
+        said=why.said,
         incomplete=sum(not reply.coverage.complete for reply in replies),
-        figures=tuple(_figures(outcomes, step) for step in steps),
+        figures=tuple(_figures(judged, step) for step in steps),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,

@@ -8,7 +8,6 @@ omission: latency counts from the moment a question was due).
 import asyncio
 import itertools
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from winnow.errors import WinnowError
+from winnow.tools.failures import failures
 
 Ask = Callable[[str], Awaitable[object]]
 
@@ -30,6 +30,9 @@ class Load:
     seconds: float
     answered: int
     errors: dict[str, int]
+    """Failed questions by status."""
+    said: dict[str, str]
+    """What the first of each status said."""
     per_second: float
     p50_ms: float
     p90_ms: float
@@ -45,22 +48,22 @@ class Load:
 class _Tally:
     def __init__(self) -> None:
         self.latencies: list[float] = []
-        self.errors: Counter[str] = Counter()
+        self.errors: list[str] = []
 
     async def ask(self, ask: Ask, question: str, due: float) -> None:
         try:
             await ask(question)
         except WinnowError as error:
-            self.errors[str(error).split(":", 1)[0]] += 1
+            self.errors.append(str(error))
         else:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
     def load(self, kind: str, offered: float, seconds: float) -> Load:
         marks = [50.0, 90.0, 95.0, 99.0, 100.0]
         values = np.percentile(self.latencies, marks).tolist() if self.latencies else [0.0] * 5
-        answered = len(self.latencies)
+        answered, why = len(self.latencies), failures(self.errors)
         return Load(
-            kind, offered, seconds, answered, dict(self.errors), answered / seconds, *values
+            kind, offered, seconds, answered, why.errors, why.said, answered / seconds, *values
         )
 
 
@@ -78,11 +81,11 @@ async def closed_loop(ask: Ask, questions: Sequence[str], clients: int, seconds:
 
 
 async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> Load:
-    """`rate` questions a second for `seconds`, evenly spaced."""
+    """`rate` questions a second for `seconds`, evenly spaced; one at least."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()
     asked: list[asyncio.Task[None]] = []
-    for number in range(int(rate * seconds)):
+    for number in range(max(int(rate * seconds), 1)):
         due = started + number / rate
         await asyncio.sleep(max(due - time.perf_counter(), 0.0))
         asked.append(asyncio.create_task(tally.ask(ask, next(source), due)))

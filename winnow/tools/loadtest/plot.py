@@ -3,26 +3,20 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.errors import UnavailableError
-from winnow.packaged import extra
+from winnow.tools.drawing import pyplot
 from winnow.tools.loadtest.loops import Load
+from winnow.tools.outputs import writing
 
 
 def plot(loads: Sequence[Load], path: Path) -> None:
     """Draws p50, p95 and p99 against questions a second into `path` (.png or .svg).
 
     Raises:
-        UnavailableError: matplotlib is not installed.
+        WinnowError: the file cannot be written.
 
     """
-    try:
-        import matplotlib as mpl  # noqa: PLC0415
-    except ImportError as error:
-        raise UnavailableError(f"plots need matplotlib: {extra('plots')}") from error
-    mpl.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+    drawing = pyplot()
+    figure, axes = drawing.subplots(figsize=(7, 4.5), layout="constrained")
     for name, style in (("p50_ms", "-o"), ("p95_ms", "--o"), ("p99_ms", ":o")):
         axes.plot(
             [load.per_second for load in loads],
@@ -42,5 +36,6 @@ def plot(loads: Sequence[Load], path: Path) -> None:
     axes.set(xlabel="questions answered per second", ylabel="latency, ms", ylim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with writing(path):
+        figure.savefig(path, dpi=150)
+    drawing.close(figure)

@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.5
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     plan = LocalPlan(
         settings.index,
         settings.bundle,
@@ -91,9 +91,13 @@ def end_on_signals() -> None:
 
 
 def try_line(address: str) -> str:
-    """A command that asks a question."""
-    question = '{"question": "Who won the Tour de France in 2015?"}'
-    return f"  grpcurl -plaintext -d '{question}' {address} winnow.v1.AnswerService/Answer"
+    """Commands that ask a question."""
+    question = "Who won the Tour de France in 2015?"
+    body = f'{{"question": "{question}"}}'
+    return (
+        f'  winnow ask "{question}" --address {address}\n'
+        f"  grpcurl -plaintext -d '{body}' {address} winnow.v1.AnswerService/Answer"
+    )
 
 
 up = settings_command(UpSettings, run)

@@ -69,7 +69,7 @@ def demo(
             asyncio.run(cluster.wait_ready())
         wrong = asyncio.run(_ask(cluster, asked, console))
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
-        console.print(f"\nask your own on {cluster.address}:")
+        console.print(f"\nask your own on {cluster.address}:", markup=False)
         console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         if once:
             raise typer.Exit(1 if wrong else 0)

@@ -1,11 +1,13 @@
 """From outcomes to figures, the front, and the point to choose. Pure."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from winnow.tools.failures import failures
 from winnow.tools.pareto.outcome import Outcome
 
 
@@ -29,10 +31,16 @@ class Figures:
     megabytes: float
     """Size of the bundle."""
     on_front: bool = False
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """Failed questions by status."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """What the first of each status said."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values; times are none where every question failed."""
+        values = asdict(self)
+        times = {name: values[name] for name in ("p50", "p95")}
+        return values | {name: ms if math.isfinite(ms) else None for name, ms in times.items()}
 
 
 def figures(
@@ -100,8 +108,10 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
         )
         for name, own in sorted(by_file.items())
     }
-    times = [o.milliseconds for o in outcomes if not o.failed] or [float("inf")]
-    p50, p95 = np.percentile(times, [50, 95]).tolist()
+    times = [o.milliseconds for o in outcomes if not o.failed]
+    # numpy takes the percentile of infinity for none at all
+    p50, p95 = np.percentile(times, [50, 95]).tolist() if times else (math.inf, math.inf)
+    why = failures(o.error for o in outcomes if o.failed)
     return Figures(
         point=point,
         exact_match=float(np.mean([exact for exact, _ in judged.values()])),
@@ -112,4 +122,6 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
         questions=len(outcomes),
         failed=sum(o.failed for o in outcomes),
         megabytes=size,
+        errors=why.errors,
+        said=why.said,
     )

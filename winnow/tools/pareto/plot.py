@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.errors import WinnowError
-from winnow.packaged import extra
+from winnow.tools.drawing import pyplot
+from winnow.tools.outputs import writing
 from winnow.tools.pareto.figures import Figures
 
 VESPA = (
@@ -24,18 +24,13 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     """Draws every point that answered and has an accuracy (.png, .svg).
 
     Raises:
-        WinnowError: matplotlib is missing.
+        WinnowError: the file cannot be written.
 
     """
-    try:
-        import matplotlib  # noqa: PLC0415 (an extra)
-    except ModuleNotFoundError as error:
-        raise WinnowError(f"drawing needs matplotlib: {extra('plots')}") from error
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
+    drawing = pyplot()
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415
 
-    figure, (own, theirs) = pyplot.subplots(1, 2, figsize=(13, 5), width_ratios=(2, 1))
+    figure, (own, theirs) = drawing.subplots(1, 2, figsize=(13, 5), width_ratios=(2, 1))
     answered = [
         (each.p50, each.exact_match, each)
         for each in found
@@ -63,5 +58,6 @@ def plot(found: Sequence[Figures], path: Path) -> None:
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(NullFormatter())
     figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
+    with writing(path):
+        figure.savefig(path, dpi=150)
+    drawing.close(figure)

@@ -45,11 +45,15 @@ def grid(
     passages: list[int],
     losses: list[float],
 ) -> list[Point]:
-    """Every bundle with every runtime, retriever, number of passages and promised loss."""
+    """Every bundle with every runtime, retriever, number of passages and promised loss.
+
+    Dense retrieval reads every passage, so it has one point for each number of passages.
+    """
     return [
         Point(deployment, number, loss, retriever)
         for deployment in deployments(bundles, runtimes)
-        for retriever, number, loss in product(retrievers, passages, losses)
+        for retriever, number in product(retrievers, passages)
+        for loss in ([0.0] if retriever is Retriever.DENSE else losses)
     ]
 
 

@@ -7,15 +7,30 @@ from pathlib import Path
 
 from rich.table import Table
 
+from winnow.tools.failures import Failures
+from winnow.tools.outputs import writing
 from winnow.tools.pareto.figures import Figures
+
+JSON, CSV = "points.json", "points.csv"
 
 
 def write(found: Sequence[Figures], directory: Path) -> None:
-    """Writes `points.json` and `points.csv`."""
-    rows = [each.as_json() for each in found]
-    (directory / "points.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    """Writes `points.json` and `points.csv`.
+
+    Raises:
+        WinnowError: one of them cannot be written.
+
+    """
+    rows = json.dumps([each.as_json() for each in found], indent=2)
+    with writing(directory / JSON):
+        (directory / JSON).write_text(rows + "\n", encoding="utf-8")
+    with writing(directory / CSV):
+        _write_csv(found, directory / CSV)
+
+
+def _write_csv(found: Sequence[Figures], path: Path) -> None:
     files = sorted({name for each in found for name in each.by_file})
-    with (directory / "points.csv").open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
         head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read", "bundle MB"]
@@ -43,15 +58,24 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
     """The figures, for a terminal; speeds are compared with one of them if given."""
-    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read", "MB")
+    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read", "MB", "failed")
     if compare is not None:
         made.add_column("times as fast")
     for each in found:
         files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
         row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
         row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
-        row.append(f"{each.megabytes:.0f}")
+        row += [f"{each.megabytes:.0f}", str(each.failed)]
         if compare is not None:
             row.append(f"{compare.p50 / each.p50:.1f}")
         made.add_row(*row)
     return made
+
+
+def reasons(found: Sequence[Figures]) -> list[str]:
+    """Why questions failed, for people."""
+    return [
+        f"{each.point}: {line}"
+        for each in found
+        for line in Failures(dict(each.errors), dict(each.said)).lines()
+    ]

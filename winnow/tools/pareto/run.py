@@ -10,13 +10,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.bundle import read_manifest
+from winnow.checksum import sha256
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
+from winnow.domain.layout import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.text.scores import exact_match, f1
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.tools.local.ports import free_ports
-from winnow.tools.pareto.outcome import Outcome, append, load
+from winnow.tools.pareto.outcome import Key, Outcome, append, digest, load
 from winnow.tools.pareto.point import Deployment, Point
 from winnow.tools.questions import AskedQuestion
 from winnow.v1 import answer_pb2
@@ -32,6 +35,10 @@ class Questions:
     name: str
     asked: Sequence[AskedQuestion]
 
+    def key(self, number: int, point: str, about: Mapping[str, str]) -> Key:
+        """Names the outcome of a question at a point."""
+        return Key(point, self.name, number, digest(self.asked[number], about[point]))
+
     def blocks(self) -> Iterator[list[int]]:
         """Places of questions that are asked together."""
         places = list(range(len(self.asked)))
@@ -46,25 +53,42 @@ async def run(
     results: Path,
     advance: Callable[[int], None],
 ) -> list[Outcome]:
-    """Every outcome, those of earlier runs too; `advance` is told of questions that are done.
+    """The outcome of every question at every point, of an earlier run where there is one that did
+    not fail; `advance` is told of questions that are done.
 
     Raises:
-        WinnowError: a deployment cannot start.
+        WinnowError: there is no index, a deployment cannot start, or results cannot be written.
 
     """
-    before = load(results)
-    done = {(o.point, o.questions, o.number) for o in before}
+    about = _about(points, index)
+    done = {outcome.key for outcome in load(results) if not outcome.failed}
     async with AsyncExitStack() as stack:
         clients = await _start({p.deployment.name: p.deployment for p in points}, index, stack)
         for questions in sets:
             for block in questions.blocks():
                 for point in points:
-                    left = [n for n in block if (point.name, questions.name, n) not in done]
+                    keys = [questions.key(number, point.name, about) for number in block]
                     client = clients[point.deployment.name]
-                    asked = [await _ask(client, point, questions, number) for number in left]
-                    append(results, asked)
+                    left = [key for key in keys if key not in done]
+                    append(results, [await _ask(client, point, questions, key) for key in left])
                     advance(len(block))
-    return load(results)
+    wanted = {
+        questions.key(number, point.name, about)
+        for questions in sets
+        for number in range(len(questions.asked))
+        for point in points
+    }
+    return [outcome for outcome in load(results) if outcome.key in wanted]
+
+
+def _about(points: Sequence[Point], index: Path) -> dict[str, str]:
+    """By point, what an outcome depends on beside the question: the index and the bundle."""
+    shard_directories(index)
+    manifest = sha256(index / INDEX_FILE)
+    return {
+        point.name: f"{manifest} {read_manifest(point.deployment.bundle).fingerprint}"
+        for point in points
+    }
 
 
 async def _start(
@@ -84,10 +108,10 @@ async def _start(
     return clients
 
 
-async def _ask(client: AnswerClient, point: Point, questions: Questions, number: int) -> Outcome:
-    asked = questions.asked[number]
+async def _ask(client: AnswerClient, point: Point, questions: Questions, key: Key) -> Outcome:
+    asked = questions.asked[key.number]
     request = answer_pb2.AnswerRequest(
-        question=asked.question[:1000],
+        question=asked.question,
         passages_to_read=point.passages,
         answers=1,
         max_loss=point.max_loss,
@@ -96,16 +120,15 @@ async def _ask(client: AnswerClient, point: Point, questions: Questions, number:
     started = time.perf_counter()
     try:
         reply = await client.ask(request, _TIMEOUT)
-    except WinnowError:
-        return Outcome(point.name, questions.name, number, 0.0, False, 0.0, 0, failed=True)
+    except WinnowError as error:
+        return Outcome(*key[:3], 0.0, False, 0.0, 0, True, str(error), key.asked)
     spent = 1e3 * (time.perf_counter() - started)
     said = reply.answers[0].text if reply.answers else ""
     return Outcome(
-        point.name,
-        questions.name,
-        number,
+        *key[:3],
         round(spent, 3),
         exact_match(said, asked.answers),
         f1(said, asked.answers),
         reply.passages_read,
+        asked=key.asked,
     )

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.steps import mean, mixed
+from models.network.averaging import mean, mixed
 
 values = st.lists(st.floats(-10, 10, width=32), min_size=3, max_size=3)
 

@@ -1,0 +1,41 @@
+"""What a node says that it serves, and whether shard and bundle belong together. Pure."""
+
+from content_node.shard.shard import Shard
+from winnow.bundle import Bundle
+from winnow.domain.shard import ShardInfo
+from winnow.errors import IdentityError
+
+
+def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
+    """What a shard says of itself when it serves a bundle.
+
+    Raises:
+        IdentityError: the shard's vectors were made by another encoder, or cannot have been made
+            by this one.
+
+    """
+    manifest, served = shard.manifest, bundle.manifest
+    if manifest.encoding_fingerprint != served.encoding_fingerprint:
+        raise IdentityError(
+            f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
+            f"({manifest.encoding_fingerprint}), this node has {served.name} "
+            f"({served.encoding_fingerprint}): serve the bundle it was built with, or build again"
+        )
+    if manifest.dimension != served.encoder.dimension:
+        # hnswlib would take it as it is, and compare vectors with what lies beside them
+        raise IdentityError(
+            f"shard {manifest.shard} says that its vectors have {manifest.dimension} values, those "
+            f"of bundle {served.name} have {served.encoder.dimension}: its manifest was altered; "
+            "copy it again, or build again"
+        )
+    return ShardInfo(
+        manifest.shard,
+        manifest.shards,
+        manifest.index_id,
+        manifest.passages,
+        manifest.dimension,
+        served.name,
+        served.fingerprint,
+        manifest.generation,
+        manifest.index_passages,
+    )

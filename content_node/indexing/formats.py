@@ -1,0 +1,92 @@
+"""From a line of text to a passage and its metadata: DPR's TSV, and JSON lines."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from content_node.indexing.checks import RowError, check_metadata, check_metadata_length
+from winnow.domain.passage import Passage
+from winnow.errors import ArtefactError
+
+Found = tuple[Passage, str]
+"""A passage, and its metadata as a JSON object."""
+Parser = Callable[[int, str], Found | None]
+"""Given the line's number and its text; none for a header.
+
+Raises:
+    RowError: the line is no passage.
+
+"""
+
+_COLUMNS = 3
+
+
+def parser(path: Path) -> Parser:
+    """How lines of `path` are read, told by its name.
+
+    Raises:
+        ArtefactError: the name tells no known format.
+
+    """
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".jsonl", ".json", ".ndjson")):
+        return _json
+    if name.endswith((".tsv", ".txt")):
+        return _tsv
+    raise ArtefactError(
+        f"{path}: cannot tell the format; name it .tsv (id, text, title) or .jsonl "
+        "(id, title, text, metadata), with .gz or .zst behind if compressed"
+    )
+
+
+def _tsv(number: int, line: str) -> Found | None:
+    columns = [_unquoted(column) for column in line.split("\t")]
+    if number == 1 and columns[0].lower() == "id":
+        return None
+    if len(columns) != _COLUMNS:
+        raise RowError(f"{len(columns)} columns, expected {_COLUMNS}: id, text, title")
+    return Passage(columns[0], columns[2], columns[1]), "{}"
+
+
+def _unquoted(column: str) -> str:
+    """Undoes CSV quoting, which DPR's own file has; other quotes are text."""
+    inner = column[1:-1]
+    quoted = len(column) > 1 and column[0] == column[-1] == '"'
+    if quoted and '"' not in inner.replace('""', ""):
+        return inner.replace('""', '"')
+    return column
+
+
+def _json(_number: int, line: str) -> Found:
+    try:
+        value = json.loads(line, parse_constant=_no_constant)
+    except ValueError as error:
+        raise RowError(f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise RowError("not JSON that can be read: nested too deeply") from error
+    if not isinstance(value, dict):
+        raise RowError(f"expected a JSON object, found {type(value).__name__}")
+    return _of_object(value)
+
+
+def _no_constant(name: str) -> None:
+    """Python's parser takes NaN and Infinity; JSON has neither."""
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _of_object(value: dict[str, Any]) -> Found:
+    identifier = value.get("id")
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        identifier = str(identifier)
+    fields = {"id": identifier, "title": value.get("title", ""), "text": value.get("text")}
+    for name, field in fields.items():
+        if not isinstance(field, str):
+            raise RowError(f"{name} is missing or not a string")
+    metadata = value.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise RowError(f"metadata is {type(metadata).__name__}, expected an object")
+    check_metadata(metadata)
+    text = json.dumps(metadata)
+    check_metadata_length(text)
+    return Passage(str(fields["id"]), str(fields["title"]), str(fields["text"])), text

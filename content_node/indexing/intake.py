@@ -1,0 +1,110 @@
+"""Passages into the staging database: out of a file, or out of another index."""
+
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator
+
+from content_node.indexing.formats import parser
+from content_node.indexing.plan import BuildPlan, Progress
+from content_node.indexing.recut import is_index, stores
+from content_node.indexing.rows import BadRow, Row, read_rows
+from content_node.indexing.staging import Staging
+from content_node.shard.manifest import read_index_manifest
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_of
+from winnow.errors import ArtefactError
+from winnow.text.tokenizer import Tokenizer
+
+_BATCH = 512
+
+
+class BadRowsError(ArtefactError):
+    """The source has rows that are no passages."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"{count} bad rows: mend them, or leave them out with --skip-bad-rows")
+        self.count = count
+
+
+def check_source(plan: BuildPlan) -> None:
+    """Raises ArtefactError if the source is neither an index nor a file of a known format."""
+    source = plan.source
+    if is_index(source):
+        return
+    if source.is_dir():
+        raise ArtefactError(f"{source} is a directory and no index: give a file with --passages")
+    if not source.exists():
+        raise ArtefactError(f"no file {source}, and no index: give one with --passages")
+    if not source.is_file():
+        raise ArtefactError(f"{source} is no regular file: it is read twice, so write it to one")
+    parser(source)
+
+
+def take_in(
+    staging: Staging, plan: BuildPlan, bundle: Bundle, wanted: object, progress: Progress
+) -> None:
+    """Adds every passage; notes, last of all, that they are those of the plan `wanted`.
+
+    Raises:
+        BadRowsError: the source has bad rows and they are not to be skipped.
+        ArtefactError: the source cannot be read, or has no passages.
+
+    """
+    staging.clear()
+    if is_index(plan.source):
+        source, bad_rows = _take_over(staging, plan, bundle, progress)
+    else:
+        source, bad_rows = plan.source.name, _stage(staging, plan, bundle, progress)
+    if staging.counts()[0] == 0:
+        raise ArtefactError(f"{plan.source} has no passages")
+    staging.note(
+        plan=wanted,
+        index_id=uuid.uuid4().hex[:16],
+        source=source,
+        bad_rows=bad_rows,
+        staged=True,
+    )
+
+
+def _take_over(
+    staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress
+) -> tuple[str, int]:
+    found = stores(plan.source, bundle.manifest)
+    index = read_index_manifest(plan.source)
+    progress.start("taking over passages", index.passages)
+    for store in found:
+        staging.copy(store, lambda name: shard_of(name, plan.shards), progress.advance)
+    return index.source, index.bad_rows
+
+
+def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> int:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    progress.start("reading passages", None)
+    bad = 0
+    for batch in _batches(read_rows(plan.source)):
+        faults = [row for row in batch if isinstance(row, BadRow)]
+        faults += _add(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
+        for fault in sorted(faults, key=lambda row: row.line):
+            progress.bad_row(fault)
+        bad += len(faults)
+        progress.advance(len(batch))
+    if bad and not plan.skip_bad_rows:
+        raise BadRowsError(bad)
+    return bad
+
+
+def _add(
+    staging: Staging, rows: list[Row], tokenizer: Tokenizer, plan: BuildPlan
+) -> Iterator[BadRow]:
+    titles = tokenizer.tokenise_many([row.passage.title for row in rows])
+    texts = tokenizer.tokenise_many([row.passage.text for row in rows])
+    for row, title, text in zip(rows, titles, texts, strict=True):
+        shard = shard_of(row.passage.id, plan.shards)
+        if not staging.add(row, title, text, shard):
+            yield BadRow(row.line, f"duplicate id {row.passage.id}")
+
+
+def _batches(rows: Iterable[Row | BadRow]) -> Iterator[list[Row | BadRow]]:
+    source = iter(rows)
+    while batch := list(itertools.islice(source, _BATCH)):
+        yield batch

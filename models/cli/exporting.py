@@ -1,0 +1,100 @@
+"""`winnow models export` and `random`: other people's checkpoints, or none, to a bundle."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.cli.options import SEED, SeedOption
+from models.exporting.bundle import Choices, Sources, export_bundle
+from models.exporting.graph import Precision
+from models.exporting.manifest import Naming
+from models.exporting.random_bundle import random_bundle
+from models.exporting.sentence import Pooling, Similarity
+from models.exporting.shape import Shape
+from models.steps.bundle import MAX_ANSWER_TOKENS
+from winnow.bundle import default_bundle, load_bundle
+
+_Name = Annotated[
+    str | None, typer.Option(help="Name of the bundle.", show_default="name of its directory")
+]
+_Target = Annotated[Path, typer.Option(help="Directory to write the bundle to.")]
+_Precision = Annotated[Precision, typer.Option(help="Precision of the stored weights.")]
+
+
+def export(
+    question_encoder: Annotated[
+        Path, typer.Option(help="Checkpoint of the question encoder, in the Hugging Face layout.")
+    ],
+    reader: Annotated[
+        Path, typer.Option(help="Checkpoint of the reader, in the Hugging Face layout.")
+    ],
+    bundle: _Target,
+    passage_encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Checkpoint of the passage encoder, in the Hugging Face layout.",
+            show_default="the question encoder",
+        ),
+    ] = None,
+    precision: _Precision = Precision.FP32,
+    pooling: Annotated[
+        Pooling | None,
+        typer.Option(
+            help="Pooling of token states into one vector.",
+            show_default="as the checkpoint says, else mean",
+        ),
+    ] = None,
+    similarity: Annotated[
+        Similarity | None,
+        typer.Option(
+            help="Comparison of two vectors.",
+            show_default="as the checkpoint says, else dot for DPR and cosine for others",
+        ),
+    ] = None,
+    name: _Name = None,
+    version: Annotated[str, typer.Option(help="Version of the bundle.")] = "1.0.0",
+    licence: Annotated[str, typer.Option(help="Licence of the weights.")] = "not stated",
+    max_answer_tokens: Annotated[
+        int, typer.Option(min=1, help="Longest answer, in tokens.")
+    ] = MAX_ANSWER_TOKENS,
+    no_answer_below: Annotated[
+        float,
+        typer.Option(help="Lowest score at which a span counts as an answer.", show_default="none"),
+    ] = -1e9,
+) -> None:
+    """Make a bundle from checkpoints in the Hugging Face layout.
+
+    DPR, BERT, MiniLM and DistilBERT can be exported. Every graph is compared with PyTorch before
+    the bundle appears.
+    """
+    made = export_bundle(
+        Sources(question_encoder, passage_encoder or question_encoder, reader),
+        bundle,
+        Choices(pooling, similarity, precision),
+        Naming(name or bundle.name, version, licence, max_answer_tokens, no_answer_below),
+        typer.echo,
+    )
+    size = sum(entry.bytes for entry in made.manifest.files.values())
+    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; accuracy not measured: `winnow evaluate` does")
+
+
+def random(
+    shape: Annotated[Shape, typer.Option(help="Size of the reader.")],
+    bundle: _Target,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bundle to take encoder and vocabulary from.", show_default="the default bundle"
+        ),
+    ] = None,
+    precision: _Precision = Precision.INT8,
+    seed: SeedOption = SEED,
+) -> None:
+    """Make a bundle whose reader has random weights, to measure latency.
+
+    It works with every index of the source bundle. Its answers mean nothing.
+    """
+    loaded = load_bundle(source or default_bundle())
+    made = random_bundle(shape, bundle, loaded, precision, seed, typer.echo)
+    typer.echo(f"{bundle}: {made.manifest.name}, {made.manifest.version}")

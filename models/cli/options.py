@@ -1,0 +1,56 @@
+"""The options that several commands of `winnow models` share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.steps.ladder import WHOLE
+from winnow.bundle import default_bundle
+
+DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
+BUNDLE = default_bundle()
+MAX_LOSS, EXTRA, QUANTISED, EVERY, SEED = 0.5, 25_000, 0.25, 50, 1
+
+DataOption = Annotated[
+    Path, typer.Option(help="Directory of public data, with qa/ and passages/ in it.")
+]
+WeightsOption = Annotated[
+    Path,
+    typer.Option(help="Weights of all-MiniLM-L6-v2: a directory, or a wheel that contains them."),
+]
+WorkOption = Annotated[Path, typer.Option(help="Directory of checkpoints and exported graphs.")]
+BundleOption = Annotated[Path, typer.Option(help="Directory of the bundle.")]
+ExtraOption = Annotated[
+    int, typer.Option(min=1, help="Wikipedia passages to search for hard negatives.")
+]
+MaxLossOption = Annotated[
+    float,
+    typer.Option(
+        help="Largest loss of exact match by int8 or bfloat16 on a question set, in points."
+    ),
+]
+QuantisedOption = Annotated[
+    float,
+    typer.Option(min=0, max=1, help="Share of the training steps, at the end, that imitate int8."),
+]
+ScaleOption = Annotated[
+    float, typer.Option(min=0.01, help="Length of the training: 0.5 is half as long, 2 is twice.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the random numbers.")]
+LayersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=WHOLE,
+        help="Layers of a smaller network, taught by the trained one.",
+        show_default="train the whole network",
+    ),
+]
+EveryOption = Annotated[int, typer.Option(min=1, help="Training steps between two checkpoints.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def scaled(passes: dict[str, float], by: float) -> dict[str, float]:
+    """How often each source is seen, in a run that is longer or shorter by a factor."""
+    return {source: times * by for source, times in passes.items()}

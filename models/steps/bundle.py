@@ -1,0 +1,44 @@
+"""The bundle of both trained networks."""
+
+from pathlib import Path
+from typing import Any
+
+from models.assemble import Description, Sources, assemble
+from models.steps.reader import MEMBERS
+from models.training import checkpoint
+from models.workspace import Workspace
+
+PRETRAINED = "sentence-transformers/all-MiniLM-L6-v2"
+"""The weights that everything started from."""
+DIMENSION = 384
+"""Of MiniLM's vectors."""
+MAX_ANSWER_TOKENS = 10
+
+
+def make_bundle(
+    weights: Path, work: Workspace, target: Path, name: str, version: str, max_answer_tokens: int
+) -> None:
+    """Puts the int8 graphs together, with a first guess of the score."""
+    sources = Sources(
+        work.graph("encoder", "int8"), work.graph("reader", "int8"), weights / "tokenizer.json"
+    )
+    about = Description(
+        name, version, "int8", DIMENSION, max_answer_tokens, provenance=_provenance(work)
+    )
+    assemble(target, sources, about)
+
+
+def _provenance(work: Workspace) -> dict[str, Any]:
+    readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
+    return {
+        "weights": PRETRAINED,
+        "command": "winnow models build",
+        "encoder": _run(work.run("encoder")),
+        "readers": [_run(path) for path in readers],
+    }
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """Nothing of a run that is not finished: its weights are not in the bundle."""
+    state = checkpoint.finished(path)
+    return {"steps": state["step"], "plan": state["plan"]} if state else {}

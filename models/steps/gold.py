@@ -1,0 +1,43 @@
+"""Accuracy at gold paragraphs, at every precision."""
+
+from pathlib import Path
+
+from models.data.directory import DEVELOPMENT, DataDirectory
+from models.measuring.gold import read_gold
+from models.measuring.reading import OfflineReader
+from models.workspace import Workspace
+from winnow.bundle import read_manifest
+from winnow.inference.runtime import Runtime, runs_bfloat16
+
+GoldBySet = dict[str, dict[str, dict[str, float]]]
+"""`em` and `f1` by question set and precision."""
+
+
+def gold_figures(
+    work: Workspace, target: Path, data: DataDirectory, limit: int | None
+) -> GoldBySet:
+    """Exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of each
+    set.
+    """
+    readers = _readers(work, target)
+    figures: GoldBySet = {}
+    for name in DEVELOPMENT:
+        questions = data.development(name)[:limit]
+        figures[name] = {}
+        for precision, reader in readers.items():
+            gold = read_gold(reader, questions, f"{name} {precision}")
+            figures[name][precision] = {"em": gold.em, "f1": gold.f1}
+    return figures
+
+
+def _readers(work: Workspace, target: Path) -> dict[str, OfflineReader]:
+    """The reader in float32 and int8, and in bfloat16 where this machine can run that."""
+    manifest = read_manifest(target)
+    tokenizer, whole = target / manifest.tokenizer, work.graph("reader", "fp32")
+    readers = {
+        "fp32": OfflineReader(whole, tokenizer, manifest),
+        "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),
+    }
+    if runs_bfloat16():
+        readers["bf16"] = OfflineReader(whole, tokenizer, manifest, Runtime.OPENVINO)
+    return readers

@@ -1,0 +1,62 @@
+"""Training questions with hard negatives, made by the encoder as it is now."""
+
+import random
+from pathlib import Path
+
+from models.data.directory import DataDirectory
+from models.data.holding_out import split
+from models.data.rows import Passage
+from models.mining.embedding import Embedder
+from models.mining.lexical import LexicalIndex
+from models.mining.mine import TrainingQuestion, load, mine, save, supervise, unseen
+from models.workspace import Workspace
+from winnow.checksum import sha256
+
+
+def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: int) -> int:
+    """Makes training questions with hard negatives; returns how many. Takes about ten minutes.
+
+    `extra` Wikipedia passages are searched for negatives, beside those that answer a question.
+    """
+    graph = work.graph("encoder", "int8")
+    embedder = Embedder(graph, weights / "tokenizer.json", cache=work.vectors)
+    measured_on, wikipedia = data.all_development(), data.wikipedia()
+    lexical = LexicalIndex(wikipedia)
+    supervised = supervise(unseen(data.pairs(), measured_on), lexical, embedder)
+    random.Random(0).shuffle(wikipedia)
+    gold = unseen(data.gold(), measured_on)
+    passages, questions = mine([*gold, *supervised], wikipedia[:extra], embedder)
+    work.mined_by.unlink(missing_ok=True)  # until the files are whole, they are nobody's
+    save(work.mined, passages, questions)
+    work.mined_by.write_text(sha256(graph))
+    return len(questions)
+
+
+def is_mined(work: Workspace) -> bool:
+    """Whether the training questions were made by the encoder as it is now."""
+    graph, by = work.graph("encoder", "int8"), work.mined_by
+    return graph.is_file() and by.is_file() and by.read_text() == sha256(graph)
+
+
+def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and the questions to learn from.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    passages, questions = load(work.mined)
+    learnt, _ = split(questions, passages)
+    return passages, learnt
+
+
+def load_held_out(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and the questions that no model learns from.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    passages, questions = load(work.mined)
+    _, held = split(questions, passages)
+    return passages, held

@@ -1,0 +1,111 @@
+"""Smaller networks, taught by the trained ones.
+
+A student starts as some of its teacher's layers with all of its embeddings and heads. Readers learn
+from the teacher and from the answers (`distilling_task`), question encoders from the teacher's
+vectors (`question_task`), so that the index stays what it is.
+"""
+
+import copy
+import random
+from pathlib import Path
+from typing import TypeVar
+
+from models.data.directory import DataDirectory
+from models.data.rows import DataError
+from models.mining.mine import unseen
+from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
+from models.network.weights import open_tokenizer
+from models.steps.encoder import trained_encoder
+from models.steps.graphs import export_both
+from models.steps.mining import load_learnt
+from models.steps.reader import trained_reader
+from models.steps.training import train
+from models.training import checkpoint
+from models.training.distilling_task import DistillingPlan, DistillingTask
+from models.training.examples import Encoded
+from models.training.loop import Schedule
+from models.training.question_task import QuestionPlan, QuestionTask
+from models.training.reading_task import ReadingPlan, ReadingTask
+from models.workspace import Workspace
+
+Network = TypeVar("Network", Encoder, Reader)
+
+
+def train_small_reader(
+    weights: Path,
+    work: Workspace,
+    plan: tuple[ReadingPlan, DistillingPlan],
+    schedule: Schedule,
+    every: int,
+) -> None:
+    """Trains a student of the reader, from its checkpoint if there is one."""
+    reading, distilling = plan
+    teacher = trained_reader(weights, work)
+    passages, learnt = load_learnt(work)
+    encoded = Encoded(open_tokenizer(weights), passages, learnt)
+    own = ReadingTask(_student(teacher, distilling.layers), encoded, reading, schedule.seed)
+    task = DistillingTask(own, teacher, distilling)
+    train(task, schedule, work.run("reader", distilling.layers), every)
+
+
+def train_small_encoder(
+    weights: Path,
+    work: Workspace,
+    data: DataDirectory,
+    plan: QuestionPlan,
+    schedule: Schedule,
+    every: int,
+) -> None:
+    """Trains a student of the encoder on questions and titles, from its checkpoint if there is
+    one.
+    """
+    teacher = trained_encoder(weights, work)
+    student = _student(teacher, plan.layers)
+    tokenizer = open_tokenizer(weights)
+    task = QuestionTask(student, teacher, tokenizer, _texts(data), plan, schedule.seed)
+    train(task, schedule, work.run("encoder", plan.layers), every)
+
+
+def export_small_reader(weights: Path, work: Workspace, layers: int) -> None:
+    """Exports a trained student in float32 and int8."""
+    _export(Reader(load_body(weights)), weights, work, "reader", layers)
+
+
+def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
+    """Exports a trained student in float32 and int8."""
+    _export(Encoder(load_body(weights)), weights, work, "encoder", layers)
+
+
+def _student(teacher: Network, layers: int) -> Network:
+    student = copy.deepcopy(teacher)
+    shorten(student.body, layers)
+    freeze_embeddings(student.body)
+    return student
+
+
+def _export(
+    network: Encoder | Reader, weights: Path, work: Workspace, name: str, layers: int
+) -> None:
+    shorten(network.body, layers)
+    network.load_state_dict(_learnt(work, name, layers))
+    export_both(network.eval(), weights, work, name, layers)
+
+
+def _texts(data: DataDirectory) -> list[str]:
+    """Training questions and titles, each once, in an order of chance."""
+    asked = unseen([*data.gold(), *data.pairs()], data.all_development())
+    titles = {passage.title for passage in data.wikipedia()}
+    texts = sorted({*(question.text for question in asked), *titles} - {""})
+    random.Random(0).shuffle(texts)
+    return texts
+
+
+def _learnt(work: Workspace, name: str, layers: int) -> dict[str, object]:
+    state = checkpoint.finished(work.run(name, layers))
+    if state is None:
+        raise DataError(
+            f"{work.run(name, layers)} is missing or not finished: "
+            f"run `winnow models train-{name} --layers {layers}` first"
+        )
+    network: dict[str, object] = state["network"]
+    return network

@@ -1,0 +1,105 @@
+"""The calls that one question makes to the shards.
+
+Knows the question, the shards and the time; does not know which passages are worth reading.
+"""
+
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from stateless.answer.scatter import Gathered, scatter
+from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from winnow.deadline import Deadline
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Question, Retriever
+from winnow.searcher import Read, Retrieved, Searcher
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long shards are waited for, and how many passages are looked at."""
+
+    merge_reserve: float
+    """Seconds before a deadline at which shards are given up."""
+    retrieve_share: float
+    """Largest share of the time left that retrieval may take, so that a hung shard leaves time to
+    read the others.
+    """
+    candidates: int = 0
+    """Nearest passages among which a hybrid retriever chooses."""
+    read_ahead: int = 0
+    """Most passages read at once while readers are idle, unless more are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of one question."""
+
+    searchers: Mapping[int, Searcher]
+    question: Question
+    encoded: EncodedQuestion
+    deadline: Deadline
+    limits: Limits
+
+    @property
+    def depth(self) -> Depth:
+        """How many passages each shard looks at, and how many are read."""
+        hybrid = self.question.retriever is Retriever.HYBRID
+        return Depth(self.question.passages_to_read, self.limits.candidates if hybrid else 0)
+
+    @property
+    def partial(self) -> bool:
+        """Whether an answer may leave out shards that failed."""
+        return self.question.partial_results is PartialResults.ALLOW
+
+    async def search(self) -> Gathered[Read]:
+        """Every shard retrieves and reads its own best passages, in one round trip."""
+        most = self.question.max_answer_tokens
+        calls = {
+            shard: searcher.search(self.encoded, self.depth, most, self.deadline)
+            for shard, searcher in self.searchers.items()
+        }
+        return await self.gather(calls, self.deadline)
+
+    async def retrieve(self) -> Gathered[Retrieved]:
+        """Every shard retrieves, within its share of the time left."""
+        until = self._retrieval_deadline
+        calls = {
+            shard: searcher.retrieve(self.encoded, self.depth, until)
+            for shard, searcher in self.searchers.items()
+        }
+        return await self.gather(calls, until)
+
+    def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
+        """One shard retrieves, as all of them did."""
+        return self.searchers[shard].retrieve(self.encoded, self.depth, self._retrieval_deadline)
+
+    def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
+        """One shard reads passages that it retrieved."""
+        most = self.question.max_answer_tokens
+        return self.searchers[shard].read(self.encoded, hits, most, self.deadline)
+
+    async def gather(
+        self, calls: Mapping[int, Coroutine[Any, Any, Result]], until: Deadline
+    ) -> Gathered[Result]:
+        """Awaits one call per shard, as long as the question waits; see `scatter`.
+
+        Minimum coverage is judged over the shards that are called: one that has nothing to do
+        here covers nothing.
+
+        Raises:
+            WinnowError: a shard failed, and the question forbids partial results.
+
+        """
+        patience = self.question.patience
+        settings = WaitingSettings(
+            patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
+        )
+        waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
+        return await scatter(calls, waits, self.partial)
+
+    @property
+    def _retrieval_deadline(self) -> Deadline:
+        return self.deadline.earlier(self.deadline.left() * (1 - self.limits.retrieve_share))

@@ -1,0 +1,36 @@
+"""What part of the index an answer comes from. Pure."""
+
+from collections.abc import Mapping
+
+from stateless.answer.findings import Searched
+from stateless.answer.scatter import Failure, error_of
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.shard import ShardInfo
+
+
+def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
+    """What was searched, in passages known from when each shard was there last.
+
+    A shard that failed after it had read some passages counts as failed: its readings are in the
+    answer, and its reason says how many there are.
+
+    Raises:
+        DeadlineExceededError: every shard was too late, and nothing was read.
+        OverloadedError: every shard was overloaded; says when to try again.
+        UnavailableError: every shard failed, for several reasons.
+
+    """
+    failures = searched.failures
+    if failures and failures.keys() >= infos.keys() and not any(searched.readings.values()):
+        raise error_of(failures, "no shard gave an answer")
+    return Coverage.of(
+        _failed(info, failures[shard], len(searched.readings.get(shard, ())))
+        if shard in failures
+        else ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
+        for shard, info in infos.items()
+    )
+
+
+def _failed(info: ShardInfo, failure: Failure, read: int) -> ShardCoverage:
+    reason = f"{failure.reason}; {read} of its passages were read" if read else failure.reason
+    return ShardCoverage(info.shard, info.passages, failure.status, reason)

@@ -1,0 +1,75 @@
+"""What the shards found for one question: readings, failures, and often both."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stateless.answer.scatter import Failure, Gathered, incomplete
+from winnow.domain.answered import ShardTimings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.reading import Reading
+from winnow.searcher import Read
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a question found. A shard is in one of the two, in both if it failed after it had read
+    some passages, or in none if it had nothing worth reading.
+    """
+
+    readings: Mapping[int, tuple[Reading, ...]]
+    failures: Mapping[int, Failure]
+    read: int
+    """Passages that were read, also those that turned out not to be needed."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found so far. Readings stay, whatever fails after them."""
+
+    partial: bool
+    """Whether an answer may leave out shards that failed."""
+    spent: dict[int, ShardTimings]
+    """Seconds, by shard; added to here."""
+    readings: dict[int, list[Reading]] = field(default_factory=dict)
+    failures: dict[int, Failure] = field(default_factory=dict)
+
+    def add(self, gathered: Gathered[Read]) -> None:
+        """Adds reads. One that left passages unread is a failure of its shard, too.
+
+        Raises:
+            DeadlineExceededError: a passage was not read in time, and partial results are
+                forbidden.
+
+        """
+        for shard, read in gathered.results.items():
+            self.spend(shard, read.timings)
+            self.keep(shard, read.readings)
+        late = {n: _unread(read) for n, read in gathered.results.items() if read.unread}
+        self.failures |= gathered.failures | late
+        if late and not self.partial:
+            raise incomplete(late)
+
+    def keep(self, shard: int, readings: Iterable[Reading]) -> None:
+        """Adds readings of a shard."""
+        self.readings.setdefault(shard, []).extend(readings)
+
+    def spend(self, shard: int, timings: ShardTimings) -> None:
+        """Adds what a shard took."""
+        self.spent[shard] = self.spent.get(shard, ShardTimings()) + timings
+
+    @property
+    def best(self) -> float:
+        """The best score so far; minus infinity if there is none."""
+        scores = (reading.score for own in self.readings.values() for reading in own)
+        return max((score for score in scores if not math.isnan(score)), default=-math.inf)
+
+    def searched(self, in_vain: int = 0) -> Searched:
+        """The result; `in_vain`: passages that were read and not needed."""
+        readings = {shard: tuple(own) for shard, own in self.readings.items() if own}
+        return Searched(readings, self.failures, sum(map(len, readings.values())) + in_vain)
+
+
+def _unread(read: Read) -> Failure:
+    asked = len(read.readings) + read.unread
+    return Failure(ShardStatus.TIMEOUT, f"{read.unread} of {asked} passages were not read in time")

@@ -1,0 +1,49 @@
+"""Serving, together with the looking after nodes without which there is nothing to serve.
+
+Knows two coroutines; knows neither servers nor nodes.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+from winnow.errors import WinnowError
+
+_log = structlog.get_logger("stateless")
+
+
+async def supervised(
+    serving: Coroutine[Any, Any, None], looking: Coroutine[Any, Any, None]
+) -> None:
+    """Serves until that ends, and ends the looking then.
+
+    If the looking ends first, the serving is cancelled and the process should end: only a mistake
+    in the program ends the looking, so nobody knows what would be looked after if it were begun
+    again in here. A front has no state to lose; `winnow up`, compose and Kubernetes start it anew,
+    and callers go to other fronts meanwhile.
+
+    Raises:
+        WinnowError: the looking ended first.
+
+    """
+    served, looked = asyncio.create_task(serving), asyncio.create_task(looking)
+    try:
+        await asyncio.wait((served, looked), return_when=asyncio.FIRST_COMPLETED)
+        ended_first = looked.done() and not served.done()
+        if ended_first:
+            _log.error("looking after content nodes ended", exc_info=_error(looked))
+    finally:
+        for task in (served, looked):  # the last questions need the nodes
+            task.cancel()
+            await asyncio.wait([task])
+    if ended_first:
+        raise WinnowError(
+            f"nobody looks after content nodes any more ({_error(looked)!r}): start the front again"
+        )
+    served.result()
+
+
+def _error(task: asyncio.Task[None]) -> BaseException | None:
+    return None if task.cancelled() else task.exception()

@@ -1,0 +1,141 @@
+"""A node serves the newest generation, and those that questions may still come back to."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+
+from content_node.shard import Shard, open_shard
+from content_node.shard.generations import Generations
+from winnow.deadline import Deadline
+from winnow.errors import GenerationGoneError
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-2"
+Make = Callable[[str], Shard]
+
+
+def shard(name: str) -> Shard:
+    """A shard of its own whose generation begins with `name`."""
+    opened = open_shard(GOLDEN, ef=64)
+    entry = opened.manifest.files["passages.sqlite"]
+    other = entry.model_copy(update={"sha256": name.ljust(16, "0") + entry.sha256[16:]})
+    files = {**opened.manifest.files, "passages.sqlite": other}
+    return replace(opened, manifest=opened.manifest.model_copy(update={"files": files}))
+
+
+def name_of(generation: Shard) -> str:
+    return generation.manifest.generation
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def after(clock: ManualClock, seconds: float) -> Deadline:
+    return Deadline.after(seconds, clock)
+
+
+def test_the_newest_is_retrieved_from_and_the_one_of_the_hits_read(clock: ManualClock) -> None:
+    first, second = shard("a"), shard("b")
+    generations = Generations(first, clock)
+    assert generations.lease(after(clock, 1)) is first
+    generations.serve(second)
+    assert generations.newest is second
+    assert generations.lease(after(clock, 1)) is second
+    assert generations.named(name_of(first), after(clock, 1)) is first
+    assert generations.named(name_of(second), after(clock, 1)) is second
+    assert generations.named("", after(clock, 1)) is second
+
+
+def test_one_is_kept_as_long_as_the_longest_question_that_retrieved_from_it(
+    clock: ManualClock,
+) -> None:
+    first = shard("a")
+    generations = Generations(first, clock)
+    generations.lease(after(clock, 2.0))
+    generations.lease(after(clock, 0.1))
+    generations.serve(shard("b"))
+    clock.advance(7.9)  # a retrieval has a share of its question's time
+    assert generations.named(name_of(first), after(clock, 0.05)) is first
+    clock.advance(0.1)
+    with pytest.raises(GenerationGoneError, match=r"serves b000.*: retrieve again"):
+        generations.named(name_of(first), after(clock, 1))
+
+
+def test_who_reads_from_it_keeps_it(clock: ManualClock) -> None:
+    first = shard("a")
+    generations = Generations(first, clock)
+    generations.lease(after(clock, 1))
+    generations.serve(shard("b"))
+    for _ in range(5):
+        clock.advance(3)
+        assert generations.named(name_of(first), after(clock, 3.1)) is first
+
+
+def test_no_deadline_keeps_one_for_ever(clock: ManualClock) -> None:
+    generations = Generations(shard("a"), clock)
+    generations.lease(after(clock, 1e9))
+    generations.serve(shard("b"))
+    clock.advance(61)
+    with pytest.raises(GenerationGoneError):
+        generations.named(name_of(shard("a")), after(clock, 1))
+
+
+def test_one_that_nobody_asked_is_gone_at_once(clock: ManualClock) -> None:
+    generations = Generations(shard("a"), clock)
+    generations.serve(shard("b"))
+    with pytest.raises(GenerationGoneError):
+        generations.named(name_of(shard("a")), after(clock, 1))
+
+
+def test_the_same_generation_served_again_takes_the_place_of_its_like(clock: ManualClock) -> None:
+    generations = Generations(shard("a"), clock)
+    generations.lease(after(clock, 1))
+    again = shard("a")
+    generations.serve(again)
+    assert generations.named(name_of(again), after(clock, 1)) is again
+
+
+def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
+    first = shard("a")
+    generations = Generations(first, clock)
+    store = weakref.ref(first.store)
+    opened = first.store._opened
+    generations.lease(after(clock, 1))
+    generations.serve(shard("b"))
+    del first
+    generations.let_go()
+    assert store() is not None
+    clock.advance(60)
+    generations.let_go()
+    assert store() is None
+    assert opened
+    for connection in opened:
+        with pytest.raises(Exception, match="closed"):
+            connection.execute("SELECT 1")
+
+
+def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> None:
+    generations = Generations(shard("a"), clock)
+    begun, go_on = threading.Event(), threading.Event()
+    found: list[str] = []
+
+    def work(own: Shard) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        found.extend(own.store.ids([0, 1, 2]))
+
+    thread = threading.Thread(target=work, args=(generations.lease(after(clock, 1)),))
+    thread.start()
+    assert begun.wait(60)
+    generations.serve(shard("b"))
+    clock.advance(100)
+    generations.let_go()
+    go_on.set()
+    thread.join(60)
+    assert found == ["a", "b", "c"]

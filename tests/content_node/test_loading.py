@@ -1,0 +1,97 @@
+"""A shard that loads holds up nobody: neither the event loop nor the end of the process."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from content_node.loading import Loading
+from winnow.errors import ArtefactError
+
+LONG = 60.0
+
+
+@pytest.fixture
+def go_on() -> Iterator[threading.Event]:
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+async def test_what_was_loaded_is_returned() -> None:
+    loading = Loading(lambda: 7)
+    assert await loading.result() == 7
+
+
+async def test_what_went_wrong_is_raised() -> None:
+    def damaged() -> None:
+        raise ArtefactError("graph.hnsw is damaged")
+
+    with pytest.raises(ArtefactError, match="is damaged"):
+        await Loading(damaged).result()
+
+
+def test_the_event_loop_ends_while_a_shard_loads(go_on: threading.Event) -> None:
+    loading = Loading(lambda: go_on.wait(LONG))
+
+    async def given_up() -> None:
+        task = asyncio.create_task(loading.result())
+        await asyncio.wait([task], timeout=0)
+        assert loading.goes_on
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(given_up())
+    assert loading.goes_on
+
+
+def test_what_is_loaded_after_the_end_troubles_nobody(go_on: threading.Event) -> None:
+    loading = Loading(lambda: go_on.wait(LONG))
+
+    async def given_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(loading.result(), 0.01)
+
+    asyncio.run(given_up())
+    [thread] = [each for each in threading.enumerate() if each.name == "loading"]
+    go_on.set()
+    thread.join(LONG)
+    assert not loading.goes_on
+    loading.leave_behind()  # nothing to leave: this process goes on
+
+
+ENDLESS = """
+import threading
+from pathlib import Path
+import content_node.__main__ as node
+from content_node.settings import NodeSettings
+
+def load(*_):
+    print("loading", flush=True)
+    threading.Event().wait()
+
+node._load = load
+node.run(NodeSettings(shard=Path("."), listen="127.0.0.1:0"))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_whose_shard_still_loads(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        try:
+            while process.stdout.readline() != b"loading\n":
+                assert process.poll() is None
+            process.send_signal(number)
+            rest, _ = process.communicate(timeout=LONG / 2)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert b"stopped" in rest

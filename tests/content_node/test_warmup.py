@@ -1,0 +1,40 @@
+"""Warming up: every length once, then timed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from manual_clock import ManualClock
+from numpy.typing import NDArray
+
+from content_node.reader import Reader
+from content_node.warmup import warm_up
+from winnow.bundle import Bundle
+from winnow.inference.stop import Stop
+from winnow.text.tokenizer import Tokenizer
+
+
+class Slow:
+    """A model that takes three seconds for a length that it has not run yet, and one later."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.seen: set[int] = set()
+
+    def run(
+        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+    ) -> list[NDArray[np.float32]]:
+        length = inputs["input_ids"].shape[1]
+        self.clock.advance(1.0 if length in self.seen else 3.0)
+        self.seen.add(length)
+        logits = np.zeros((1, length), np.float32)
+        return [logits, logits, np.zeros(1, np.float32)]
+
+
+def test_the_pace_it_tells_is_that_of_a_warm_reader(bundle: Bundle) -> None:
+    clock = ManualClock()
+    model = Slow(clock)
+    special = Tokenizer(bundle.tokenizer).special
+    reader = Reader(model, special, bundle.manifest.reader, bundle.manifest.score)
+    assert warm_up(reader, clock) == 1.0
+    assert len(model.seen) == 6

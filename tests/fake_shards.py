@@ -1,0 +1,42 @@
+"""Questions to a handful of fake shards."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stateless.answer.calls import Calls, Limits
+from stateless.answer.findings import Searched
+from stateless.answer.search import search
+from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
+from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
+from winnow.domain.stopping import StoppingRule
+from winnow.fakes import FINGERPRINT, FakeSearcher
+
+ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
+
+
+def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
+    return Question("who", passages, 3, scope, Retriever.DENSE, 10, **options)
+
+
+async def find(
+    shards: Sequence[FakeSearcher],
+    asked: Question,
+    rule: StoppingRule | None = None,
+    deadline: Deadline | None = None,
+    limits: Limits = LIMITS,
+    timings: Timings | None = None,
+) -> Searched:
+    """What shards answer; fails where that hangs."""
+    until = deadline or Deadline.after(60)
+    calls = Calls(dict(enumerate(shards)), asked, ENCODED, until, limits)
+    return await asyncio.wait_for(search(calls, rule, timings or Timings()), 10)
+
+
+def passages(found: Searched) -> set[str]:
+    """The ids of all passages that were read."""
+    return {reading.passage.id for own in found.readings.values() for reading in own}

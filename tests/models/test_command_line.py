@@ -1,0 +1,118 @@
+"""What the commands refuse, and what a bundle says of its making and accuracy."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from models.cli import app
+from models.steps.bundle import make_bundle
+from models.training import checkpoint
+from models.workspace import Workspace
+from winnow.bundle import default_bundle, read_manifest
+
+COMMANDS = [
+    "build",
+    "mine",
+    "train-encoder",
+    "train-reader",
+    "assemble",
+    "calibrate",
+    "verify",
+    "measure",
+    "record",
+    "ladder",
+    "export",
+    "random",
+]
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """The manifest of the default bundle, to be written to."""
+    directory = tmp_path / "bundle"
+    directory.mkdir()
+    shutil.copyfile(default_bundle() / "bundle.json", directory / "bundle.json")
+    return directory
+
+
+def test_every_command_is_listed_in_the_order_of_work() -> None:
+    said = invoke("--help").output
+    places = [said.index(f" {command} ") for command in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_its_help(command: str) -> None:
+    group: Any = get_command(app)
+    options = [each for each in group.commands[command].params if each.name != "help"]
+    assert options
+    assert all(option.help for option in options)
+
+
+@pytest.mark.parametrize("command", ["train-reader", "train-encoder"])
+def test_more_layers_than_there_are_is_a_wrong_usage(command: str) -> None:
+    refused = invoke(command, "--layers", 7)
+    assert refused.exit_code == 2
+    assert "less than or equal to 6" in refused.output
+
+
+def test_the_accuracy_of_some_questions_is_not_recorded_as_that_of_the_bundle() -> None:
+    refused = invoke("verify", "--limit", 10, "--record")
+    assert refused.exit_code == 2
+    assert "leave out --limit or --record" in " ".join(refused.output.replace("│", " ").split())
+
+
+def test_a_curve_is_recorded_under_its_name(bundle: Path, tmp_path: Path) -> None:
+    found = tmp_path / "dev.json"
+    found.write_text(
+        json.dumps({"figures": [{"passages": 5, "exact_match": 40.127, "f1": 45.5, "recall": 1}]})
+    )
+    done = invoke("record", "--evaluation", f"dev={found}", "--index", "few", "--bundle", bundle)
+    assert done.exit_code == 0, done.output
+    accuracy = read_manifest(bundle).accuracy
+    assert accuracy["passages_read"] == {"dev": {"5": {"em": 40.13, "f1": 45.5}}}
+    assert accuracy["index"] == "few"
+    assert "gold" in accuracy
+
+
+@pytest.mark.parametrize(
+    ("given", "content"),
+    [("dev", None), ("dev={}", None), ("dev={}", "no json"), ("dev={}", "[]"), ("dev={}", "{}")],
+)
+def test_what_is_no_evaluation_is_a_wrong_usage_and_changes_nothing(
+    bundle: Path, tmp_path: Path, given: str, content: str | None
+) -> None:
+    file, before = tmp_path / "found.json", (bundle / "bundle.json").read_bytes()
+    if content is not None:
+        file.write_text(content)
+    refused = invoke(
+        "record", "--evaluation", given.format(file), "--index", "few", "--bundle", bundle
+    )
+    assert refused.exit_code == 2
+    assert "NAME=FILE" in refused.output
+    assert (bundle / "bundle.json").read_bytes() == before
+
+
+def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    """The bundle then has the pretrained encoder."""
+    work = Workspace(tmp_path / "work").made()
+    for name in ("encoder", "reader"):
+        work.graph(name, "int8").write_bytes(b"graph")
+        state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
+        checkpoint.save(work.run(name), {**state, "step": 50 if name == "encoder" else 544})
+    make_bundle(tiny_weights, work, tmp_path / "bundle", "tiny", "1", 10)
+    provenance = read_manifest(tmp_path / "bundle").provenance
+    assert provenance["encoder"] == {}
+    assert [run["steps"] for run in provenance["readers"]] == [544]

@@ -1,0 +1,77 @@
+"""Long steps say how far they are, and start no thread to do so."""
+
+import threading
+from collections.abc import Iterator
+from io import StringIO
+from itertools import count
+
+import pytest
+from rich.console import Console
+
+from models.progress import DRAWN_EVERY, SAID_EVERY, Rhythm, followed
+
+
+def console(terminal: bool) -> Console:
+    return Console(file=StringIO(), force_terminal=terminal, width=120)
+
+
+def written(shown: Console) -> str:
+    assert isinstance(shown.file, StringIO)
+    return shown.file.getvalue()
+
+
+def seconds(step: float) -> Iterator[float]:
+    """A clock that goes on by `step` whenever it is looked at."""
+    return (turn * step for turn in count())
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_no_thread_is_started_and_every_item_comes_in_order(terminal: bool) -> None:
+    before = threading.active_count()
+    seen = []
+    for item in followed([3, 1, 2], "read", 3, console(terminal)):
+        assert threading.active_count() == before
+        seen.append(item)
+    assert seen == [3, 1, 2]
+
+
+def test_a_terminal_shows_where_it_ended() -> None:
+    shown = console(terminal=True)
+    list(followed(range(7), "read candidates", 7, shown))
+    assert "read candidates" in written(shown)
+    assert "7/7" in written(shown)
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    shown, clock = console(terminal=False), seconds(SAID_EVERY / 4)
+    list(followed(range(8), "encode passages", 8, shown, clock.__next__))
+    lines = written(shown).splitlines()
+    assert 1 < len(lines) < 8
+    assert all(line.startswith("encode passages: ") and "of 8, about" in line for line in lines)
+
+
+def test_what_is_soon_done_says_nothing_in_a_log() -> None:
+    shown, clock = console(terminal=False), seconds(SAID_EVERY / 100)
+    list(followed(range(8), "encode passages", 8, shown, clock.__next__))
+    assert written(shown) == ""
+
+
+def test_a_rhythm_agrees_once_in_its_time() -> None:
+    now = [0.0]
+    rhythm = Rhythm(DRAWN_EVERY, lambda: now[0])
+    asked = []
+    for now[0] in (0.1, 0.25, 0.3, 0.49, 0.5, 2.0, 2.1):
+        asked.append(rhythm.due())
+    assert asked == [False, True, False, False, True, True, False]
+
+
+def test_an_error_between_items_goes_through_and_leaves_the_terminal_usable() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("gone")
+
+    shown = console(terminal=True)
+    with pytest.raises(OSError, match="gone"):
+        list(followed(items(), "read", 2, shown))
+    list(followed([1], "read again", 1, shown))
+    assert "read again" in written(shown)

@@ -1,0 +1,44 @@
+"""What an answer covers, as a table."""
+
+import pytest
+
+from stateless.answer.cover import cover
+from stateless.answer.findings import Searched
+from stateless.answer.scatter import Failure
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.shard import ShardInfo
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError, WinnowError
+from winnow.fakes import FINGERPRINT, reading
+
+INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
+LATE = Failure(ShardStatus.TIMEOUT, "no reply")
+FULL = Failure(ShardStatus.OVERLOADED, "full")
+
+
+@pytest.mark.parametrize(
+    ("failures", "error"),
+    [
+        ([LATE, LATE, LATE], DeadlineExceededError),
+        ([LATE, FULL, LATE], UnavailableError),
+        ([FULL, FULL, FULL], OverloadedError),
+    ],
+)
+def test_all_shards_failing_without_a_reading_is_an_error(
+    failures: list[Failure], error: type[WinnowError]
+) -> None:
+    with pytest.raises(error, match="no shard gave an answer"):
+        cover(INFOS, Searched({0: ()}, dict(enumerate(failures)), 0))
+
+
+def test_a_failed_shard_lowers_the_coverage() -> None:
+    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE}, 1))
+    assert (covered.failed, covered.complete) == (10, False)
+    assert [part.reason for part in covered.shards] == ["no reply", "", ""]
+
+
+def test_all_shards_failing_with_a_reading_in_hand_is_a_partial_answer() -> None:
+    found = {1: (reading("a"), reading("b"))}
+    covered = cover(INFOS, Searched(found, {0: LATE, 1: LATE, 2: FULL}, 2))
+    assert (covered.searched, covered.known) == (0, 60)
+    reasons = [part.reason for part in covered.shards]
+    assert reasons == ["no reply", "no reply; 2 of its passages were read", "full"]

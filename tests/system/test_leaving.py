@@ -1,0 +1,201 @@
+"""Calls in hand on a node that leaves, over real gRPC: fake shards, everything else as it is."""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+from tenacious import happens
+
+from content_node.servicer import SERVICE, ShardServicer
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.formation import Formation
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.metrics import ClusterMetrics, ReplicaMetrics
+from stateless.replicas.remote import RemoteSearcher
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.deadline import Deadline
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_channel
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import shard_pb2_grpc
+
+ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+LONG = 30.0
+
+
+@dataclass
+class Replica:
+    """A content node over a fake shard."""
+
+    name: str
+    fake: FakeSearcher = field(init=False)
+    servicer: ShardServicer = field(default_factory=lambda: ShardServicer(LONG))
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        self.fake = FakeSearcher([reading(self.name)])
+        self.servicer.serve(self.fake)
+        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+        shard_pb2_grpc.add_ShardServiceServicer_to_server(self.servicer, self.server.grpc)
+
+    async def start(self) -> None:
+        self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
+
+
+class Listed:
+    """A target whose addresses a test changes."""
+
+    target = "dns:///nodes:1"
+
+    def __init__(self, addresses: set[str]) -> None:
+        self.now = addresses
+
+    async def addresses(self) -> frozenset[str]:
+        return frozenset(self.now)
+
+
+class Front:
+    """What a front knows of the replicas of one shard."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.registry = CollectorRegistry()
+        metrics = ReplicaMetrics(self.registry)
+        self.served: list[Cluster] = []
+        self.closed: list[str] = []
+        self.formation = Formation(
+            Encoding(FINGERPRINT, 2),
+            lambda shard: ReplicatedSearcher(
+                shard,
+                self.nodes.searcher,
+                ReplicaPolicies(),
+                time.monotonic,
+                random.Random(1),
+                metrics,
+            ),
+            self.served.append,
+            ClusterMetrics(self.registry),
+        )
+        self.nodes = Discovery(
+            [listed],
+            self._open,
+            lambda: self.formation.update(self.nodes.present(), self.nodes.nodes.values()),
+            DiscoverySettings(resolve_every=0.01, poll_every=0.01, poll_timeout=LONG),
+            random.Random(1),
+        )
+
+    def _open(self, address: str) -> Node:
+        channel = open_channel(address)
+        remote = RemoteSearcher(channel, address)
+
+        async def close() -> None:
+            self.closed.append(address)
+            await channel.close()
+
+        return Node(address, remote, close, busy=lambda: remote.calls > 0)
+
+    async def ask(self) -> str:
+        found = await self.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(LONG))
+        return found.hits[0].passage_id
+
+    def retries(self) -> float:
+        labels = {"shard": "0", "result": "sent"}
+        return self.registry.get_sample_value("winnow_front_retries_total", labels) or 0.0
+
+
+@dataclass
+class Scene:
+    """Two replicas, of which the first has a question in hand that the second cannot have."""
+
+    leaving: Replica
+    staying: Replica
+    listed: Listed
+    front: Front
+    asked: "asyncio.Task[str]"
+
+    @property
+    def left_out(self) -> bool:
+        return set(self.front.nodes.present()) == {self.staying.address}
+
+
+@contextlib.asynccontextmanager
+async def scene() -> AsyncIterator[Scene]:
+    leaving, staying = Replica("leaving"), Replica("staying")
+    for replica in (leaving, staying):
+        await replica.start()
+    listed = Listed({leaving.address})
+    front = Front(listed)
+    looking = asyncio.create_task(front.nodes.run())
+    try:
+        await asyncio.wait_for(front.formation.ready(LONG), LONG)
+        asked = await in_hand(front, leaving)
+        listed.now = {leaving.address, staying.address}
+        await happens(lambda: len(front.nodes.present()) == 2)
+        yield Scene(leaving, staying, listed, front, asked)
+    finally:
+        looking.cancel()
+        await asyncio.wait([looking])
+        for replica in (leaving, staying):
+            await replica.server.drain(0)
+
+
+async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
+    """A question that the only replica has begun to answer."""
+    fake, go_on = replica.fake, replica.fake.go_on
+    retrieve = fake.retrieve
+
+    async def slowly(question: EncodedQuestion, depth: Depth, deadline: Deadline) -> object:
+        fake.hanging.set()
+        await go_on.wait()
+        return await retrieve(question, depth, deadline)
+
+    fake.retrieve = slowly  # type: ignore[method-assign, assignment]
+    asked = asyncio.create_task(front.ask())
+    await asyncio.wait_for(fake.hanging.wait(), LONG)
+    return asked
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_node_that_says_it_leaves_answers_what_it_has_in_hand(listed: bool) -> None:
+    """Also where the name service has forgotten it by then."""
+    async with scene() as now:
+        now.leaving.servicer.leave()
+        if not listed:
+            now.listed.now = {now.staying.address}
+        await happens(lambda: now.left_out)
+        assert await asyncio.wait_for(now.front.ask(), LONG) == "staying"
+        now.leaving.fake.go_on.set()
+        assert await asyncio.wait_for(now.asked, LONG) == "leaving"
+        assert now.front.retries() == 0
+        if not listed:
+            await happens(lambda: now.front.closed == [now.leaving.address])
+
+
+async def test_a_node_that_drains_answers_what_it_has_in_hand() -> None:
+    """It takes no new connection then, so that looks at it fail again and again."""
+    async with scene() as now:
+        draining = asyncio.create_task(now.leaving.server.drain(LONG))
+        await happens(lambda: now.left_out)
+        node = now.front.nodes.nodes[now.leaving.address]
+        await happens(lambda: node._misses > 3)
+        now.leaving.fake.go_on.set()
+        assert await asyncio.wait_for(now.asked, LONG) == "leaving"
+        assert now.front.retries() == 0
+        await asyncio.wait_for(draining, LONG)
+
+
+async def test_what_a_dead_node_had_in_hand_is_sent_elsewhere_at_once() -> None:
+    async with scene() as now:
+        await now.leaving.server.grpc.stop(None)
+        assert await asyncio.wait_for(now.asked, LONG) == "staying"
+        assert now.front.retries() == 1

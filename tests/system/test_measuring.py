@@ -1,0 +1,181 @@
+"""`winnow evaluate` and `winnow bench` against a front node that answers what it is told to."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.validation import MAX_CHARACTERS
+from winnow.client.channels import SERVICE
+from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Front(answer_pb2_grpc.AnswerServiceServicer):
+    """Says Ada to every question that is not too long, unless it is full."""
+
+    def __init__(self) -> None:
+        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+        answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
+        self.address = ""
+        self.asked = 0
+        self.full = False
+
+    async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        self.asked += 1
+        if self.full:
+            raise OverloadedError("no room")
+        if len(request.question) > MAX_CHARACTERS:
+            raise InvalidRequestError(
+                Violation("question", f"has {len(request.question)} characters")
+            )
+        passage = answer_pb2.Passage(id="1", text="by Ada in full")
+        return answer_pb2.AnswerResponse(
+            answers=[answer_pb2.Answer(text="Ada", passage=passage, score=1.0)],
+            passages_read=1,
+            coverage=answer_pb2.Coverage(complete=True),
+        )
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[Front]:
+    made = Front()
+    made.address = f"127.0.0.1:{await made.server.start('127.0.0.1:0')}"
+    await made.server.serving(True)
+    yield made
+    await made.server.drain(0)
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    said: str
+
+
+async def winnow(command: str, front: Front, questions: Path, *arguments: str) -> Result:
+    given = [command, "--address", front.address, "--questions", str(questions), *arguments]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "winnow", *given,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+    )  # fmt: skip
+    out, said = await process.communicate()
+    assert b"Traceback" not in said, said.decode()
+    return Result(process.returncode or 0, out.decode(), said.decode())
+
+
+def written(path: Path, *rows: Mapping[str, object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+RIGHT = {"question": "Who?", "answers": ["Ada"]}
+LONG = {"question": "Who " * 300 + "?", "answers": ["Ada"]}
+BARE = {"question": "Why?"}
+
+
+async def test_a_question_that_the_server_refuses_counts_as_failed_with_the_reason(
+    front: Front, tmp_path: Path
+) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT, LONG, BARE)
+    result = await winnow("evaluate", front, questions, "--json")
+    found = json.loads(result.out)
+    assert (result.code, found["questions"], found["failed"]) == (0, 3, 1)
+    assert found["without_answers"] == 1
+    assert found["errors"] == {"INVALID_ARGUMENT": 1}
+    assert "has 1201 characters" in found["said"]["INVALID_ARGUMENT"]
+    assert found["figures"][0]["exact_match"] == 50
+    assert "asking: 3 of 3 (100 %)" in result.said
+    shown = await winnow("evaluate", front, questions)
+    assert "1 have no answers" in shown.out
+    assert "1 failed: INVALID_ARGUMENT: question: has 1201 characters" in shown.out
+
+
+async def test_an_evaluation_fails_only_if_every_question_does(
+    front: Front, tmp_path: Path
+) -> None:
+    front.full = True
+    replies = tmp_path / "replies.jsonl"
+    result = await winnow(
+        "evaluate", front, written(tmp_path / "q.jsonl", RIGHT), "--replies", str(replies)
+    )
+    assert result.code == 1
+    assert "RESOURCE_EXHAUSTED: no room" in result.out
+    assert json.loads(replies.read_text())["error"] == "RESOURCE_EXHAUSTED: no room"
+
+
+async def test_a_file_without_answers_is_refused_before_anything_is_asked(
+    front: Front, tmp_path: Path
+) -> None:
+    result = await winnow("evaluate", front, written(tmp_path / "q.jsonl", BARE))
+    assert (result.code, front.asked) == (1, 0)
+    assert "none of the 1 questions" in result.said
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("evaluate", "--replies", "no/such/place.jsonl"),
+        ("bench", "--plot", "no/such/place.png"),
+        ("bench", "--plot", "picture.doc"),
+    ],
+)
+async def test_an_output_that_cannot_be_written_is_found_out_before_anything_is_asked(
+    front: Front, tmp_path: Path, command: str, option: str, name: str
+) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT)
+    result = await winnow(command, front, questions, option, str(tmp_path / name))
+    assert (result.code, front.asked) == (1, 0)
+    assert name in result.said
+    assert [each.name for each in tmp_path.iterdir()] == ["q.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "said"),
+    [
+        ("bench", ["--clients", "0"], "no load to offer"),
+        ("bench", ["--clients", "-1"], "--clients"),
+        ("bench", ["--clients", "2000"], "--clients"),
+        ("bench", ["--rate", "nan"], "--rate"),
+        ("bench", ["--rate", "0"], "--rate"),
+        ("bench", ["--seconds", "nan"], "--seconds"),
+        ("bench", ["--seconds", "0"], "--seconds"),
+        ("bench", ["--timeout", "inf"], "--timeout"),
+        ("evaluate", ["--clients", "0"], "--clients"),
+        ("evaluate", ["--limit", "0"], "--limit"),
+        ("evaluate", ["--timeout", "nan"], "--timeout"),
+        ("evaluate", ["--max-loss", "101"], "--max-loss"),
+    ],
+)
+async def test_a_number_out_of_bounds_is_refused(
+    tmp_path: Path, command: str, arguments: list[str], said: str
+) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT)
+    result = await winnow(command, Front(), questions, *arguments)
+    assert result.code == 2
+    assert said in result.said
+
+
+async def test_a_load_of_which_nothing_is_answered_says_why_and_fails(
+    front: Front, tmp_path: Path
+) -> None:
+    questions = written(tmp_path / "q.jsonl", LONG)
+    result = await winnow(
+        "bench", front, questions, "--clients", "1", "--seconds", "0.1", "--warm-up", "1"
+    )
+    assert result.code == 1
+    assert "failed: INVALID_ARGUMENT: question: has 1201 characters" in result.out
+    assert "closed loop, 1 clients, 0.1 s" in result.said

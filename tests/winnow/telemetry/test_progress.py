@@ -1,0 +1,117 @@
+"""Long work shows itself: a bar on a terminal, a line now and then elsewhere."""
+
+import io
+
+import pytest
+from manual_clock import ManualClock
+from rich.console import Console
+
+from winnow.telemetry.progress import Progress
+from winnow.telemetry.stage import EVERY, Stage, duration
+
+
+def lines(file: io.StringIO) -> list[str]:
+    return file.getvalue().splitlines()
+
+
+def test_a_line_has_share_rate_and_time_left() -> None:
+    clock = ManualClock()
+    stage = Stage("encoding passages", 661_243, 9_940, clock)
+    clock.advance(10)
+    stage.advance(2_060)
+    assert stage.line() == "encoding passages: 12,000 of 661,243 (1 %), 206/s, 53 min left"
+
+
+def test_the_rate_is_that_of_the_last_minute() -> None:
+    clock = ManualClock()
+    stage = Stage("asking", 100_000, 0, clock)
+    stage.advance(50_000)
+    for _ in range(7):
+        clock.advance(10)
+        stage.advance(20)
+        last = stage.line()
+    clock.advance(10)
+    stage.advance(20)
+    assert ", 2.0/s, " in stage.line()
+    assert ", 2.0/s, " not in last
+
+
+def test_a_line_is_due_now_and_then() -> None:
+    clock = ManualClock()
+    stage = Stage("asking", None, 0, clock)
+    assert not stage.due()
+    clock.advance(EVERY)
+    assert stage.due()
+    stage.line()
+    assert not stage.due()
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    clock = ManualClock()
+    assert Stage("reading", None, 0, clock).line() == "reading: 0"
+    assert Stage("encoding", 0, 0, clock).line() == "encoding: 0 of 0"
+    assert Stage("encoding", 5, 5, clock).summary() == "encoding: 5 of 5 (100 %) in 0.0 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.42, "0.4 s"), (42, "42 s"), (3120, "52 min"), (11_520, "3 h 12 min"), (7180, "2 h 0 min")],
+)
+def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_a_log_gets_plain_lines_at_the_beginning_now_and_then_and_at_the_end() -> None:
+    clock, file = ManualClock(), io.StringIO()
+    with Progress(Console(file=file), clock) as progress:
+        progress.start("encoding passages", 40)
+        for _ in range(20):
+            clock.advance(1)
+            progress.advance(2)
+        progress.say("a word [red]in[/] between :cat:")
+    assert lines(file) == [
+        "encoding passages: 40 to do",
+        "encoding passages: 20 of 40 (50 %), 2.0/s, 10 s left",
+        "encoding passages: 40 of 40 (100 %), 2.0/s",
+        "a word [red]in[/] between :cat:",
+        "encoding passages: 40 of 40 (100 %) in 20 s, 2.0/s",
+    ]
+
+
+def test_every_stage_ends_with_what_it_came_to() -> None:
+    clock, file = ManualClock(), io.StringIO()
+    with Progress(Console(file=file), clock) as progress:
+        progress.start("reading", None)
+        progress.advance(7)
+        progress.start("encoding", 7)
+    assert lines(file) == [
+        "reading",
+        "reading: 7 in 0.0 s",
+        "encoding: 7 to do",
+        "encoding: 0 of 7 (0 %) in 0.0 s",
+    ]
+
+
+def test_a_terminal_gets_a_bar_and_no_lines() -> None:
+    file = io.StringIO()
+    terminal = Console(file=file, force_terminal=True, width=120, _environ={"TERM": "xterm"})
+    with Progress(terminal) as progress:
+        progress.start("reading passages", None)
+        progress.advance(3)
+        progress.say("a word in between")
+        progress.start("encoding passages", 7)
+        progress.advance(7)
+    shown = file.getvalue()
+    assert "3/3" in shown
+    assert "7/7" in shown
+    assert "a word in between" in shown
+    assert "in 0.0 s" not in shown
+
+
+def test_a_terminal_without_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    environment = {"TERM": "xterm-256color", "NO_COLOR": "1"}
+    with Progress(Console(file=file, force_terminal=True, _environ=environment)) as progress:
+        progress.start("reading passages", 3)
+        progress.advance(3)
+    assert "\x1b[3" not in file.getvalue()

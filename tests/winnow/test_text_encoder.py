@@ -1,0 +1,140 @@
+"""Encoders of texts: in threads of this process, and cached."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tenacious import happens, turn
+
+from winnow.bundle import Bundle
+from winnow.errors import UnavailableError
+from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoding
+from winnow.text.tokenizer import Tokenizer
+
+
+class Slow:
+    """Encodes when it is told to: a text's vector is its ids."""
+
+    def __init__(self) -> None:
+        self.encoded: list[tuple[int, ...]] = []
+        self.go_on = asyncio.Event()
+        self.fails: list[Exception] = []
+        self.warmed = 0
+        self.closed = False
+
+    async def encode(self, ids: Sequence[int]) -> TextEncoding:
+        self.encoded.append(tuple(ids))
+        await self.go_on.wait()
+        if self.fails:
+            raise self.fails.pop(0)
+        vector = np.array(ids, np.float32)
+        return TextEncoding(vector, np.stack([vector, vector]), 0.25, 0.5)
+
+    async def warm_up(self, longest: int) -> None:
+        self.warmed = longest
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def ready() -> Slow:
+    slow = Slow()
+    slow.go_on.set()
+    return slow
+
+
+async def test_a_text_is_encoded_once_and_takes_no_time_after_that() -> None:
+    slow, counted = ready(), list[str]()
+    cached = CachedTextEncoder(slow, 8, counted.append)
+    first, again = await cached.encode([1, 2]), await cached.encode((1, 2))
+    assert slow.encoded == [(1, 2)]
+    assert again.vector is first.vector
+    assert (first.queue, first.encode, again.queue, again.encode) == (0.25, 0.5, 0, 0)
+    assert counted == ["miss", "hit"]
+
+
+async def test_what_is_longest_unused_is_forgotten() -> None:
+    slow = ready()
+    cached = CachedTextEncoder(slow, 2)
+    for text in (1, 2, 1, 3, 1, 2):
+        await cached.encode([text])
+    assert slow.encoded == [(1,), (2,), (3,), (2,)]
+
+
+async def test_texts_that_come_at_once_are_encoded_once() -> None:
+    slow, counted = Slow(), list[str]()
+    cached = CachedTextEncoder(slow, 0, counted.append)
+    tasks = [asyncio.create_task(cached.encode([1])) for _ in range(3)]
+    await happens(lambda: len(counted) == 3)
+    slow.go_on.set()
+    first, *others = await asyncio.gather(*tasks)
+    assert slow.encoded == [(1,)]
+    assert counted == ["miss", "hit", "hit"]
+    assert first.encode == 0.5
+    for other in others:
+        assert other.vector is first.vector
+        assert other.encode == 0
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+async def test_one_that_is_cancelled_takes_the_encoding_from_nobody(cancelled: int) -> None:
+    slow = Slow()
+    cached = CachedTextEncoder(slow, 8)
+    tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
+    await happens(lambda: bool(slow.encoded))
+    tasks[cancelled].cancel()
+    await turn()
+    slow.go_on.set()
+    assert (await tasks[1 - cancelled]).vector == [1]
+    assert tasks[cancelled].cancelled()
+    assert slow.encoded == [(1,)]
+
+
+async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:
+    slow = Slow()
+    slow.fails = [UnavailableError("gone")]
+    cached = CachedTextEncoder(slow, 8)
+    tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
+    await happens(lambda: bool(slow.encoded))
+    slow.go_on.set()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in ended] == [UnavailableError] * 2
+    assert (await cached.encode([1])).vector == [1]
+
+
+async def test_nobody_can_change_what_is_kept() -> None:
+    kept = await CachedTextEncoder(ready(), 8).encode([1, 2])
+    assert kept.states is not None
+    for values in (kept.vector, kept.states):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 7
+        assert values.flags.owndata, "and not a view of what somebody else may change"
+
+
+async def test_closing_ends_what_is_being_encoded_and_the_encoder_within() -> None:
+    slow = Slow()
+    cached = CachedTextEncoder(slow, 8)
+    waiting = asyncio.create_task(cached.encode([1]))
+    await happens(lambda: bool(slow.encoded))
+    await cached.warm_up(9)
+    cached.close()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert (slow.closed, slow.warmed) == (True, 9)
+
+
+async def test_threads_of_this_process_encode_as_the_encoder_does(bundle: Bundle) -> None:
+    encoder = open_question_encoder(bundle, Tokenizer(bundle.tokenizer).special)
+    local = LocalTextEncoder(encoder, 2)
+    await local.warm_up(4)
+    several = await asyncio.gather(*(local.encode([1000 + n, 2000]) for n in range(3)))
+    local.close()
+    for n, encoding in enumerate(several):
+        np.testing.assert_array_equal(encoding.vector, encoder.question([1000 + n, 2000]))
+        assert encoding.states is None
+        assert encoding.encode > 0
+        assert encoding.queue >= 0

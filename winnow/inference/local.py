@@ -1,0 +1,42 @@
+"""Encoding in threads of this process, as a `TextEncoder`."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from winnow.inference.encoder import Encoder
+from winnow.text.encoder import TextEncoding
+
+_WARM_UP = (1, 8, 16, 32)
+"""Tokens, beside the longest text."""
+_WORD = 1_000
+"""A token id; any will do."""
+
+
+class LocalTextEncoder:
+    """Runs a question encoder, one text a thread. It gives vectors, and no token states."""
+
+    def __init__(self, encoder: Encoder, threads: int) -> None:
+        self._encoder = encoder
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="encode")
+
+    async def encode(self, ids: Sequence[int]) -> TextEncoding:
+        """Encodes in the next thread that is free."""
+        submitted = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._encode, tuple(ids), submitted)
+
+    async def warm_up(self, longest: int) -> None:
+        """Encodes at several lengths up to `longest` tokens."""
+        for length in (*(each for each in _WARM_UP if each < longest), longest):
+            await self.encode((_WORD,) * length)
+
+    def close(self) -> None:
+        """Drops what waits, and waits for the threads to end."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _encode(self, ids: tuple[int, ...], submitted: float) -> TextEncoding:
+        began = time.perf_counter()
+        vector = self._encoder.question(ids)
+        return TextEncoding(vector, None, began - submitted, time.perf_counter() - began)

@@ -1,0 +1,107 @@
+"""Long work shows itself on standard error: a bar on a terminal, a line now and then in a log.
+
+Colours are rich's: none where NO_COLOR is set or the output is no terminal.
+"""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from winnow.telemetry.stage import Stage
+
+
+class Progress:
+    """Shows one stage after the other; a context manager."""
+
+    def __init__(
+        self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._clock = clock
+        self._bars = _bars(self._console) if self._console.is_interactive else None
+        self._stage: Stage | None = None
+        self._task = TaskID(0)
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        """A stage begins, with so many steps, some of them done in an earlier run."""
+        self._end_stage()
+        self._stage = Stage(stage, total, done, self._clock)
+        if self._bars is not None:
+            self._task = self._bars.add_task(stage, total=total, completed=done)
+        else:
+            self.say(self._stage.opening())
+
+    def advance(self, steps: int = 1) -> None:
+        """Steps of the present stage are done."""
+        if self._stage is None:
+            return
+        self._stage.advance(steps)
+        if self._bars is not None:
+            self._bars.advance(self._task, steps)
+        elif self._stage.due():
+            self.say(self._stage.line())
+
+    def say(self, text: str) -> None:
+        """Prints a line, above the bar if there is one."""
+        self._console.print(text, markup=False, emoji=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end_stage()
+        if self._bars is not None:
+            self._bars.stop()
+
+    def _end_stage(self) -> None:
+        if self._stage is None:
+            return
+        if self._bars is not None:
+            # a bar without an end would go on moving
+            self._bars.update(self._task, total=self._bars.tasks[self._task].completed or 1)
+        else:
+            self.say(self._stage.summary())
+        self._stage = None
+
+
+class _Rate(ProgressColumn):
+    """Steps a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="cyan")
+
+
+def _bars(console: Console) -> Bars:
+    return Bars(
+        TextColumn("{task.description:18}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        speed_estimate_period=60,
+    )

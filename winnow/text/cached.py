@@ -1,0 +1,85 @@
+"""A `TextEncoder` that remembers, around any other one.
+
+The key is the token ids, so that spellings that the tokenizer does not tell apart (case, spaces)
+are one entry (as in Roblox' BERT service, 40 % hits).
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.text.encoder import TextEncoder, TextEncoding
+
+_Key = tuple[int, ...]
+
+
+class CachedTextEncoder:
+    """Keeps the most recently used encodings, and never encodes a text twice at a time."""
+
+    def __init__(
+        self, inner: TextEncoder, entries: int, count: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`count` is told "hit" or "miss" for each text; one that is being encoded is a hit."""
+        self._inner, self._entries, self._count = inner, entries, count
+        self._kept: OrderedDict[_Key, TextEncoding] = OrderedDict()
+        self._running: dict[_Key, asyncio.Task[TextEncoding]] = {}
+
+    async def encode(self, ids: Sequence[int]) -> TextEncoding:
+        """The encoding that is kept, or a new one; its arrays are shared and cannot be written."""
+        key = tuple(ids)
+        if (kept := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            self._count("hit")
+            return kept
+        running = self._running.get(key)
+        self._count("miss" if running is None else "hit")
+        if running is None:
+            # others may come to wait for it: whoever is cancelled must not take it from them
+            return await asyncio.shield(self._begin(key))
+        started = time.perf_counter()
+        encoding = await asyncio.shield(running)
+        return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
+
+    async def warm_up(self, longest: int) -> None:
+        """Warms up the encoder within, and keeps nothing of it."""
+        await self._inner.warm_up(longest)
+
+    def close(self) -> None:
+        """Ends what is being encoded, and the encoder within."""
+        for task in self._running.values():
+            task.cancel()
+        self._inner.close()
+
+    def _begin(self, key: _Key) -> asyncio.Task[TextEncoding]:
+        task = self._running[key] = asyncio.create_task(self._encode(key))
+        task.add_done_callback(lambda ended: self._ended(key, ended))
+        return task
+
+    async def _encode(self, key: _Key) -> TextEncoding:
+        made = await self._inner.encode(key)
+        states = None if made.states is None else _frozen(made.states)
+        made = replace(made, vector=_frozen(made.vector), states=states)
+        self._keep(key, replace(made, queue=0.0, encode=0.0))
+        return made
+
+    def _ended(self, key: _Key, task: asyncio.Task[TextEncoding]) -> None:
+        del self._running[key]
+        if not task.cancelled():
+            task.exception()  # whoever waited was told; perhaps nobody did
+
+    def _keep(self, key: _Key, encoding: TextEncoding) -> None:
+        self._kept[key] = encoding
+        while len(self._kept) > self._entries:
+            self._kept.popitem(last=False)
+
+
+def _frozen(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A copy that nobody else has, and nobody can write to."""
+    copy = values.copy()
+    copy.setflags(write=False)
+    return copy

@@ -1,0 +1,41 @@
+"""The one interface of an encoder of texts: local, cached or remote.
+
+Implementations: `winnow.inference.local` (threads of this process), `winnow.text.cached` (around
+any other one).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoding:
+    """A text as its encoder sees it. Arrays may be shared, so nobody writes to them."""
+
+    vector: NDArray[np.float32]
+    """[dimension], of norm one."""
+    states: NDArray[np.float32] | None = None
+    """[tokens + 2, width]: the last hidden state of each token, with [CLS] before and [SEP] after
+    them. None where the bundle's encoder has no such output.
+    """
+    queue: float = 0.0
+    """Seconds that it waited before it was encoded."""
+    encode: float = 0.0
+    """Seconds that the encoder ran for it; 0 if it was encoded before."""
+
+
+class TextEncoder(Protocol):
+    """Encodes each text by itself, so that none depends on its neighbours."""
+
+    async def encode(self, ids: Sequence[int]) -> TextEncoding:
+        """Encodes token ids given without special tokens; at most what the encoder was made for."""
+
+    async def warm_up(self, longest: int) -> None:
+        """Encodes at several lengths up to `longest` tokens: first runs at a length are slow."""
+
+    def close(self) -> None:
+        """Ends what it began. Whoever still waits for an encoding is cancelled."""

@@ -1,0 +1,56 @@
+"""One measurement of a grid of points, from question files to figures on disk."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from winnow.errors import WinnowError
+from winnow.telemetry.progress import Progress
+from winnow.tools.drawing import check_drawable
+from winnow.tools.outputs import directory, reserved
+from winnow.tools.pareto import report
+from winnow.tools.pareto.figures import Figures, figures
+from winnow.tools.pareto.plot import plot
+from winnow.tools.pareto.point import Point, megabytes, untrained
+from winnow.tools.pareto.run import Questions, run
+from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
+
+
+def measure(
+    points: Sequence[Point], index: Path, files: Sequence[Path], limit: int, out: Path
+) -> list[Figures]:
+    """Asks every point the questions of every file, and writes the figures into `out`.
+
+    Raises:
+        WinnowError: there is nothing to compare, or something cannot be written or started.
+
+    """
+    points = list(dict.fromkeys(points))
+    sets = [Questions(path.name.split(".")[0], _spread(path, limit)) for path in files]
+    _expect_distinct("points", [point.name for point in points])
+    _expect_distinct("files of questions", [each.name for each in sets])
+    results, picture = out / "outcomes.jsonl", out / "pareto.png"
+    check_drawable(picture)
+    written = (results, picture, out / report.JSON, out / report.CSV)
+    with directory(out), reserved(*written), Progress() as progress:
+        progress.start("asking", len(points) * sum(len(each.asked) for each in sets))
+        outcomes = asyncio.run(run(points, sets, index, results, progress.advance))
+        sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
+        found = figures(outcomes, sizes, untrained(points))
+        report.write(found, out)
+        plot(found, picture)
+    return found
+
+
+def _expect_distinct(what: str, names: Sequence[str]) -> None:
+    """What is called the same would be taken for the same."""
+    for name in names:
+        if names.count(name) > 1:
+            raise WinnowError(f"two {what} are called {name}: rename one, or leave one out")
+
+
+def _spread(path: Path, limit: int) -> list[AskedQuestion]:
+    asked = read_questions(path)
+    expect_answers(asked, path)
+    asked = [each for each in asked if each.answers]
+    return asked[:: max(len(asked) // limit, 1)][:limit]

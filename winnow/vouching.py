@@ -1,0 +1,60 @@
+"""Manifests that vouch for themselves: JSON files with the checksum of all their other bytes.
+
+Knows how such a file is written and checked; does not know what is in it.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from winnow.errors import ArtefactError
+
+FIELD = "checksum"
+"""The field that holds it: the SHA-256, in hex, of the file as it is with an empty checksum."""
+_HEX = re.compile("[0-9a-f]{64}")
+
+
+def vouched(content: Mapping[str, Any]) -> str:
+    """The text of a file that vouches for `content`, whatever checksum that has."""
+    others = {name: value for name, value in content.items() if name != FIELD}
+    text = json.dumps({**others, FIELD: ""}, indent=2) + "\n"
+    # the last one: a value further up may be called the same
+    before, field, after = text.rpartition(f'"{FIELD}": "')
+    return before + field + _digest(text) + after
+
+
+def is_vouched(text: str, content: Mapping[str, Any]) -> bool:
+    """Whether `text`, which holds `content`, is as it was written, byte for byte."""
+    claimed = content.get(FIELD)
+    if not isinstance(claimed, str) or not _HEX.fullmatch(claimed):
+        return False
+    return _digest(text.replace(claimed, "", 1)) == claimed
+
+
+def read_object(path: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """The text of a JSON file and the object in it; `what` its directory should be.
+
+    Raises:
+        ArtefactError: it cannot be read, or holds something else.
+
+    """
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {error.strerror}; is this {what}?") from error
+    except UnicodeDecodeError as error:
+        raise ArtefactError(f"{path} is damaged: {error}") from error
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"{path} is damaged: it is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise ArtefactError(f"{path} is damaged: it is not a JSON object")
+    return text, content
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
