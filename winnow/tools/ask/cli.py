@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.client import Client, Options, ReadScope, Retriever
+from winnow.client import Client, Options, ReadScope, Reply, Retriever
 from winnow.tools.ask.desk import Desk
 from winnow.tools.exits import FAILED
 
@@ -89,13 +89,18 @@ def ask(
         read_scope=read_scope,
         retriever=retriever,
     )
-    with Client(address) as client:
-        desk = Desk(lambda text: client.ask(text, timeout=timeout, **options), as_json)
-        if question:
-            replied = desk.answer(" ".join(question))
-        elif sys.stdin.isatty():
-            replied = desk.prompt()
-        else:
-            replied = desk.answer_lines(sys.stdin)
+
+    def put(text: str) -> Reply:
+        # one connection a question: closing it ends a question that Ctrl-C gave up, at any moment
+        with Client(address) as client:
+            return client.ask(text, timeout=timeout, **options)
+
+    desk = Desk(put, as_json)
+    if question:
+        replied = desk.answer(" ".join(question))
+    elif sys.stdin.isatty():
+        replied = desk.prompt()
+    else:
+        replied = desk.answer_lines(sys.stdin)
     if not replied:
         raise typer.Exit(FAILED)
