@@ -9,8 +9,8 @@ from typing import Any
 
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, FORMAT
-from winnow.checksum import sha256
-from winnow.vouching import vouched
+from winnow.files.checksum import sha256
+from winnow.files.vouching import vouched
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS = "question_encoder.onnx"

@@ -23,7 +23,7 @@ from rich.table import Table
 from bench.faults.judge import Finding, Observed, availability, completeness, coverage, latency
 from bench.faults.stage import staged
 from bench.faults.table import SCENARIOS, Scenario
-from winnow.tools.local.cli import end_on_signals
+from winnow.signals import end_on_signals
 from winnow.tools.questions import read_questions
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import FILE
-from winnow.vouching import vouched
+from winnow.files.vouching import vouched
 
 _REFUSED = "winnow_front_refused_nodes"
 _NOT_LOADED = "winnow_front_not_loaded_nodes"

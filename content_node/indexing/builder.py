@@ -22,9 +22,9 @@ from content_node.indexing.workspace import Fate, Workspace, open_workspace
 from content_node.shard.manifest import FORMAT, IndexManifest, write
 from content_node.shard.writing import Identity, publish_shard
 from winnow.bundle import Bundle
-from winnow.checksum import sha256
 from winnow.domain.layout import INDEX_FILE
 from winnow.errors import ArtefactError
+from winnow.files.checksum import sha256
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.text.tokenizer import Tokenizer

@@ -9,9 +9,9 @@ from pathlib import Path
 from content_node.indexing.verify import identity_faults
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.bundle import Manifest
-from winnow.checksum import verify
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksum import verify
 
 
 def is_index(source: Path) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from content_node.indexing.checks import RowError, check_passage
 from content_node.indexing.formats import Parser, parser
-from winnow.compressed import open_bytes
 from winnow.domain.passage import Passage
+from winnow.files.compressed import open_bytes
 
 
 @dataclass(frozen=True, slots=True)

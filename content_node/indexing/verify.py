@@ -17,9 +17,9 @@ from content_node.shard.manifest import (
 )
 from content_node.shard.nearest import ExactIndex, load_graph
 from content_node.shard.store import PassageStore
-from winnow.checksum import verify
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksum import verify
 
 K = 10
 _EF = 128

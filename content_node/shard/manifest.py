@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from winnow.domain.layout import INDEX_FILE
 from winnow.errors import ArtefactError
-from winnow.vouching import FIELD, is_vouched, read_object, vouched
+from winnow.files.vouching import FIELD, is_vouched, read_object, vouched
 
 FORMAT = 2
 _FORMATS = (1, 2)

@@ -11,10 +11,10 @@ from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from content_node.shard.nearest import ExactIndex, NearestIndex, load_graph
 from content_node.shard.store import PassageStore
 from content_node.shard.words import WordIndex, load_words
-from winnow.checksum import verify
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
+from winnow.files.checksum import verify
 from winnow.inference.stop import Stop
 
 EXACT_UP_TO = 2_000

@@ -23,9 +23,9 @@ from content_node.shard.manifest import (
 )
 from content_node.shard.nearest import SPACE, build_graph
 from content_node.shard.store import SCHEMA, PassageStore
-from winnow.checksum import sha256
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksum import sha256
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
 TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"

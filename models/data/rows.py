@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from winnow.compressed import open_bytes
 from winnow.errors import WinnowError
+from winnow.files.compressed import open_bytes
 
 
 class DataError(WinnowError):

@@ -16,7 +16,7 @@ from models.exporting.part import Part
 from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
 from winnow.bundle.manifest import FORMAT
-from winnow.checksum import sha256
+from winnow.files.checksum import sha256
 
 _LEAST_POSITIONS = 128
 """A question, a title and some of a passage."""

@@ -17,7 +17,7 @@ from tokenizers import Encoding, Tokenizer
 
 from models.data.rows import Passage
 from models.progress import followed
-from winnow.checksum import sha256
+from winnow.files.checksum import sha256
 
 Vectors = NDArray[np.float32]
 

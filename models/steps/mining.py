@@ -10,7 +10,7 @@ from models.mining.embedding import Embedder
 from models.mining.lexical import LexicalIndex
 from models.mining.mine import TrainingQuestion, load, mine, save, supervise, unseen
 from models.workspace import Workspace
-from winnow.checksum import sha256
+from winnow.files.checksum import sha256
 
 
 def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: int) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from winnow.bundle import Bundle, load_bundle, read_manifest
 from winnow.errors import ArtefactError
-from winnow.vouching import vouched
+from winnow.files.vouching import vouched
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
-from winnow.vouching import FIELD, is_vouched, read_object
+from winnow.files.vouching import FIELD, is_vouched, read_object
 
 FORMAT = 1
 FILE = "bundle.json"

@@ -1,6 +1,4 @@
-"""The one place where gRPC channels are built."""
-
-import json
+"""The one place where channels between nodes are built; those of clients: `winnow.client`."""
 
 import grpc
 
@@ -19,20 +17,3 @@ _OPTIONS = (
 def open_channel(address: str) -> grpc.aio.Channel:
     """A channel to `host:port`; connects when first used."""
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
-
-
-def open_balanced_channel(target: str, service: str) -> grpc.aio.Channel:
-    """A channel that spreads calls over all addresses of a target whose `service` is healthy.
-
-    Args:
-        target: as gRPC names them: `dns:///host:port`, or `ipv4:address:port,address:port`.
-        service: what is asked for by the health protocol; one that is about to stop says so there
-            first, and gets no further calls.
-
-    """
-    config = {
-        "loadBalancingConfig": [{"round_robin": {}}],
-        "healthCheckConfig": {"serviceName": service},
-    }
-    options = [*_OPTIONS, ("grpc.service_config", json.dumps(config))]
-    return grpc.aio.insecure_channel(target, options=options)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from winnow.compressed import open_bytes
 from winnow.errors import ArtefactError
+from winnow.files.compressed import open_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from content_node.indexing.verify import verify_index
 from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.bundle import Bundle
-from winnow.checksum import sha256
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.vouching import vouched
+from winnow.files.checksum import sha256
+from winnow.files.vouching import vouched
 
 MANIFEST = f"{shard_name(0, 1)}/{SHARD_FILE}"
 """Of the only shard of an index."""

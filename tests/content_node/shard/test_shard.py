@@ -11,7 +11,7 @@ from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.vouching import vouched
+from winnow.files.vouching import vouched
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import Callable
-from types import FrameType
 
 from rich.console import Console
 
@@ -13,6 +11,7 @@ from winnow.address import Address
 from winnow.settings import settings_command
 from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
+from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.settings import UpSettings
@@ -75,19 +74,6 @@ async def _watch(cluster: LocalCluster, say: Callable[[str], None]) -> None:
             say(f"{name} ended with exit code {code}: starting it again")
             cluster.processes.again(name)
         await asyncio.sleep(_LOOK_SECONDS)
-
-
-def end_on_signals() -> None:
-    """Makes SIGTERM and Ctrl-C end this process, children first.
-
-    Ctrl-C too, since a process that a script starts in the background inherits it ignored.
-    """
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
 
 
 def try_line(address: str) -> str:

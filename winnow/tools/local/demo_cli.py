@@ -14,12 +14,13 @@ from rich.live import Live
 
 from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
-from winnow.checksum import sha256
 from winnow.client.messages import AnswerClient
 from winnow.errors import ArtefactError
+from winnow.files.checksum import sha256
 from winnow.packaged import demo_corpus, made_files
 from winnow.settings.source import SettingsError
-from winnow.tools.local.cli import end_on_signals, serve_until_stopped, try_line
+from winnow.signals import end_on_signals
+from winnow.tools.local.cli import serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
 from winnow.tools.local.ports import chosen, expect_free

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.bundle import read_manifest
-from winnow.checksum import sha256
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.layout import INDEX_FILE
 from winnow.errors import WinnowError
+from winnow.files.checksum import sha256
 from winnow.text.scores import exact_match, f1
 from winnow.tools.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.tools.local.ports import free_ports

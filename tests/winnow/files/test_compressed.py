@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from winnow.compressed import open_bytes
 from winnow.errors import ArtefactError
+from winnow.files.compressed import open_bytes
 
 CONTENT = os.urandom(200_000).hex().encode()
 
