@@ -23,7 +23,6 @@ from winnow.errors import (
 )
 
 Result = TypeVar("Result")
-_LATE = (ShardStatus.TIMEOUT, ShardStatus.ADAPTIVE)
 _MOST_NAMED, _LONGEST_REASON = 8, 200
 """An error travels in the metadata of a call, of which gRPC lets 8 KB through."""
 _SHARD = "SHARD_"
@@ -104,8 +103,9 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
         reasons.append(f"and {len(failures) - len(some)} more")
     message = f"{what}: {'; '.join(reasons)}"
     faults = [Fault(f"{_SHARD}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    statuses = {failure.status for failure in failures.values()}
-    if statuses <= set(_LATE):
+    # who was given up as the question allows did not fail: what the others did is the reason
+    statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
+    if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
     if statuses == {ShardStatus.OVERLOADED}:
         wait = max(failure.retry_after for failure in failures.values())
