@@ -82,6 +82,19 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
     assert (reply.request_id, reply.question_truncated) == ("of-the-front", True)
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+async def test_who_waits_for_ever_gets_a_reply(
+    front: ScriptedFront, client: Asks, timeout: float
+) -> None:
+    front.reply = full_reply()
+    assert (await client.ask("?", timeout=timeout)).answer == "Zoe\u0308 Nowak"
+
+
+async def test_a_timeout_that_is_no_number_is_refused(client: Asks) -> None:
+    with pytest.raises(InvalidRequestError, match="timeout: nan"):
+        await client.ask("?", timeout=float("nan"))
+
+
 async def test_an_unlikely_answer_is_a_candidate_and_no_answer(
     front: ScriptedFront, client: Asks
 ) -> None:
