@@ -87,7 +87,7 @@ def run_(
     command goes on. Writes points.csv, points.json and pareto.png to --out. Questions that fail
     count as wrong, and are asked again by the next run. Exit code 1 only if all of them fail.
     """
-    budget = None if max_p95 is None else milliseconds(max_p95)
+    budget = None if max_p95 is None else milliseconds(max_p95, "--max-p95")
     points = grid(
         bundle or [_DEFAULT],
         [each.value for each in runtime or [Runtime.AUTO]],
@@ -170,7 +170,7 @@ def _exit(found: Sequence[Figures]) -> None:
     raise typer.Exit(1 if all(each.failed == each.questions for each in found) else 0)
 
 
-def milliseconds(text: str) -> float:
+def milliseconds(text: str, option: str | None = None) -> float:
     """A duration such as 50ms, 0.2s or 50, in milliseconds."""
     for ending, factor in (("ms", 1.0), ("s", 1e3), ("", 1.0)):
         if text.endswith(ending):
@@ -181,4 +181,6 @@ def milliseconds(text: str) -> float:
             if 0 < value < math.inf:
                 return value
             break
-    raise typer.BadParameter(f"{text} is not a duration such as 50ms or 0.2s")
+    raise typer.BadParameter(
+        f"{text} is not a duration such as 50ms or 0.2s", param_hint=option and f"'{option}'"
+    )
