@@ -32,12 +32,12 @@ def check_address(address: str) -> None:
 
 
 def open_channel(address: str) -> grpc.Channel:
-    """A channel for threads; connects when first used. As to errors: `check_address`."""
+    """A channel for threads; connects when first used. Raises as `check_address` does."""
     return grpc.insecure_channel(address, options=_options(address))
 
 
 def open_aio_channel(address: str) -> grpc.aio.Channel:
-    """A channel for the running event loop; connects when first used. As to errors: `check_address`."""
+    """The same for the running event loop."""
     return grpc.aio.insecure_channel(address, options=_options(address))
 
 
