@@ -134,7 +134,7 @@ def verify(
         typer.echo(json.dumps({"ok": not faulty, "shards": rows}, indent=2))
     else:
         for report in reports:
-            state = "; ".join(report.faults) or f"recall@{K} {report.recall:.4f}"
-            typer.echo(f"shard {report.shard}: {report.passages} passages: {state}")
+            good = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
+            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or good}")
         typer.echo("faults found" if faulty else "ok")
     raise typer.Exit(1 if faulty else 0)

@@ -70,10 +70,10 @@ def demo(
             asyncio.run(cluster.wait_ready())
         wrong = asyncio.run(_ask(cluster, asked, console))
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
-        console.print(f"\nask your own on {cluster.address}:", markup=False)
-        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         if once:
             raise typer.Exit(1 if wrong else 0)
+        console.print(f"\nask your own on {cluster.address}:", markup=False)
+        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         console.print("\nserving until Ctrl-C")
         serve_until_stopped(cluster, console.print)
 
@@ -122,4 +122,6 @@ async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], consol
             async for asked in ask_questions(client, questions):
                 add(table, asked)
                 wrong += not asked.right
+    if not console.is_terminal:
+        console.line()  # `Live` ends its last line only on a terminal
     return wrong
