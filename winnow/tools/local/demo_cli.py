@@ -39,16 +39,17 @@ def demo(
     index: Annotated[
         Path | None,
         typer.Option(
-            help="Where the index is kept.",
+            help="Directory of the index.",
             show_default="in var/ of a checkout, else in the user's cache",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, help="Content nodes.")] = 3,
+    shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
     listen: Annotated[
         str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
     ] = "127.0.0.1:8080",
     once: Annotated[
-        bool, typer.Option("--once", help="Exit after asking: 0 only if every answer is right.")
+        bool,
+        typer.Option("--once", help="Exit after asking; code 0: every answer is right."),
     ] = False,
 ) -> None:
     """Build a small index, start one front and several content nodes, ask, and serve.
