@@ -71,7 +71,7 @@ class FrontSettings(ServiceSettings):
         ge=0,
         le=100,
         description="Most passages of a question to read at the same time with --max-loss. Uses "
-        "idle cores: answers come sooner and stay the same. 0 reads one at a time.",
+        "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that encode questions."

@@ -35,7 +35,7 @@ class ServiceSettings(Settings):
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime or openvino; "
-        "auto chooses the faster one.",
+        "auto chooses by the processor and the bundle.",
     )
     intra_op_threads: int = Field(
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
