@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.layout import INDEX_FILE
+from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, is_vouched, read_object, vouched
 
@@ -122,11 +122,17 @@ Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 def read_shard_manifest(directory: Path) -> ShardManifest:
     """Reads a shard's manifest; raises ArtefactError if there is no good one."""
+    if _holds_only(directory, INDEX_FILE):
+        shards = read_index_manifest(directory).shards
+        example = directory / shard_name(0, shards)
+        raise ArtefactError(f"{directory} is an index: name one of its shards, such as {example}")
     return _read(directory / SHARD_FILE, ShardManifest, "a shard of an index")
 
 
 def read_index_manifest(directory: Path) -> IndexManifest:
     """Reads an index's manifest; raises ArtefactError if there is no good one."""
+    if _holds_only(directory, SHARD_FILE):
+        raise ArtefactError(f"{directory} is a shard: name the index that it lies in")
     manifest = _read(directory / INDEX_FILE, IndexManifest, "an index")
     named = len(manifest.manifests)
     if manifest.format >= _VOUCHED_SINCE and named != manifest.shards:
@@ -135,6 +141,11 @@ def read_index_manifest(directory: Path) -> IndexManifest:
             "index again"
         )
     return manifest
+
+
+def _holds_only(directory: Path, name: str) -> bool:
+    """Whether it has this manifest, and not the other."""
+    return [each for each in (INDEX_FILE, SHARD_FILE) if (directory / each).exists()] == [name]
 
 
 def write(path: Path, manifest: Model) -> Model:

@@ -123,6 +123,7 @@ def test_the_training_commands_are_listed_only_where_they_can_run() -> None:
         (["demo", "--listen", ":8080"], 2, "--listen: ':8080' names no host"),
         (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file no.tsv"),
         (["index", "inspect", "nowhere"], 1, "nowhere"),
+        (["ask", "?", "--address", "localhost"], 1, "'localhost' is neither HOST:PORT nor"),
         (["evaluate", "--questions", "no.jsonl"], 1, "no.jsonl"),
         (["frnt"], 2, "frnt"),
     ],
@@ -249,7 +250,7 @@ def test_a_damaged_shard_is_named_and_nothing_is_left_behind(damaged: Path) -> N
     result = winnow("up", "--index", str(damaged), "--listen", f"127.0.0.1:{free_ports(1)[0]}")
     assert result.returncode == 1
     assert "node 1 could not load its shard" in result.stderr
-    assert "passages.sqlite is damaged" in result.stderr
+    assert "passages.sqlite is damaged, copy it again" in result.stderr
 
 
 def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path) -> None:
@@ -346,6 +347,15 @@ def test_a_port_that_others_use_is_named_before_anything_starts(
         result = winnow(command, "--index", str(indexes[2]), "--listen", address)
     assert result.returncode == 1
     assert result.stderr.startswith(f"error: {address} is in use: ")
+
+
+def test_a_demo_in_a_log_has_whole_lines_and_offers_no_port_that_is_gone(
+    indexes: dict[int, Path], questions_file: Path
+) -> None:
+    asked = ["--index", str(indexes[2]), "--questions", str(questions_file)]
+    result = winnow("demo", "--once", *asked, "--listen", "127.0.0.1:0")
+    assert result.stdout.splitlines()[-1].endswith("answers as expected"), result.stdout
+    assert result.stdout.splitlines()[-1][0].isdecimal()
 
 
 def fetch(address: str) -> str:

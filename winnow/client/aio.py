@@ -17,7 +17,7 @@ from winnow.client.calls import (
     identified,
     seconds,
 )
-from winnow.client.channels import SERVICE, open_aio_channel
+from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
 from winnow.client.options import Options, request_message
 from winnow.client.received import reply_of
@@ -32,6 +32,7 @@ class AsyncClient:
 
     def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
         """As `Client` has it. Needs no running loop yet."""
+        check_address(address)
         self.address = address
         self._caller = caller(client_name)
 

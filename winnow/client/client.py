@@ -42,7 +42,8 @@ class Client:
             client_name: names the caller to front nodes, which share their time among callers.
 
         Raises:
-            InvalidRequestError: the name is not 1 to 64 letters, digits or ._:@-.
+            InvalidRequestError: the address is none, or the name is not 1 to 64 letters, digits
+                or ._:@-.
 
         """
         self.address = address

@@ -22,9 +22,13 @@ def verify(path: Path, expected: str, size: int) -> None:
     try:
         actual_size = path.stat().st_size
         if actual_size != size:
-            raise ArtefactError(f"{path} has {actual_size} bytes, its manifest says {size}")
+            raise _damaged(path, f"it has {actual_size} bytes, its manifest says {size}")
         actual = sha256(path)
     except OSError as error:
         raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
     if actual != expected:
-        raise ArtefactError(f"{path} is damaged: SHA-256 is {actual}, its manifest says {expected}")
+        raise _damaged(path, f"its SHA-256 is {actual}, its manifest says {expected}")
+
+
+def _damaged(path: Path, how: str) -> ArtefactError:
+    return ArtefactError(f"{path} is damaged, copy it again: {how}")

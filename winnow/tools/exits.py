@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from winnow.errors import WinnowError
@@ -61,9 +62,18 @@ def _wrong_usage(error: Exception, command: str) -> int:
 def _words(error: Exception) -> str:
     """In Winnow's style: lower case, no full stop."""
     if isinstance(error, _Shown):
-        shown = str(error.format_message())  # type: ignore[attr-defined]
-        return shown[:1].lower() + shown[1:].rstrip(".")
+        shown = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
+        shown = shown.replace(": Input should", ": should")
+        return shown[:1].lower() + shown[1:].rstrip(".") + _value(error.__cause__)
     return str(error)
+
+
+def _value(cause: BaseException | None) -> str:
+    """The value that an option cannot have, which typer leaves out."""
+    if not isinstance(cause, ValidationError) or len(cause.errors()) != 1:
+        return ""
+    (fault,) = cause.errors()
+    return "" if repr(fault["input"]) in fault["msg"] else f", not {fault['input']!r}"
 
 
 def _say(text: str, style: str = "") -> None:

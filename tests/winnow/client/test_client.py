@@ -242,6 +242,17 @@ def test_a_name_that_fronts_would_not_take_is_refused(kind: Any, name: str) -> N
         kind("127.0.0.1:1", client_name=name)
 
 
+@pytest.mark.parametrize(
+    "address", ["localhost", "127.0.0.1:99999", "http://127.0.0.1:8080", "", ":8080"]
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_what_is_no_address_is_refused_before_another_port_is_asked(
+    kind: Any, address: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=f"address: '{address}' is neither HOST:PORT nor"):
+        kind(address)
+
+
 def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:
     assert (winnow.Client, winnow.AsyncClient) == (Client, AsyncClient)
     with pytest.raises(AttributeError, match="no attribute 'Clint'"):

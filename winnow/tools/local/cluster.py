@@ -147,8 +147,13 @@ def shard_directories(index: Path) -> list[Path]:
     """
     try:
         shards = int(json.loads((index / INDEX_FILE).read_text(encoding="utf-8"))["shards"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
         raise ArtefactError(
-            f"{index} is no index ({error}): build one with `winnow index build`"
+            f"{index} is no index (cannot read {INDEX_FILE} in it: {error.strerror}): build one "
+            "with `winnow index build`"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtefactError(
+            f"{index / INDEX_FILE} is damaged: copy it again, or build the index again"
         ) from error
     return [index / shard_name(shard, shards) for shard in range(shards)]
