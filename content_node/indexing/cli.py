@@ -15,7 +15,7 @@ from content_node.indexing.verify import K, verify_index
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
 from winnow.bundle import default_bundle, load_bundle
-from winnow.domain.layout import shard_name
+from winnow.domain.layout import MOST_SHARDS, shard_name
 from winnow.settings.common import cores
 from winnow.signals import end_on_signals
 
@@ -36,7 +36,7 @@ def build(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
-    shards: Annotated[int, typer.Option(min=1, max=4096, help="Number of shards.")] = 1,
+    shards: Annotated[int, typer.Option(min=1, max=MOST_SHARDS, help="Number of shards.")] = 1,
     bundle: Annotated[
         Path | None,
         typer.Option(help="Directory of the models.", show_default="the default"),

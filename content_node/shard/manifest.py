@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, is_vouched, read_object, vouched
 
@@ -19,6 +19,9 @@ _FORMATS = (1, 2)
 _VOUCHED_SINCE = 2
 SHARD_FILE = "manifest.json"
 _GENERATION_DIGITS = 16
+_LARGEST_DIMENSION = 1 << 16
+_LARGEST_COUNT = (1 << 63) - 1
+"""Of passages, as messages and databases count them."""
 
 
 def _plain(name: str) -> str:
@@ -57,11 +60,11 @@ class ShardManifest(BaseModel):
     format: int
     index_id: str
     shard: int = Field(ge=0)
-    shards: int = Field(gt=0)
-    passages: int = Field(ge=0)
-    index_passages: int = Field(0, ge=0)
+    shards: int = Field(gt=0, le=MOST_SHARDS)
+    passages: int = Field(ge=0, le=_LARGEST_COUNT)
+    index_passages: int = Field(0, ge=0, le=_LARGEST_COUNT)
     """Passages of all shards; 0 where the shard was built before this was written down."""
-    dimension: int = Field(gt=0)
+    dimension: int = Field(gt=0, le=_LARGEST_DIMENSION)
     space: str
     m: int
     ef_construction: int
@@ -87,6 +90,12 @@ class ShardManifest(BaseModel):
         return self.format >= _VOUCHED_SINCE
 
     @model_validator(mode="after")
+    def _is_of_its_index(self) -> Self:
+        if self.shard >= self.shards:
+            raise ValueError(f"there is no shard {self.shard} of {self.shards}: they count from 0")
+        return self
+
+    @model_validator(mode="after")
     def _names_every_file(self) -> Self:
         words = self.words
         parts = (words.tokens, words.ends, words.frequencies) if words else ()
@@ -102,7 +111,7 @@ class IndexManifest(BaseModel):
     model_config = ConfigDict(frozen=True)
     format: int
     index_id: str
-    shards: int = Field(gt=0)
+    shards: int = Field(gt=0, le=MOST_SHARDS)
     passages: int
     dimension: int
     bundle_name: str

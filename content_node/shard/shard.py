@@ -13,7 +13,6 @@ from content_node.shard.store import PassageStore
 from content_node.shard.words import WordIndex, load_words
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.errors import ArtefactError
 from winnow.files.checksum import verify
 from winnow.inference.stop import Stop
 
@@ -96,10 +95,7 @@ def open_shard(
     for name, entry in manifest.files.items():
         verify(directory / name, entry.sha256, entry.bytes)
     store = PassageStore(directory / manifest.store)
-    if store.count() != manifest.passages:
-        raise ArtefactError(
-            f"{directory} holds {store.count()} passages, its manifest says {manifest.passages}"
-        )
+    store.expect(manifest.passages, manifest.dimension)
     exact = exact or manifest.passages <= exact_up_to
     index = _index(directory, manifest, store, ef, exact)
     return Shard(manifest, store, index, _words(directory, manifest))

@@ -33,6 +33,7 @@ CREATE TABLE passages (
 """
 
 TOKEN_BYTES = 4
+_FLOAT_BYTES = 4
 _CHUNK = 4_096
 """Rows of vectors in memory at a time: some megabytes."""
 _NONE = "{}"
@@ -78,6 +79,23 @@ class PassageStore:
     def count(self) -> int:
         """The number of passages."""
         return int(self._connection().execute("SELECT count(*) FROM passages").fetchone()[0])
+
+    def expect(self, passages: int, dimension: int) -> None:
+        """Raises ArtefactError if these are not so many passages, with vectors of `dimension`."""
+        try:
+            found = self.count()
+            first = self._connection().execute("SELECT vector FROM passages LIMIT 1").fetchone()
+        except sqlite3.Error as error:
+            raise ArtefactError(f"{self._path} holds no passages: {error}") from error
+        if found != passages:
+            raise ArtefactError(
+                f"{self._path} holds {found} passages, its manifest says {passages}"
+            )
+        if first is not None and len(first[0]) != dimension * _FLOAT_BYTES:
+            raise ArtefactError(
+                f"{self._path} holds vectors of {len(first[0]) // _FLOAT_BYTES} values, its "
+                f"manifest says {dimension}"
+            )
 
     def vectors(self, dimension: int) -> NDArray[np.float32]:
         """Every vector in row order: float32 [passages, dimension]."""

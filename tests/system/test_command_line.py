@@ -390,3 +390,22 @@ async def test_a_killed_node_lowers_coverage_until_it_is_started_again(up: Up) -
     assert await asyncio.to_thread(up.process.wait, 60) == 0
     assert up.process.stderr is not None
     assert "ended with exit code -9: starting it again" in up.process.stderr.read()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        (">/dev/full", 1, "error: cannot write the output: No space left on device\n"),
+        (">&-", 0, ""),
+    ],
+    ids=["full", "closed"],
+)
+def test_an_output_that_takes_nothing_is_no_traceback(
+    arguments: list[str], redirected: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "winnow", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, said)

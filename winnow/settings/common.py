@@ -47,7 +47,10 @@ class ServiceSettings(Settings):
         "", description="HOST:PORT of the Prometheus endpoint; empty for none."
     )
     default_deadline: float = Field(
-        2.0, gt=0, description="Seconds that a call may take if its caller sets no deadline."
+        2.0,
+        gt=0,
+        le=86_400,  # gRPC takes the largest numbers for no time at all
+        description="Seconds that a call may take if its caller sets no deadline.",
     )
     drain_linger: float = Field(
         2.0,

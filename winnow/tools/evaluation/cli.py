@@ -92,12 +92,14 @@ def evaluate(
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
         found = report(outcomes, passages_to_read)
-        if as_json:
-            typer.echo(json.dumps(found.as_json(), indent=2))
-        else:
-            _show(found)
-        if replies is not None:
-            write_replies(outcomes, replies)
+        try:
+            if as_json:
+                typer.echo(json.dumps(found.as_json(), indent=2))
+            else:
+                _show(found)
+        finally:  # also if nobody reads what is shown
+            if replies is not None:
+                write_replies(outcomes, replies)
     raise typer.Exit(1 if found.failed == found.questions else 0)
 
 

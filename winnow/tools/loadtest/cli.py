@@ -81,13 +81,15 @@ def bench(
     with reserved(picture):
         runner = Runner(address, request, timeout, warm_up)
         loads = asyncio.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
-        if as_json:
-            typer.echo(json.dumps([load.as_json() for load in loads], indent=2))
-        else:
-            _show(loads)
-        if picture is not None:
-            plot(loads, picture)
-            typer.echo(f"drawn: {picture}", err=True)
+        try:
+            if as_json:
+                typer.echo(json.dumps([load.as_json() for load in loads], indent=2))
+            else:
+                _show(loads)
+        finally:  # also if nobody reads what is shown
+            if picture is not None:
+                plot(loads, picture)
+                typer.echo(f"drawn: {picture}", err=True)
     raise typer.Exit(0 if any(load.answered for load in loads) else 1)
 
 

@@ -1,7 +1,6 @@
 """A front node and the content nodes of every shard, as processes of this machine."""
 
 import asyncio
-import json
 import os
 import tempfile
 import time
@@ -12,8 +11,9 @@ from typing import IO, Self
 
 from winnow.address import Address
 from winnow.client.messages import AnswerClient
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.vouching import read_object
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.plan import LocalPlan, commands
 from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports
@@ -145,15 +145,17 @@ def shard_directories(index: Path) -> list[Path]:
         ArtefactError: `index` is no index.
 
     """
-    try:
-        shards = int(json.loads((index / INDEX_FILE).read_text(encoding="utf-8"))["shards"])
-    except OSError as error:
+    path = index / INDEX_FILE
+    if not path.is_file():
         raise ArtefactError(
-            f"{index} is no index (cannot read {INDEX_FILE} in it: {error.strerror}): build one "
-            "with `winnow index build`"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
+            f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
+            "`winnow index build`"
+        )
+    _, manifest = read_object(path, "an index")
+    shards = manifest.get("shards")
+    if not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
         raise ArtefactError(
-            f"{index / INDEX_FILE} is damaged: copy it again, or build the index again"
-        ) from error
+            f"{path} is damaged: {shards!r} is no number of shards from 1 to "
+            f"{MOST_SHARDS}; copy it again, or build the index again"
+        )
     return [index / shard_name(shard, shards) for shard in range(shards)]
