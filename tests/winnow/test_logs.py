@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import os
+import subprocess
 import sys
 import threading
 import warnings
@@ -166,6 +167,18 @@ def test_refusals_without_end_are_a_few_lines_and_their_number(
     assert sum(line["event"] == "call failed" for line in found) == 1, "another kind is not cut"
 
 
+def test_stacks_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug that every call meets would fill a disk with them."""
+
+    def say() -> None:
+        for _ in range(50):
+            fail()
+
+    found = lines(monkeypatch, say)
+    assert sum("exception" in line for line in found) < 10
+    assert sum(int(str(line.get("lines", 1))) for line in found) == 50
+
+
 def test_what_libraries_say_are_lines_among_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of Python's logging, its warnings, and threads that die."""
 
@@ -189,6 +202,33 @@ def test_what_is_printed_arrives_line_by_line(monkeypatch: pytest.MonkeyPatch) -
 
     first, second = logged(monkeypatch, say, io.StringIO(), as_json=True).splitlines()
     assert (first, len(second)) == ("one two", LONGEST)
+
+
+NATIVE = """
+import os
+from winnow.telemetry.logs import logging_to_stderr
+with logging_to_stderr("info"):
+    try:
+        os.write(2, b"x" * 1_000_000)
+        os.write(2, b"x")
+    except BlockingIOError:
+        print("went on")
+"""
+
+
+def test_native_code_does_not_wait_for_a_pipe_that_nobody_reads() -> None:
+    """It writes to the descriptor itself; those who share the pipe are not touched."""
+    reader, writer = os.pipe()
+    command = [sys.executable, "-c", NATIVE]
+    try:
+        ended = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, stderr=writer, timeout=60
+        )
+        assert ended.stdout == b"went on\n"
+        assert os.get_blocking(writer)
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 class Stuck:

@@ -4,11 +4,10 @@ When there is too much to do every refusal would be a line, and the log would gr
 minute. The first lines of a second say what is going on; of the rest, their number does.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
-Kind = TypeVar("Kind", bound=Hashable)
+Kind = tuple[str, ...]
 PERIOD = 1.0
 """Seconds that lines are counted over."""
 
@@ -20,21 +19,22 @@ class _Period:
     withheld: int = 0
 
 
-class Sampler(Generic[Kind]):
+class Sampler:
     """Lets the first lines of each kind through, and counts the rest; on a clock that is given."""
 
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        """`most`: lines of a kind in a period."""
-        self._most, self._clock = most, clock
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._periods: dict[Kind, _Period] = {}
 
-    def allows(self, kind: Kind) -> bool:
-        """Whether this line is to be written; counts it either way."""
+    def allows(self, kind: Kind, most: int) -> bool:
+        """Whether this line is to be written, at `most` so many of its kind in a period; counts it
+        either way.
+        """
         period = self._periods.get(kind)
         if period is None or self._over(period):
             withheld = period.withheld if period else 0  # until `withheld` was asked for
             period = self._periods[kind] = _Period(self._clock(), withheld=withheld)
-        if period.written < self._most:
+        if period.written < most:
             period.written += 1
             return True
         period.withheld += 1
@@ -46,7 +46,8 @@ class Sampler(Generic[Kind]):
         """
         over = {
             kind: period
-            for kind, period in self._periods.items()
+            # a list, since a line may come from within: of garbage that is collected meanwhile
+            for kind, period in list(self._periods.items())
             if unfinished or self._over(period)
         }
         for kind in over:
@@ -55,7 +56,7 @@ class Sampler(Generic[Kind]):
 
     def due(self) -> float | None:
         """Seconds until `withheld` has something to say; None if there is nothing."""
-        ends = [each.began + PERIOD for each in self._periods.values() if each.withheld]
+        ends = [each.began + PERIOD for each in list(self._periods.values()) if each.withheld]
         return max(min(ends) - self._clock(), 0.0) if ends else None
 
     def _over(self, period: _Period) -> bool:

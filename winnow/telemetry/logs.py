@@ -18,7 +18,7 @@ from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from winnow.policy.sampling import Sampler
+from winnow.policy.sampling import Kind, Sampler
 from winnow.telemetry import stderr
 from winnow.telemetry.logline import bounded, escaped
 from winnow.telemetry.logqueue import LogQueue
@@ -26,20 +26,18 @@ from winnow.telemetry.python_logs import python_logs
 
 _log = structlog.get_logger("winnow.logs")
 _MOST_WAITING = 1_000
-_MOST_A_SECOND = 20
-"""Lines of one kind."""
+_MOST_A_SECOND, _MOST_WITH_STACK = 20, 2
+"""Lines of one kind, without and with a stack."""
 _PATIENCE = 1.0
 """Seconds that the last lines get to be written."""
 _SUMMARY = "more lines like this"
-_Kind = tuple[str, str, str, str]
-"""Level, event, method and status: all of them ours, so there are few."""
 
 
 class Logs:
     """The lines of a process on their way to standard error."""
 
     def __init__(self) -> None:
-        self._sampler: Sampler[_Kind] = Sampler(_MOST_A_SECOND, time.monotonic)
+        self._sampler = Sampler(time.monotonic)
         # one thread may come twice: garbage that is collected meanwhile logs, too
         self._sampling = threading.RLock()
         self._awake = False
@@ -59,8 +57,9 @@ class Logs:
         """Drops a line of which there are too many just now, unless it tells of success."""
         if event.get("status") == "OK" or event.get("event") == _SUMMARY:
             return event
+        most = _MOST_WITH_STACK if event.get("exc_info") else _MOST_A_SECOND
         with self._sampling:
-            if self._sampler.allows(_kind(level, event)):
+            if self._sampler.allows(_kind(level, event), most):
                 return event
             if not self._awake:
                 self._awake = True
@@ -108,7 +107,8 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
         wrapper_class=_never_failing(level, logs),
         logger_factory=lambda *_: _Handing(logs),
     )
-    stderr.free_native_code()
+    if sys.stderr is not None:
+        stderr.free_native_code()
     with contextlib.redirect_stderr(stderr.Lines(logs.put)), python_logs():
         try:
             yield logs
@@ -137,7 +137,8 @@ def _never_failing(level: str, logs: Logs) -> Any:
     return NeverFailing
 
 
-def _kind(level: str, event: EventDict) -> _Kind:
+def _kind(level: str, event: EventDict) -> Kind:
+    """Level, event, method and status: all of them ours, so there are few."""
     said = event.get("logger") or event.get("event")
     return level, str(said), str(event.get("method", "")), str(event.get("status", ""))
 
