@@ -79,9 +79,12 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         shards = formation.view.replicas.values()
         return sum(nodes.others_reads(address) for own in shards for address in own)
 
+    def asked() -> None:
+        nodes.asked()
+
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    core = AnswerCore(defaults, admission, metrics)
+    core = AnswerCore(defaults, admission, metrics, asked)
     servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
