@@ -24,8 +24,8 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat, cores
-from winnow.telemetry.logs import configure
-from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.telemetry.logs import logging_to_stderr
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
 
@@ -37,13 +37,14 @@ what other work on the machine changes."""
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
-    configure(settings.log_level, settings.log_format is LogFormat.JSON)
-    loading = asyncio.run(_run(settings))
+    registry = CollectorRegistry()
+    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
+        LogMetrics(registry, lambda: logs.dropped)
+        loading = asyncio.run(_run(settings, registry))
     loading.leave_behind()
 
 
-async def _run(settings: NodeSettings) -> Loading[AdmittedSearcher]:
-    registry = CollectorRegistry()
+async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[AdmittedSearcher]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))

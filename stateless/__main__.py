@@ -35,8 +35,8 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
-from winnow.telemetry.logs import configure
-from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.telemetry.logs import logging_to_stderr
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
@@ -46,12 +46,13 @@ _log = structlog.get_logger("stateless")
 
 def run(settings: FrontSettings) -> None:
     """Answers questions until SIGTERM or SIGINT."""
-    configure(settings.log_level, settings.log_format is LogFormat.JSON)
-    asyncio.run(_run(settings))
-
-
-async def _run(settings: FrontSettings) -> None:
     registry = CollectorRegistry()
+    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
+        LogMetrics(registry, lambda: logs.dropped)
+        asyncio.run(_run(settings, registry))
+
+
+async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     metrics = FrontMetrics(registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
@@ -78,9 +79,12 @@ async def _run(settings: FrontSettings) -> None:
         shards = formation.view.replicas.values()
         return sum(nodes.others_reads(address) for own in shards for address in own)
 
+    def asked() -> None:
+        nodes.asked()
+
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    core = AnswerCore(defaults, admission, metrics)
+    core = AnswerCore(defaults, admission, metrics, asked)
     servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)

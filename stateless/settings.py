@@ -136,6 +136,11 @@ class FrontSettings(ServiceSettings):
     poll_every: float = Field(
         0.5, gt=0, description="Seconds between two health checks of a content node."
     )
+    poll_idle: float = Field(
+        5.0,
+        gt=0,
+        description="Seconds between two health checks of a content node while no questions come.",
+    )
     poll_timeout: float = Field(
         1.0,
         gt=0,
@@ -214,4 +219,6 @@ class FrontSettings(ServiceSettings):
     @property
     def discovery(self) -> DiscoverySettings:
         """How often to look who is there."""
-        return DiscoverySettings(self.resolve_every, self.poll_every, self.poll_timeout)
+        return DiscoverySettings(
+            self.resolve_every, self.poll_every, self.poll_idle, self.poll_timeout
+        )

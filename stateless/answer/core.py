@@ -3,6 +3,8 @@
 Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
+from collections.abc import Callable
+
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.validation import Defaults, validate
@@ -16,8 +18,16 @@ from winnow.errors import UnavailableError
 class AnswerCore:
     """Answers requests, once the cluster is formed."""
 
-    def __init__(self, defaults: Defaults, admission: Admission, metrics: FrontMetrics) -> None:
+    def __init__(
+        self,
+        defaults: Defaults,
+        admission: Admission,
+        metrics: FrontMetrics,
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`asked` is called at every question, before it is let in."""
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
+        self._asked = asked
         self._answerer: Answerer | None = None
 
     def serve(self, answerer: Answerer) -> None:
@@ -42,6 +52,7 @@ class AnswerCore:
         """
         question = validate(request, self._defaults)
         deadline.check("the question was looked at")
+        self._asked()
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet: try again")
         answerer = self._answerer

@@ -7,14 +7,16 @@ stream would stay open while its process is stopped, so a call with a time limit
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from stateless.cluster.attention import Attention
 from stateless.cluster.node import Node, present
 from stateless.cluster.resolving import Resolver
-from winnow.deadline import Deadline
+from winnow.deadline import Clock, Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Searcher
@@ -30,6 +32,8 @@ class DiscoverySettings:
 
     resolve_every: float = 5.0
     poll_every: float = 0.5
+    poll_idle: float = 0.0
+    """Between two looks at a node that is well, while nobody asks; `poll_every` if that is more."""
     poll_timeout: float = 1.0
     misses: int = 2
     """Looks in a row without a good reply, after which a node is left out."""
@@ -45,10 +49,14 @@ class Discovery:
         changed: Callable[[], None],
         settings: DiscoverySettings,
         chance: random.Random,
+        clock: Clock = time.monotonic,
     ) -> None:
         """`changed` is called when a node comes, goes, or says something else than before."""
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
+        self._attention = Attention(clock)
+        self.asked = self._attention.asked
+        """To be called whenever a question comes: nodes are then looked at more often."""
         self.nodes: dict[str, Node] = {}
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""
@@ -113,10 +121,18 @@ class Discovery:
         try:
             while await self._look(node):
                 varied = 1 + _JITTER * (2 * self._chance.random() - 1)
-                await asyncio.sleep(self._settings.poll_every * varied)
+                await self._attention.rest(self._pause(node) * varied)
         finally:
             self.nodes.pop(node.address, None)
             await self._close(node)
+
+    def _pause(self, node: Node) -> float:
+        """Seconds until the next look. The first question after a quiet time does not wait for it:
+        it has every node looked at.
+        """
+        often, seldom = self._settings.poll_every, self._settings.poll_idle
+        closely = self._attention.awake or node.error is not None or node.busy() or self._untold
+        return often if closely else max(often, seldom)
 
     async def _look(self, node: Node) -> bool:
         """Looks at a node once; whether to go on."""

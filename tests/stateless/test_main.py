@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 import stateless.__main__ as front
 from stateless.cluster.discovery import Discovery
@@ -27,4 +28,4 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     given = {"shards": [f"127.0.0.1:{node}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
     with pytest.raises(WinnowError, match=r"nobody looks after content nodes .*a bug"):
-        await asyncio.wait_for(front._run(settings), 60)
+        await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)

@@ -53,6 +53,7 @@ class Boundary(grpc.aio.ServerInterceptor):
             context.set_trailing_metadata(((request_id.KEY, chosen),))
             started, given = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
+            fault: Exception | None = None
             try:
                 if isinstance(request, DecodeError):
                     raise _malformed(request)
@@ -60,33 +61,33 @@ class Boundary(grpc.aio.ServerInterceptor):
                 code = "OK"
                 return response
             except WinnowError as error:
-                code = code_of(error).name
-                self._report(error, method, code)
+                code, fault = code_of(error).name, error
                 await _abort(context, error, chosen)
             except asyncio.CancelledError:
                 if deadline.passed(context.time_remaining(), given):
                     code = "DEADLINE_EXCEEDED"
                 raise
-            except Exception:  # noqa: BLE001 (nothing may take the node down)
-                code = "INTERNAL"
-                _log.exception("call failed unexpectedly", method=method)
+            except Exception as error:  # noqa: BLE001 (nothing may take the node down)
+                code, fault = "INTERNAL", error
                 await _abort(context, WinnowError(), chosen)
             finally:
                 elapsed = time.perf_counter() - started
                 self._metrics.finished(method, code, elapsed)
-                self._log_call(method, code, elapsed)
+                self._log_call(method, code, elapsed, fault)
 
         return call
 
-    def _log_call(self, method: str, code: str, elapsed: float) -> None:
-        if not (self._quiet and code in _EVERYDAY):
-            _log.info("call", method=method, status=code, ms=round(elapsed * 1e3, 2))
-
-    def _report(self, error: WinnowError, method: str, code: str) -> None:
+    def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
+        """One line a call. Does not raise, as logs are set up in a process."""
+        call = {"method": method, "status": code, "ms": round(elapsed * 1e3, 2)}
         if code == "INTERNAL":
-            _log.error("call failed", method=method, error=str(error), exc_info=error)
-        elif not (self._quiet and code in _EVERYDAY):
-            _log.info("call refused", method=method, status=code, error=str(error))
+            _log.error("call failed", **call, error=str(fault), exc_info=fault)
+        elif self._quiet and code in _EVERYDAY:
+            return
+        elif fault is not None:
+            _log.info("call refused", **call, error=str(fault))
+        else:
+            _log.info("call", **call)
 
 
 async def _abort(context: Any, error: WinnowError, request: str) -> None:

@@ -1,34 +1,153 @@
-"""Structured logs on standard error: JSON lines for programs, text for people."""
+"""Structured logs on standard error: JSON lines for programs, text for people.
 
+Logging neither blocks nor fails, wherever standard error leads: a service answers as if it were not
+there. What cannot be written is dropped and counted.
+"""
+
+import contextlib
 import logging
 import os
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
 
 import structlog
 from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from winnow.policy.sampling import Kind, Sampler
+from winnow.telemetry import stderr
+from winnow.telemetry.logline import bounded, escaped
+from winnow.telemetry.logqueue import LogQueue
+from winnow.telemetry.python_logs import python_logs
+
+_log = structlog.get_logger("winnow.logs")
+_MOST_WAITING = 1_000
+_MOST_A_SECOND, _MOST_WITH_STACK = 20, 2
+"""Lines of one kind, without and with a stack."""
+_PATIENCE = 1.0
+"""Seconds that the last lines get to be written."""
+_SUMMARY = "more lines like this"
 
 
-def configure(level: str, as_json: bool = True) -> None:
-    """Sets up structlog for a process. `as_json` off is for people at a terminal."""
+class Logs:
+    """The lines of a process on their way to standard error."""
+
+    def __init__(self) -> None:
+        self._sampler = Sampler(time.monotonic)
+        # one thread may come twice: garbage that is collected meanwhile logs, too
+        self._sampling = threading.RLock()
+        self._awake = False
+        self._queue = LogQueue(stderr.writer(), _MOST_WAITING, self._summarise)
+        self.put = self._queue.put
+
+    @property
+    def dropped(self) -> int:
+        """Lines that could not be written."""
+        return self._queue.dropped
+
+    def lost(self) -> None:
+        """Counts a line that could not be made."""
+        self._queue.lost(1)
+
+    def sample(self, _logger: WrappedLogger, level: str, event: EventDict) -> EventDict:
+        """Drops a line of which there are too many just now, unless it tells of success."""
+        if event.get("status") == "OK" or event.get("event") == _SUMMARY:
+            return event
+        most = _MOST_WITH_STACK if event.get("exc_info") else _MOST_A_SECOND
+        with self._sampling:
+            if self._sampler.allows(_kind(level, event), most):
+                return event
+            if not self._awake:
+                self._awake = True
+                self._queue.wake()
+        raise structlog.DropEvent
+
+    def close(self) -> None:
+        """Writes what waits, if that can be written soon."""
+        self._tell(unfinished=True)
+        self._queue.close(_PATIENCE)
+
+    def _summarise(self) -> float | None:
+        """Logs how many lines were left out; the seconds until there is more to say."""
+        self._tell(unfinished=False)
+        with self._sampling:
+            due = self._sampler.due()
+            self._awake = due is not None
+        return due
+
+    def _tell(self, unfinished: bool) -> None:
+        with self._sampling:
+            withheld = self._sampler.withheld(unfinished)
+        for (level, event, method, status), lines in withheld.items():
+            call = {"method": method, "status": status} if method else {}
+            getattr(_log, level)(_SUMMARY, like=event, **call, lines=lines)
+
+
+@contextlib.contextmanager
+def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
+    """Sets up logs for a process: structlog, Python's own, warnings and what is printed there.
+
+    `as_json` off is for people at a terminal.
+    """
+    colours = _colours()
+    logs = Logs()
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            logs.sample,
             structlog.processors.add_log_level,
             TimeStamper(fmt="iso", utc=True),
-            *(_json() if as_json else _text()),
+            format_exc_info,
+            *([bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=_never_failing(level, logs),
+        logger_factory=lambda *_: _Handing(logs),
     )
+    if sys.stderr is not None:
+        stderr.free_native_code()
+    with contextlib.redirect_stderr(stderr.Lines(logs.put)), python_logs():
+        try:
+            yield logs
+        finally:
+            logs.close()
 
 
-def _json() -> list[Processor]:
-    return [format_exc_info, JSONRenderer()]
+class _Handing:
+    """Hands rendered lines over, whatever their level."""
+
+    def __init__(self, logs: Logs) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = logs.put
 
 
-def _text() -> list[Processor]:
-    """Colours only at a terminal, and not if NO_COLOR (https://no-color.org) forbids them."""
-    colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    return [ConsoleRenderer(colors=colours, exception_formatter=plain_traceback)]
+def _never_failing(level: str, logs: Logs) -> Any:
+    """A bound logger whose methods do not raise, for lines of at least this level."""
+    filtering: Any = structlog.make_filtering_bound_logger(logging.getLevelName(level.upper()))
+
+    class NeverFailing(filtering):  # type: ignore[misc]
+        def _proxy_to_logger(self, *arguments: Any, **named: Any) -> None:
+            try:
+                super()._proxy_to_logger(*arguments, **named)
+            except Exception:  # noqa: BLE001 (a value that cannot be shown changes no answer)
+                logs.lost()
+
+    return NeverFailing
+
+
+def _kind(level: str, event: EventDict) -> Kind:
+    """Level, event, method and status: all of them ours, so there are few."""
+    said = event.get("logger") or event.get("event")
+    return level, str(said), str(event.get("method", "")), str(event.get("status", ""))
+
+
+def _text(colours: bool) -> Processor:
+    return ConsoleRenderer(colors=colours, exception_formatter=plain_traceback)
+
+
+def _colours() -> bool:
+    """Only at a terminal, and not if NO_COLOR (https://no-color.org) forbids them."""
+    at_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return at_terminal and not os.environ.get("NO_COLOR")

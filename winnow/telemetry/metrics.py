@@ -4,7 +4,11 @@ Registries are injected, so that tests and several nodes in one process do not c
 hold anything that a user wrote.
 """
 
+from collections.abc import Callable, Iterator
+
 from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from winnow.telemetry.buckets import SLOW
 
@@ -40,3 +44,20 @@ class BundleMetrics:
     def loaded(self, name: str, version: str, fingerprint: str) -> None:
         """Names the bundle."""
         self._info.labels(name, version, fingerprint).set(1)
+
+
+class LogMetrics(Collector):
+    """How whole the log is."""
+
+    def __init__(self, registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
+        """`dropped` is asked whenever somebody looks: whoever drops a line has no time to count."""
+        self._dropped = dropped
+        registry.register(self)
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The present figures."""
+        yield CounterMetricFamily(
+            "winnow_log_lines_dropped",
+            "Log lines that could not be written: standard error is full, closed or not read",
+            value=self._dropped(),
+        )

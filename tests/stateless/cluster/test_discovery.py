@@ -213,6 +213,41 @@ async def test_when_names_cannot_be_looked_up_nobody_is_lost() -> None:
         await watched.sees("ab")
 
 
+SELDOM = replace(SETTINGS, poll_idle=3_600.0)
+
+
+async def test_the_first_question_has_every_node_looked_at() -> None:
+    """So that a node lost in a quiet time is noticed as soon as if questions had come."""
+    async with Watched("ab", SELDOM).looking() as watched:
+        await watched.sees("ab")
+        watched.fakes["a"].fails = UnavailableError("gone")
+        watched.discovery.asked()
+        await watched.sees("b")
+
+
+async def test_while_questions_come_nodes_are_looked_at_as_often_as_ever() -> None:
+    async with Watched("ab", SELDOM).looking() as watched:
+        await watched.sees("ab")
+        watched.discovery.asked()
+        calls = watched.fakes["a"].calls
+        await happens(lambda: watched.fakes["a"].calls > calls + 5)
+
+
+async def test_while_nobody_asks_only_nodes_that_are_not_well_are_looked_at_often() -> None:
+    """Those that have calls in hand, too."""
+    watched = Watched("abc", SELDOM)
+    watched.fakes["b"].fails = UnavailableError("still loading")
+    watched.busy.add("c")
+    async with watched.looking():
+        await watched.sees("ac")
+        calls = {name: fake.calls for name, fake in watched.fakes.items()}
+        await happens(lambda: watched.fakes["b"].calls > calls["b"] + 5)
+        await happens(lambda: watched.fakes["c"].calls > calls["c"] + 5)
+        assert watched.fakes["a"].calls == calls["a"]
+        watched.fakes["b"].fails = None
+        await watched.sees("abc")
+
+
 async def nodes(*names: str, generation: str = "") -> list[Node]:
     """Replicas of one shard, all of which replied."""
     made = []

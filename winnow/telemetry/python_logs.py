@@ -1,0 +1,41 @@
+"""What libraries tell Python's own `logging` and `warnings`, as lines among ours.
+
+By themselves they write to standard error at once, and wait for it.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+import structlog
+
+_log = structlog.get_logger("python")
+
+
+class _Forwarding(logging.Handler):
+    """Hands records on to structlog."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Does not raise: neither does our log."""
+        try:
+            message = record.getMessage()
+        except Exception as error:  # noqa: BLE001 (arguments that do not fit their message)
+            message = f"{record.msg} ({error!r})"
+        level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
+        _log.log(level, message, logger=record.name, exc_info=record.exc_info)
+
+
+@contextlib.contextmanager
+def python_logs() -> Iterator[None]:
+    """Forwards warnings, and records from WARNING on, until left."""
+    root, forwarding = logging.getLogger(), _Forwarding()
+    others, raising = root.handlers[:], logging.raiseExceptions
+    root.handlers[:] = [forwarding]
+    logging.raiseExceptions = False
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        logging.raiseExceptions = raising
+        root.handlers[:] = others

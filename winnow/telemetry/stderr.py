@@ -1,0 +1,81 @@
+"""Standard error, as something to write to that is not Python's own file object.
+
+That object has a lock: a thread that hangs in a write would hold it, and so hold up whoever prints,
+and the end of the interpreter, too.
+"""
+
+import io
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from winnow.telemetry.logline import LONGEST
+
+_STANDARD_ERROR = 2
+
+
+def writer() -> Callable[[bytes], None]:
+    """Writes to what is standard error now, all of it; raises OSError or ValueError if it cannot.
+
+    Blocks where standard error does.
+    """
+    stream = sys.stderr
+    if stream is None:  # the process was started without one
+        return _nowhere
+    try:
+        descriptor = os.dup(stream.fileno())
+    except io.UnsupportedOperation:  # in memory
+        return lambda data: _print(stream, data)
+    return lambda data: _write(descriptor, data)
+
+
+def free_native_code() -> None:
+    """Lets native libraries, which write to standard error by themselves, lose lines rather than
+    wait for a pipe that nobody reads. Others who hold that pipe are not touched.
+    """
+    try:
+        if stat.S_ISFIFO(os.fstat(_STANDARD_ERROR).st_mode):
+            own = os.open(f"/proc/self/fd/{_STANDARD_ERROR}", os.O_WRONLY | os.O_NONBLOCK)
+            os.dup2(own, _STANDARD_ERROR)
+            os.close(own)
+    except OSError:  # no Linux, or nobody reads already: then a write fails, and does not wait
+        return
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:  # somebody made it so
+            select.select([], [descriptor], [])
+
+
+def _print(stream: TextIO, data: bytes) -> None:
+    stream.write(data.decode())
+
+
+def _nowhere(_: bytes) -> None:
+    raise OSError("there is no standard error")
+
+
+class Lines(io.TextIOBase):
+    """Stands in for `sys.stderr`: hands over what is printed, line by line."""
+
+    def __init__(self, put: Callable[[str], None]) -> None:
+        """`put` gets lines without their end, of bounded length."""
+        self._put, self._begun = put, ""
+
+    def writable(self) -> bool:
+        """It is there to be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Takes any piece of text."""
+        *lines, begun = (self._begun + text).split("\n")
+        self._begun = begun[:LONGEST]
+        for line in lines:
+            self._put(line[:LONGEST])
+        return len(text)
