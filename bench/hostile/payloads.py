@@ -14,6 +14,7 @@ from winnow.v1 import answer_pb2, shard_pb2
 MARK = "zzhostile"
 ANSWER = "/winnow.v1.AnswerService/Answer"
 SHARD = "/winnow.v1.ShardService/"
+_VALID = 0.2
 _UINTS = (0, 1, 2, 101, 1_001, 2**31, 2**32 - 1)
 _FLOATS = (0.0, 0.5, 1.0, -1.0, 1e-45, 3e38, math.nan, math.inf, -math.inf)
 _ENUMS = (0, 1, 2, 3, 9, 2**31 - 1, -1)
@@ -85,7 +86,8 @@ def _question(chance: Random) -> answer_pb2.AnswerRequest:
         "max_wait_factor": chance.choice(_FLOATS),
     }
     sent = chance.sample(sorted(options), chance.randrange(4))
-    few = {"passages_to_read": 1}  # what is valid is asked for a little only
+    # little is valid, and asks for little: this is nonsense, and no overload
+    few = {"passages_to_read": 1 if chance.random() < _VALID else 0}
     return answer_pb2.AnswerRequest(
         question=chance.choice(_TEXTS), **{**few, **{name: options[name] for name in sent}}
     )
