@@ -33,16 +33,22 @@ class _Connection:
 
     async def play(self) -> str:
         """Sends until the time is over, or the server has had enough."""
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._target.seconds):
-                reader, writer = await asyncio.open_connection(*self._target.address)
-                with contextlib.closing(writer):
-                    await asyncio.gather(self._hear(reader, writer), self._send(writer))
-        except TimeoutError:
-            return "held"
-        except (OSError, asyncio.IncompleteReadError):
-            pass
-        return hung_up
+                await self._talk()
+                return hung_up
+        return "held"
+
+    async def _talk(self) -> None:
+        """Until the server hangs up."""
+        try:
+            reader, writer = await asyncio.open_connection(*self._target.address)
+            with contextlib.closing(writer):
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._hear(reader, writer))
+                    group.create_task(self._send(writer))
+        except* (OSError, asyncio.IncompleteReadError):
+            pass  # that is an end, too
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
         writer.write(frames.PREFACE + frames.frame(frames.SETTINGS))
