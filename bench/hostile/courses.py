@@ -38,8 +38,11 @@ async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
         def grown() -> int:
             return stage.memory() - held.memory
 
+        until = stage.load.now + lasts
         async with attacking(name, front, node, lasts, grown) as attack:
             outcomes = await attack.outcomes(lasts)
+        # a burst is over at once, what it does to others is not
+        await asyncio.sleep(max(until - stage.load.now, 0.0))
         stage.phase("after")
     stage.marks |= {OUTCOME + outcome: float(count) for outcome, count in outcomes.items()}
     stage.marks["memory at most"] = attack.most / _MEGABYTE

@@ -77,6 +77,7 @@ def scenarios(minutes: float = MINUTES) -> tuple[Scenario, ...]:
         _attack(
             "half-sent",
             "1,000 half-sent messages of 4 MB",
+            outcomes("held", "hung up", least=100),
             mark_within("memory at most", 64, " MB"),
         ),
         _attack(

@@ -44,6 +44,7 @@ class _Connection:
         try:
             reader, writer = await asyncio.open_connection(*self._target.address)
             with contextlib.closing(writer):
+                writer.write(frames.PREFACE + frames.frame(frames.SETTINGS))
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._hear(reader, writer))
                     group.create_task(self._send(writer))
@@ -51,7 +52,6 @@ class _Connection:
             pass  # that is an end, too
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(frames.PREFACE + frames.frame(frames.SETTINGS))
         for stream in self._rooms:
             head = frames.message_head(_LENGTH)
             self._take(stream, len(head))
