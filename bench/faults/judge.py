@@ -156,6 +156,10 @@ def p99_within(
     return judge
 
 
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
+
+
 def _shown(seen: Estimate) -> str:
     return f"{seen.value:.2f} ({seen.low:.2f} to {seen.high:.2f})"
 
@@ -169,7 +173,8 @@ def mark_within(name: str, most: float, unit: str = "") -> Criterion:
 
     def judge(seen: Observed) -> Finding:
         value = seen.marks[name]
-        return Finding(value <= most, f"{name} {value:.3g}{unit}, at most {most:.3g}{unit}")
+        said = f"{name} {_plain(value)}{unit}, at most {_plain(most)}{unit}"
+        return Finding(value <= most, said)
 
     return judge
 

@@ -22,7 +22,8 @@ _BACK = 30.0
 """Seconds in which descriptors and memory are back."""
 _HELD = 30.0
 """Seconds that a server that leaves is held up at most."""
-_SETTLED = 3.0
+_SETTLED = 7.0
+"""Seconds after which all that an attack holds is open."""
 
 
 async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
@@ -36,7 +37,8 @@ async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
         front, node = stage.cluster.fronts[0], stage.cluster.nodes[0]
 
         def grown() -> int:
-            return stage.memory() - held.memory
+            stage.cluster.check()  # raises, and says what a process said last, if one has ended
+            return holdings(stage).memory - held.memory
 
         until = stage.load.now + lasts
         async with attacking(name, front, node, lasts, grown) as attack:
@@ -64,17 +66,16 @@ async def soaked(stage: Stage, questions: Sequence[str], minutes: float) -> None
     async with stage.load.at(stage.rate):
         stage.phase("settling")
         await asyncio.sleep(min(_SETTLED, seconds / 10))
-        held = stage.memory()
         async with attacking("mixed", front, node, seconds, lambda: 0) as attack:
             stage.phase("first tenth")
             await asyncio.sleep(seconds / 10)
-            held = stage.memory()
+            held = holdings(stage).memory
             stage.phase("between")
             await asyncio.sleep(seconds * 0.8)
             stage.phase("last tenth")
             outcomes = await attack.outcomes(seconds / 10)
     stage.marks |= {OUTCOME + outcome: float(count) for outcome, count in outcomes.items()}
-    stage.marks["memory growth"] = stage.memory() / held - 1
+    stage.marks["memory growth"] = holdings(stage).memory / held - 1
     await _witness(stage, questions, before)
 
 
@@ -86,8 +87,7 @@ async def left(stage: Stage, _: Sequence[str]) -> None:
     ):
         stage.phase(f"{process} leaves")
         stage.marks[f"{process}, seconds when quiet"] = await _ends(stage, process)
-        held = attacking("held", address, address, _HELD, lambda: 0)
-        async with held:
+        async with attacking("held", address, address, _HELD, lambda: 0):
             await asyncio.sleep(_SETTLED)
             stage.marks[f"{process}, seconds while attacked"] = await _ends(stage, process)
 

@@ -1,9 +1,8 @@
 """What must be the same after an attack as before it: answers, memory, descriptors, labels."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.faults import gauges
 from bench.faults.stage import Stage
@@ -24,14 +23,14 @@ class Holdings:
     """What the processes of a cluster hold, together."""
 
     memory: int
-    """Bytes."""
+    """Bytes, without mapped files."""
     descriptors: int
 
 
 def holdings(stage: Stage) -> Holdings:
     """What the cluster holds now."""
     pids = stage.cluster.processes.pids()
-    return Holdings(gauges.memory(pids), _descriptors(pids))
+    return Holdings(gauges.own_memory(pids), gauges.descriptors(pids))
 
 
 async def answers(stage: Stage, questions: Sequence[str]) -> dict[str, bytes]:
@@ -67,8 +66,3 @@ async def labels(stage: Stage) -> set[str]:
     addresses = [stage.front_metrics, *stage.cluster.node_metrics]
     pages = await asyncio.gather(*map(gauges.fetch, addresses))
     return {label for page in pages for label in strange(page)}
-
-
-def _descriptors(pids: Iterable[int]) -> int:
-    """Open descriptors of processes, together (Linux)."""
-    return sum(1 for pid in pids for _ in Path(f"/proc/{pid}/fd").iterdir())

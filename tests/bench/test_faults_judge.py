@@ -147,6 +147,11 @@ def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
     assert not holds(judge.mark_within_mark("busy", "passage"), [], busy=0.2, passage=0.1)
 
 
+def test_large_marks_are_written_out() -> None:
+    finding = judge.mark_within("memory", 64, " MB")(Observed({}, {"memory": 1180.4}))
+    assert finding.said == "memory 1,180 MB, at most 64 MB"
+
+
 def test_goodput_counts_complete_answers_of_what_is_possible() -> None:
     marks = {"peak": 10.0, "phase seconds": 2.0}
     assert holds(judge.goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)

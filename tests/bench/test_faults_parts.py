@@ -69,6 +69,16 @@ async def test_a_proxy_that_is_left_ends_its_connections(echo: str) -> None:
     forth.close()
 
 
+def test_mapped_files_are_no_memory_of_its_own() -> None:
+    assert 0 < gauges.own_memory([os.getpid()]) < gauges.memory([os.getpid()])
+
+
+def test_an_open_file_is_a_descriptor(tmp_path: Path) -> None:
+    before = gauges.descriptors([os.getpid()])
+    with (tmp_path / "open").open("w"):
+        assert gauges.descriptors([os.getpid()]) == before + 1
+
+
 def test_series_are_added_up_by_their_labels() -> None:
     page = (
         "# TYPE winnow_calls counter\n"

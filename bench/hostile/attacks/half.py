@@ -10,25 +10,25 @@ from bench.hostile.attacks.sockets import hung_up
 
 _CONNECTIONS, _CALLS = 100, 10
 _LENGTH = 4 << 20
-"""Bytes that every message says it has."""
+"""Bytes that every message says it has, unless said otherwise."""
 _CHUNK = 1 << 14
 """Bytes of a frame, at most what a server takes unasked."""
 
 
-async def half_sent(target: Target) -> Counter[str]:
-    """A thousand messages of which the last byte never comes."""
-    every = (_Connection(target) for _ in range(_CONNECTIONS))
+async def half_sent(target: Target, length: int = _LENGTH) -> Counter[str]:
+    """A thousand messages of `length` bytes, of which the last one never comes."""
+    every = (_Connection(target, length) for _ in range(_CONNECTIONS))
     return Counter(await asyncio.gather(*(connection.play() for connection in every)))
 
 
 class _Connection:
     """One connection with several calls, which sends as much as the server's windows allow."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, length: int) -> None:
+        self._target, self._length = target, length
         self._initial = self._room = frames.INITIAL_WINDOW
         self._rooms = dict.fromkeys(range(1, 2 * _CALLS, 2), frames.INITIAL_WINDOW)
-        self._left = dict.fromkeys(self._rooms, _LENGTH - 1)
+        self._left = dict.fromkeys(self._rooms, length - 1)
         self._more = asyncio.Event()
 
     async def play(self) -> str:
@@ -53,7 +53,7 @@ class _Connection:
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
         for stream in self._rooms:
-            head = frames.message_head(_LENGTH)
+            head = frames.message_head(self._length)
             self._take(stream, len(head))
             writer.write(frames.call(stream, payloads.ANSWER))
             writer.write(frames.frame(frames.DATA, stream, head))

@@ -11,6 +11,8 @@ from bench.hostile.attacks.sockets import connections
 
 _STRETCH = 60.0
 """Seconds over which the counts of an attack are spread, again and again."""
+_LENGTH = 32 << 10
+"""Bytes of a message that a server would take, if it came to its end."""
 
 
 async def mixed(target: Target) -> Counter[str]:
@@ -28,6 +30,6 @@ async def mixed(target: Target) -> Counter[str]:
 async def held(target: Target) -> Counter[str]:
     """All that stays open: connections, and messages that are half there."""
     outcomes = Counter[str]()
-    for each in await asyncio.gather(connections(target), half_sent(target)):
+    for each in await asyncio.gather(connections(target), half_sent(target, _LENGTH)):
         outcomes += each
     return outcomes

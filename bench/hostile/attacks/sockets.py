@@ -13,6 +13,8 @@ hung_up = "hung up"
 _HELD = 2_000
 _PLAIN = 2_000
 _PATIENCE = 5.0
+_OPENING = 5.0
+"""Seconds in which connections that are held are opened, at most."""
 _OPENINGS = (
     b"",
     frames.PREFACE[:10],
@@ -45,8 +47,9 @@ async def connections(target: Target) -> Counter[str]:
             writer.write(_OPENINGS[number % len(_OPENINGS)])
             return "held"
 
-        outcomes = await paced(_HELD, target.seconds / 2, hold)
-        await asyncio.sleep(target.seconds / 2)
+        opening = min(_OPENING, target.seconds / 2)
+        outcomes = await paced(_HELD, opening, hold)
+        await asyncio.sleep(target.seconds - opening)
         return outcomes
 
 
