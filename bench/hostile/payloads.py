@@ -15,7 +15,7 @@ MARK = "zzhostile"
 ANSWER = "/winnow.v1.AnswerService/Answer"
 SHARD = "/winnow.v1.ShardService/"
 _VALID = 0.2
-_UINTS = (0, 1, 2, 101, 1_001, 2**31, 2**32 - 1)
+_UINTS = (0, 1, 2, 1_001, 2**31, 2**32 - 1)
 _FLOATS = (0.0, 0.5, 1.0, -1.0, 1e-45, 3e38, math.nan, math.inf, -math.inf)
 _ENUMS = (0, 1, 2, 3, 9, 2**31 - 1, -1)
 _TEXTS = (
@@ -29,7 +29,7 @@ _TEXTS = (
     f"\u202e{MARK}\u0301\u0301 \U0001f3bb",
     "%s{}${HOME}'; DROP TABLE passages; --" + MARK,
 )
-_SHARD_METHODS = ("GetShardInfo", "Retrieve", "Read", "Search", MARK)
+_SHARD_METHODS = (*("GetShardInfo", "Retrieve", "Read", "Search") * 5, MARK)
 
 
 def question(chance: Random) -> tuple[str, bytes]:
