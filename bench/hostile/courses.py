@@ -79,15 +79,15 @@ async def soaked(stage: Stage, questions: Sequence[str], minutes: float) -> None
     await _witness(stage, questions, before)
 
 
-async def left(stage: Stage, _: Sequence[str]) -> None:
-    """A front, then a node, is told to end: with nobody about, and with much that stays open."""
+async def left(stage: Stage, _: Sequence[str], name: str) -> None:
+    """A front, then a node, is told to end: with nobody about, and beside an attack."""
     for process, address in (
         ("front", stage.cluster.fronts[0]),
         ("node 0", stage.cluster.nodes[0]),
     ):
         stage.phase(f"{process} leaves")
         stage.marks[f"{process}, seconds when quiet"] = await _ends(stage, process)
-        async with attacking("held", address, address, _HELD, lambda: 0):
+        async with attacking(name, address, address, _HELD, lambda: 0):
             await asyncio.sleep(_SETTLED)
             stage.marks[f"{process}, seconds while attacked"] = await _ends(stage, process)
 

@@ -20,6 +20,10 @@ _UNCHANGED = (
     none_named(CHANGED, "questions answered otherwise than before"),
     none_named(LABEL, "labels that may be made of what was sent"),
 )
+_ENDED = 13.0
+"""Seconds that the cluster's processes linger (2) and let calls go on (10), and one more: a call
+whose message is half there is not told from one that has just begun.
+"""
 _KEPT = (
     mark_within("attacks ended early", 0),
     mark_within("memory kept", 64, " MB"),
@@ -86,10 +90,19 @@ def scenarios(minutes: float = MINUTES) -> tuple[Scenario, ...]:
             outcomes("OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", least=3_000),
         ),
         Scenario(
-            "leave",
-            "SIGTERM beside 2,000 connections and 1,000 half-sent messages",
-            left,
+            "leave-watches",
+            "SIGTERM beside thousands of health watches",
+            partial(left, name="watches"),
             (takes_no_longer("front", 1.0), takes_no_longer("node 0", 1.0)),
+        ),
+        Scenario(
+            "leave-half-sent",
+            "SIGTERM beside 2,000 connections and 1,000 half-sent messages",
+            partial(left, name="held"),
+            tuple(
+                mark_within(f"{process}, seconds while attacked", _ENDED, " s")
+                for process in ("front", "node 0")
+            ),
         ),
         Scenario(
             "soak",

@@ -129,7 +129,9 @@ def test_scenarios_have_names_of_their_own_and_criteria() -> None:
     every = scenarios()
     assert len({each.name for each in every}) == len(every)
     assert all(each.criteria for each in every)
-    assert {each.name for each in every} - {"leave", "soak"} <= set(ATTACKS)
+    assert {each.name for each in every} - {"leave-watches", "leave-half-sent", "soak"} <= set(
+        ATTACKS
+    )
 
 
 async def test_half_sent_messages_are_given_up_with_the_connection() -> None:
