@@ -9,14 +9,14 @@ from winnow.v1 import answer_pb2
 class Asking:
     """Turns what becomes of a question into a row, and keeps the last answer."""
 
-    def __init__(self, client: AnswerClient, deadline: float) -> None:
-        """`deadline`: seconds for each question."""
-        self._client, self._deadline = client, deadline
+    def __init__(self, client: AnswerClient, deadline: float, passages: int | None = None) -> None:
+        """`deadline`: seconds for each question; `passages`: to read, else the default."""
+        self._client, self._deadline, self._passages = client, deadline, passages
         self.reply = answer_pb2.AnswerResponse()
 
     async def __call__(self, question: str) -> Row:
         """A row without its times."""
-        request = answer_pb2.AnswerRequest(question=question)
+        request = answer_pb2.AnswerRequest(question=question, passages_to_read=self._passages)
         try:
             self.reply = await self._client.ask(request, self._deadline)
         except WinnowError as error:

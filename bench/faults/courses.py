@@ -24,11 +24,11 @@ _BETWEEN_CHECKS = 0.05
 async def killed(stage: Stage) -> None:
     """A node dies, and is started again."""
     async with stage.load.at(stage.rate):
-        await stage.spend("healthy")
+        await stage.collect("healthy")
         _left(stage)
         stage.send(_VICTIM, signal.SIGKILL)
         await _gone(stage)
-        await stage.spend("without")
+        await stage.collect("without")
         await stage.restart(_VICTIM)
         await stage.until_ready(_VICTIM)
         await _returned(stage)
@@ -37,11 +37,11 @@ async def killed(stage: Stage) -> None:
 async def stopped(stage: Stage) -> None:
     """A node hangs, and goes on."""
     async with stage.load.at(stage.rate):
-        await stage.spend("healthy")
+        await stage.collect("healthy")
         _left(stage)
         stage.send(_VICTIM, signal.SIGSTOP)
         await _gone(stage)
-        await stage.spend("without")
+        await stage.collect("without")
         stage.send(_VICTIM, signal.SIGCONT)
         await _returned(stage)
 
@@ -49,13 +49,13 @@ async def stopped(stage: Stage) -> None:
 async def slow(stage: Stage) -> None:
     """A replica answers ten times as slowly as before."""
     async with stage.load.at(stage.rate):
-        await stage.spend("healthy")
+        await stage.collect("healthy")
         timings = stage.asking.reply.timings
         # an answer takes two calls, one after the other: to retrieve and to read
         calls = (timings.retrieve_ms + timings.read_ms) / 1e3 / 2
         stage.proxy.delay = (_SLOWNESS - 1) * calls
         before = await _calls(stage)
-        await stage.spend("slow")
+        await stage.collect("slow")
         made, hedges = (now - then for now, then in zip(await _calls(stage), before, strict=True))
     stage.marks["extra load"] = hedges / max(made - hedges, 1.0)
 

@@ -39,5 +39,21 @@ async def totals(addresses: Iterable[str], name: str, **labels: str) -> float:
 
 def memory(pids: Iterable[int]) -> int:
     """Bytes that processes hold in memory, together (Linux)."""
-    pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
-    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+    return sum(resident for resident, _ in map(_held, pids))
+
+
+def own_memory(pids: Iterable[int]) -> int:
+    """The same without files that are mapped: those come and go with what is read of an index."""
+    return sum(resident - mapped for resident, mapped in map(_held, pids))
+
+
+def descriptors(pids: Iterable[int]) -> int:
+    """Open descriptors of processes, together (Linux)."""
+    return sum(1 for pid in pids for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def _held(pid: int) -> tuple[int, int]:
+    """Bytes of a process in memory, and how many of those belong to mapped files."""
+    _, resident, mapped, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
+    page = os.sysconf("SC_PAGE_SIZE")
+    return resident * page, mapped * page

@@ -1,11 +1,14 @@
 """Whether what was seen is what must hold. Pure: rows and marks in, findings out."""
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.faults.quantiles import Estimate, nearest_rank, quantile, ratio, within
 from bench.faults.rows import HEALTH, OK, REFUSED, Row, whole
+
+LEAST_ANSWERS = 500
+"""Of which a p99 is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,18 @@ class Observed:
 class Finding:
     """One thing that must hold, and whether it did."""
 
-    holds: bool
+    holds: bool | None
+    """None if what was seen does not tell."""
     said: str
 
 
 Criterion = Callable[[Observed], Finding]
+
+
+def exit_code(findings: Iterable[Finding]) -> int:
+    """0 if everything holds, 1 if something does not, 3 if that cannot be told of something."""
+    held = [finding.holds for finding in findings]
+    return 1 if False in held else 3 if None in held else 0
 
 
 def availability(rows: Sequence[Row]) -> float:
@@ -47,8 +57,12 @@ def coverage(rows: Sequence[Row]) -> float:
 
 def latency(rows: Sequence[Row], share: float, status: str = OK) -> float:
     """The quantile of the seconds that those with `status` took, by nearest rank; NaN if none."""
-    spent = sorted(row.seconds for row in rows if row.status == status)
-    return spent[max(math.ceil(share * len(spent)), 1) - 1] if spent else math.nan
+    return nearest_rank(sorted(seconds(rows, status)), share)
+
+
+def seconds(rows: Sequence[Row], status: str = OK) -> list[float]:
+    """What those with `status` took."""
+    return [row.seconds for row in rows if row.status == status]
 
 
 def all_in_time(phase: str, deadline: float) -> Criterion:
@@ -117,15 +131,41 @@ def none_failed(phase: str, least: int) -> Criterion:
     return judge
 
 
-def p99_within(factor: float, phase: str, healthy: str = "healthy") -> Criterion:
-    """The p99 is at most so many times the healthy one."""
+def p99_within(
+    factor: float, phase: str, healthy: str = "healthy", least: int = LEAST_ANSWERS
+) -> Criterion:
+    """The p99 is at most so many times the healthy one.
+
+    Cannot be told from fewer than `least` answers, or if the interval of the ratio lies on both
+    sides of `factor`. Nothing is told of a phase without any answer but that it is broken.
+    """
 
     def judge(seen: Observed) -> Finding:
-        before, after = (latency(seen.phases[name], 0.99) for name in (healthy, phase))
-        said = f"p99 {after * 1e3:.0f} ms, {after / before:.2f} of {before * 1e3:.0f} ms"
-        return Finding(after <= factor * before, said)
+        before, after = (seconds(seen.phases[name]) for name in (healthy, phase))
+        if not (before and after):
+            return Finding(False, f"{len(after)} answers beside {len(before)} healthy ones")
+        sides = quantile(after, 0.99), quantile(before, 0.99)
+        grown = ratio(*sides)
+        enough = min(len(before), len(after)) >= least
+        holds = within(grown, factor) if enough else None
+        said = f"p99 {_shown(grown)} times the healthy one, at most {factor:g}: "
+        said += f"{_milliseconds(sides[0])} of {len(after)} answers"
+        said += f" beside {_milliseconds(sides[1])} of {len(before)}"
+        return Finding(holds, said + ("" if enough else f", too few: {least} each are judged"))
 
     return judge
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
+
+
+def _shown(seen: Estimate) -> str:
+    return f"{seen.value:.2f} ({seen.low:.2f} to {seen.high:.2f})"
+
+
+def _milliseconds(seen: Estimate) -> str:
+    return f"{seen.value * 1e3:.0f} ms ({seen.low * 1e3:.0f} to {seen.high * 1e3:.0f})"
 
 
 def mark_within(name: str, most: float, unit: str = "") -> Criterion:
@@ -133,7 +173,8 @@ def mark_within(name: str, most: float, unit: str = "") -> Criterion:
 
     def judge(seen: Observed) -> Finding:
         value = seen.marks[name]
-        return Finding(value <= most, f"{name} {value:.3g}{unit}, at most {most:.3g}{unit}")
+        said = f"{name} {_plain(value)}{unit}, at most {_plain(most)}{unit}"
+        return Finding(value <= most, said)
 
     return judge
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.faults import gauges
 from bench.faults.asking import Asking
-from bench.faults.judge import Observed
+from bench.faults.judge import Observed, seconds
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from winnow.bundle import default_bundle
@@ -27,11 +27,13 @@ _WARM_UP = 20
 LOOK = 0.02
 """Seconds between two looks at what is waited for."""
 _PATIENCE = 60.0
+_LONGEST = 4
+"""Times a phase's seconds, after which it ends even with fewer answers than are judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a cluster is made of."""
+    """What a cluster is made of, and what it is asked."""
 
     replicas: int = 1
     fronts: int = 1
@@ -43,6 +45,12 @@ class Shape:
     """Whether content nodes keep to one half of the processors, and front and clients to the other,
     as if those were machines; all share one if there is only one.
     """
+    passages: int | None = None
+    """That each question has read; the server's default if None."""
+    least: int = 0
+    """Answers that a phase lasts for where they are collected, within bounds."""
+    client: str = ""
+    """The name under which is asked."""
 
 
 @dataclass(slots=True)
@@ -60,6 +68,8 @@ class Stage:
     stranger: str
     """HOST:PORT where nobody is yet."""
     index: Path
+    least: int = 0
+    """Answers that phases are to collect."""
     rate: float = 0.0
     marks: dict[str, float] = field(default_factory=dict)
 
@@ -88,6 +98,15 @@ class Stage:
         began = self.load.now
         await asyncio.sleep(self.seconds * times)
         self.marks[f"{phase} seconds"] = self.load.now - began
+
+    async def collect(self, phase: str) -> None:
+        """Lets a phase last, and on until it has as many answers as it needs, within bounds."""
+        await self.spend(phase)
+        rows, began = self.load.rows[phase], self.load.now
+        with contextlib.suppress(TimeoutError):
+            more = (_LONGEST - 1) * self.seconds
+            await self.until(lambda: len(seconds(rows)) >= self.least, more)
+        self.marks[f"{phase} seconds"] += self.load.now - began
 
     def send(self, node: int, number: signal.Signals) -> None:
         """Sends a signal to a content node."""
@@ -122,9 +141,9 @@ class Stage:
 
         await self.until(ready)
 
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Waits until something holds; raises TimeoutError if it takes too long."""
-        async with asyncio.timeout(_PATIENCE):
+    async def until(self, holds: Callable[[], object], patience: float = _PATIENCE) -> None:
+        """Waits until something holds; raises TimeoutError after `patience` seconds."""
+        async with asyncio.timeout(patience):
             while True:
                 now = holds()
                 if await now if asyncio.iscoroutine(now) else now:
@@ -162,9 +181,9 @@ def _apart(cluster: LocalCluster) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def staged(
-    index: Path, questions: Sequence[str], shape: Shape, seconds: float, say: Callable[[str], None]
+    index: Path, questions: Sequence[str], shape: Shape, lasting: float, say: Callable[[str], None]
 ) -> AsyncIterator[Stage]:
-    """A cluster that serves, and has been asked a few questions."""
+    """A cluster that serves, and has been asked a few questions; phases are `lasting` seconds."""
     front, metrics, proxy_port, stranger_port, *others = free_ports(3 + shape.fronts)
     proxy, stranger = Proxy(proxy_port), f"127.0.0.1:{stranger_port}"
     plan = LocalPlan(
@@ -189,11 +208,20 @@ async def staged(
             cluster.start()
         proxy.target = cluster.nodes[0]
         await cluster.wait_ready()
-        client = await stack.enter_async_context(AnswerClient(cluster.address))
-        asking = Asking(client, DEADLINE)
+        client = await stack.enter_async_context(AnswerClient(cluster.address, shape.client))
+        asking = Asking(client, DEADLINE, shape.passages)
         load = Load(asking, questions)
         stage = Stage(
-            cluster, asking, load, plan.metrics_listen, seconds, say, proxy, stranger, index
+            cluster,
+            asking,
+            load,
+            plan.metrics_listen,
+            lasting,
+            say,
+            proxy,
+            stranger,
+            index,
+            shape.least,
         )
         await stage.warm()
         yield stage

@@ -6,6 +6,7 @@ from functools import partial
 
 from bench.faults import courses
 from bench.faults.judge import (
+    LEAST_ANSWERS,
     Criterion,
     all_complete,
     all_in_time,
@@ -50,6 +51,9 @@ _SPARED = (
     p99_within(2.0, "without"),
 )
 
+_FEW = 2
+"""Passages that a question has read where a p99 is judged: enough are answered in a short time."""
+
 _LOADED = (
     goodput("overload", 0.85),
     refused_within("overload", 0.01),
@@ -59,14 +63,26 @@ _LOADED = (
 SCENARIOS = (
     Scenario("kill-shard", "SIGKILL one of the shards, no replica", courses.killed, _LOST),
     Scenario("stop-shard", "SIGSTOP one of the shards, no replica", courses.stopped, _LOST),
-    Scenario("kill-replica", "SIGKILL one replica of two", courses.killed, _SPARED, Shape(2)),
-    Scenario("stop-replica", "SIGSTOP one replica of two", courses.stopped, _SPARED, Shape(2)),
+    Scenario(
+        "kill-replica",
+        "SIGKILL one replica of two",
+        courses.killed,
+        _SPARED,
+        Shape(2, passages=_FEW, least=LEAST_ANSWERS),
+    ),
+    Scenario(
+        "stop-replica",
+        "SIGSTOP one replica of two",
+        courses.stopped,
+        _SPARED,
+        Shape(2, passages=_FEW, least=LEAST_ANSWERS),
+    ),
     Scenario(
         "slow-replica",
         "one replica of two ten times slower",
         courses.slow,
         (all_complete("slow"), p99_within(1.5, "slow"), mark_within("extra load", 0.05)),
-        Shape(2, proxied=True),
+        Shape(2, proxied=True, passages=_FEW, least=LEAST_ANSWERS),
     ),
     Scenario("overload", "four times the load that can be answered", courses.overloaded, _LOADED),
     Scenario(

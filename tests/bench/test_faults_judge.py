@@ -24,7 +24,7 @@ def took(*milliseconds: float) -> list[Row]:
     return [Row(0.0, each / 1e3) for each in milliseconds]
 
 
-def holds(criterion: Criterion, rows: list[Row], **marks: float) -> bool:
+def holds(criterion: Criterion, rows: list[Row], **marks: float) -> bool | None:
     return criterion(Observed({"phase": rows}, marks)).holds
 
 
@@ -100,14 +100,44 @@ def test_none_failed_counts_what_was_lost_by_reason() -> None:
     assert not holds(judge.none_failed("phase", 3), [WHOLE, PART])
 
 
-@pytest.mark.parametrize(("after", "expected"), [(200, True), (201, False)])
+@pytest.mark.parametrize(("after", "expected"), [(100, True), (190, True), (210, False)])
 def test_p99_is_compared_with_the_healthy_one(after: float, expected: bool) -> None:
-    seen = Observed({"healthy": took(100), "hurt": took(after)})
+    seen = Observed({"healthy": took(*[100] * 500), "hurt": took(*[after] * 500)})
     assert judge.p99_within(2.0, "hurt")(seen).holds is expected
 
 
+def test_a_p99_whose_interval_lies_on_both_sides_of_the_bar_tells_nothing() -> None:
+    healthy, hurt = took(*range(1000, 1500)), took(*range(1000, 1490), *range(2000, 4000, 200))
+    finding = judge.p99_within(2.0, "hurt")(Observed({"healthy": healthy, "hurt": hurt}))
+    assert finding.holds is None
+    assert "of 500 answers" in finding.said
+
+
+def test_a_p99_of_too_few_answers_tells_nothing() -> None:
+    seen = Observed({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
+    finding = judge.p99_within(2.0, "hurt")(seen)
+    assert finding.holds is None
+    assert "too few: 500 each are judged" in finding.said
+
+
+@pytest.mark.parametrize(
+    ("held", "code"),
+    [
+        ((True, True), 0),
+        ((True, None), 3),
+        ((True, None, False), 1),
+        ((), 0),
+    ],
+)
+def test_the_exit_code_says_whether_all_held_or_could_not_be_told(
+    held: tuple[bool | None, ...], code: int
+) -> None:
+    assert judge.exit_code(judge.Finding(each, "") for each in held) == code
+
+
 def test_without_an_answer_no_latency_is_within_anything() -> None:
-    assert not judge.p99_within(2.0, "hurt")(Observed({"healthy": took(1), "hurt": [LOST]})).holds
+    seen = Observed({"healthy": took(1), "hurt": [LOST]})
+    assert judge.p99_within(2.0, "hurt")(seen).holds is False
 
 
 def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
@@ -115,6 +145,11 @@ def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
     assert not holds(judge.mark_within("load", 0.05), [], load=0.06)
     assert holds(judge.mark_within_mark("busy", "passage"), [], busy=0.1, passage=0.1)
     assert not holds(judge.mark_within_mark("busy", "passage"), [], busy=0.2, passage=0.1)
+
+
+def test_large_marks_are_written_out() -> None:
+    finding = judge.mark_within("memory", 64, " MB")(Observed({}, {"memory": 1180.4}))
+    assert finding.said == "memory 1,180 MB, at most 64 MB"
 
 
 def test_goodput_counts_complete_answers_of_what_is_possible() -> None:

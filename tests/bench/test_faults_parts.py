@@ -3,6 +3,8 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
 
 import pytest
 from tenacious import happens
@@ -11,9 +13,11 @@ from bench.faults import gauges
 from bench.faults.asking import Asking
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy
+from bench.faults.stage import Stage
 from bench.faults.table import SCENARIOS
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
+from winnow.tools.local.cluster import LocalCluster
 from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
@@ -65,6 +69,16 @@ async def test_a_proxy_that_is_left_ends_its_connections(echo: str) -> None:
     forth.close()
 
 
+def test_mapped_files_are_no_memory_of_its_own() -> None:
+    assert 0 < gauges.own_memory([os.getpid()]) < gauges.memory([os.getpid()])
+
+
+def test_an_open_file_is_a_descriptor(tmp_path: Path) -> None:
+    before = gauges.descriptors([os.getpid()])
+    with (tmp_path / "open").open("w"):
+        assert gauges.descriptors([os.getpid()]) == before + 1
+
+
 def test_series_are_added_up_by_their_labels() -> None:
     page = (
         "# TYPE winnow_calls counter\n"
@@ -108,6 +122,28 @@ async def test_every_question_becomes_a_row_of_the_phase_in_which_it_ends() -> N
     statuses = [row.status for row in load.rows["first"]]
     assert statuses == ["OK", "RESOURCE_EXHAUSTED", "OK"]
     assert [row.complete for row in load.rows["first"]] == [True, False, True]
+
+
+async def test_a_phase_lasts_until_it_has_the_answers_that_it_needs() -> None:
+    load = Load(Asking(Client(), 1.0), ["up", "down"])
+    stage = stage_of(load, seconds=0.02, least=20)
+    async with load.at(rate=1000.0):
+        await stage.collect("healthy")
+    assert sum(row.status == "OK" for row in load.rows["healthy"]) >= 20
+
+
+async def test_a_phase_ends_even_if_the_answers_that_it_needs_never_come() -> None:
+    load = Load(Asking(Client(), 1.0), ["down"])
+    stage = stage_of(load, seconds=0.01, least=20)
+    async with load.at(rate=100.0):
+        await asyncio.wait_for(stage.collect("healthy"), 10)
+    assert all(row.status == "RESOURCE_EXHAUSTED" for row in load.rows["healthy"])
+
+
+def stage_of(load: Load, seconds: float, least: int) -> Stage:
+    """With a load and no cluster."""
+    cluster, asking, proxy = cast(LocalCluster, None), Asking(Client(), 1.0), Proxy(0)
+    return Stage(cluster, asking, load, "", seconds, lambda _: None, proxy, "", Path(), least=least)
 
 
 def test_scenarios_have_names_of_their_own() -> None:

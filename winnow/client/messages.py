@@ -8,6 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.client.channels import SERVICE, open_aio_channel
 from winnow.errors import UnavailableError
+from winnow.rpc import client_key
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
@@ -15,9 +16,12 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 class AnswerClient:
     """Asks a front node, or several alike; an asynchronous context manager."""
 
-    def __init__(self, address: str) -> None:
-        """`address`: of one front node or of several, as `winnow.client.channels` has it."""
+    def __init__(self, address: str, name: str = "") -> None:
+        """`address`: of one front node or of several, as `winnow.client.channels` has it; `name`:
+        the key under which the load is shared fairly.
+        """
         self.address = address
+        self._metadata = ((client_key.KEY, name),) if name else ()
         self._channel = open_aio_channel(address)
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
@@ -27,7 +31,7 @@ class AnswerClient:
     ) -> answer_pb2.AnswerResponse:
         """Asks once; raises a WinnowError that says what the server said."""
         try:
-            return await self._stub.Answer(request, timeout=timeout)
+            return await self._stub.Answer(request, timeout=timeout, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

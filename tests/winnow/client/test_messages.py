@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from scripted_front import scripted_front
 
 from winnow.client.channels import SERVICE
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
+from winnow.rpc import client_key
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
@@ -61,6 +63,15 @@ async def client(fronts: list[Front]) -> AsyncIterator[Client]:
     target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
     async with AnswerClient(target) as opened:
         yield Client(opened)
+
+
+async def test_a_client_with_a_name_sends_it_and_one_without_sends_none() -> None:
+    request = answer_pb2.AnswerRequest(question="?")
+    async with scripted_front() as front:
+        for name, sent in (("polite", "polite"), ("", None)):
+            async with AnswerClient(front.address, name) as client:
+                await client.ask(request, 10)
+            assert front.metadata.get(client_key.KEY) == sent
 
 
 async def test_several_fronts_share_the_questions(fronts: list[Front], client: Client) -> None:

@@ -1,0 +1,1 @@
+"""What holds while clients send nonsense, too much, or nothing at all."""

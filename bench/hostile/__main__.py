@@ -1,0 +1,104 @@
+"""Hostile clients on a real cluster: what must hold, and whether it does.
+
+    python -m bench.hostile --index INDEX --questions FILE
+        [--only NAME] [--seconds N] [--minutes N] [--json]
+
+Starts one cluster and attacks it in many ways, one after the other, while a polite client goes on
+asking. Everything happens on this machine and through the loopback interface; every attack is
+bounded in count and time, and ends early if the cluster grows by more than 1 GB. Phases last until
+they have 500 answers, at most four times their seconds. Exits with 1 if something does not hold,
+with 3 if that cannot be told of something.
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import resource
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.status import Status
+
+from bench.faults.judge import LEAST_ANSWERS, Finding, Observed, exit_code
+from bench.faults.report import as_json, table, tell
+from bench.faults.stage import Shape, Stage, staged
+from bench.hostile.table import MINUTES, Scenario, scenarios
+from winnow.signals import end_on_signals
+from winnow.tools.questions import read_questions
+
+_SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite")
+_SHARE = 0.5
+"""Of the rate that faults are tried at: a polite client, not half a load."""
+
+
+def main() -> int:
+    """Runs the scenarios that were asked for; the exit code."""
+    parser = argparse.ArgumentParser(prog="bench.hostile", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    names = [scenario.name for scenario in scenarios()]
+    parser.add_argument("--index", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--only", choices=names, action="append", help="may be repeated")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of the soak")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    end_on_signals()
+    gc.freeze()  # a client that looks for garbage measures itself
+    _raise_limit()
+    questions = [each.question for each in read_questions(options.questions)]
+    chosen = [each for each in scenarios(options.minutes) if each.name in (options.only or names)]
+    console = Console(stderr=True, highlight=False)
+    results = asyncio.run(_play(chosen, options.index, questions, options.seconds, console))
+    if options.json:
+        print(json.dumps({name: as_json(*result) for name, result in results.items()}, indent=2))
+    else:
+        told = {each.name: each.said for each in chosen}
+        Console(highlight=False).print(table("attack", told, results))
+    return exit_code(finding for _, found in results.values() for finding in found)
+
+
+async def _play(
+    chosen: Sequence[Scenario],
+    index: Path,
+    questions: Sequence[str],
+    seconds: float,
+    console: Console,
+) -> dict[str, tuple[Observed, list[Finding]]]:
+    """All on one cluster: what one attack leaves behind, the next one finds."""
+    results = {}
+    with console.status("starting") as status:
+        async with staged(index, questions, _SHAPE, seconds, status.update) as stage:
+            stage.rate *= _SHARE
+            for scenario in chosen:
+                seen = await _seen(stage, scenario, questions, status)
+                results[scenario.name] = (seen, [judge(seen) for judge in scenario.criteria])
+                tell(console, scenario.name, results[scenario.name][1])
+    return results
+
+
+async def _seen(
+    stage: Stage, scenario: Scenario, questions: Sequence[str], status: Status
+) -> Observed:
+    def say(what: str) -> None:
+        status.update(f"{scenario.name} ({scenario.said}): {what}")
+
+    stage.say = say
+    stage.load.rows.clear()
+    stage.marks.clear()
+    await scenario.course(stage, questions)
+    return Observed(defaultdict(list, stage.load.rows), dict(stage.marks))
+
+
+def _raise_limit() -> None:
+    """As many descriptors as are allowed; the cluster's processes inherit it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Attacks by connections that speak something else, half of something, or nothing."""
+
+import asyncio
+import contextlib
+from collections import Counter
+
+from bench.hostile import frames, payloads
+from bench.hostile.attacks import Target
+from bench.hostile.pacing import paced
+
+hung_up = "hung up"
+"""The outcome of a connection that the server closed."""
+_HELD = 2_000
+_PLAIN = 2_000
+_PATIENCE = 5.0
+_OPENING = 5.0
+"""Seconds in which connections that are held are opened, at most."""
+_OPENINGS = (
+    b"",
+    frames.PREFACE[:10],
+    frames.PREFACE,
+    frames.PREFACE + frames.frame(frames.SETTINGS) + b"\0\0",  # a third of a length
+    frames.PREFACE + frames.frame(frames.SETTINGS) + frames.call(1, payloads.ANSWER)[:20],
+    frames.PREFACE + frames.frame(frames.SETTINGS) + frames.call(1, payloads.ANSWER),
+)
+_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(192)
+"""As TLS begins."""
+_OTHERS = (
+    f"GET /{payloads.MARK} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+    b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n",
+    _HELLO,
+    payloads.MARK.encode() * 100,
+)
+
+
+async def connections(target: Target) -> Counter[str]:
+    """Connections that are idle, silent, or stop in the middle of a frame; held until the end."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def hold(number: int) -> str:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    _, writer = await asyncio.open_connection(*target.address)
+            except (OSError, TimeoutError):
+                return "refused"
+            stack.callback(writer.close)
+            writer.write(_OPENINGS[number % len(_OPENINGS)])
+            return "held"
+
+        opening = min(_OPENING, target.seconds / 2)
+        outcomes = await paced(_HELD, opening, hold)
+        await asyncio.sleep(target.seconds - opening)
+        return outcomes
+
+
+async def others(target: Target) -> Counter[str]:
+    """HTTP/1, TLS and plain words."""
+
+    async def speak(number: int) -> str:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                reader, writer = await asyncio.open_connection(*target.address)
+                with contextlib.closing(writer):
+                    writer.write(_OTHERS[number % len(_OTHERS)])
+                    while await reader.read(1 << 16):
+                        pass
+        except TimeoutError:
+            return "held"
+        except OSError:
+            pass
+        return hung_up
+
+    return await paced(_PLAIN, target.seconds, speak, at_once=500)

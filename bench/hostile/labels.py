@@ -1,0 +1,46 @@
+"""Whether a label of a metric can have been made of what a client sent. Pure.
+
+What each label may say is written down here, so that a new one is thought about.
+"""
+
+import re
+from collections.abc import Iterator
+
+from prometheus_client.parser import text_string_to_metric_families
+
+_STATUSES = (
+    "OK|CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|"
+    "PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|"
+    "INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED"
+)
+_OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
+_OWN = r"[\w.+:() -]{1,100}"
+"""What a process says of itself: its version, its bundle's name."""
+KNOWN = {
+    "method": "Answer|GetShardInfo|Retrieve|Read|Search",
+    "status": f"{_STATUSES}|{_OUTCOMES}",
+    "stage": "queue|tokenise|encode|retrieve|read|merge",
+    "result": "hit|miss|granted|dimmed|refused|admitted|sent|won",
+    "shard": r"\d{1,5}",
+    "replica": r"[\w.:\[\]-]+:\d{1,5}",
+    "le": r"\+Inf|[\d.e+-]+",
+    "generation": "[012]",
+    "name": _OWN,
+    "version": _OWN,
+    "fingerprint": "[0-9a-f]{8,64}",
+    "grpc": _OWN,
+    "implementation": _OWN,
+    "major": r"\d+",
+    "minor": r"\d+",
+    "patchlevel": _OWN,
+}
+"""What values of a label look like, as a regular expression."""
+
+
+def strange(exposition: str) -> Iterator[str]:
+    """Labels, as NAME=VALUE, that are not known, out of what a process exposes."""
+    for family in text_string_to_metric_families(exposition):
+        for sample in family.samples:
+            for name, value in sample.labels.items():
+                if not re.fullmatch(KNOWN.get(name, "(?!)"), value):
+                    yield f"{name}={value[:50]}"

@@ -1,0 +1,148 @@
+"""What the attacks are made of: frames, nonsense, pacing, labels, findings."""
+
+import asyncio
+from collections import Counter as Tally
+from random import Random
+
+import pytest
+from google.protobuf.message import DecodeError
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+
+from bench.faults.judge import Observed
+from bench.hostile import frames, payloads
+from bench.hostile.attacker import ATTACKS
+from bench.hostile.attacks import Target
+from bench.hostile.attacks.half import half_sent
+from bench.hostile.judge import LABEL, OUTCOME, none_named, outcomes, takes_no_longer
+from bench.hostile.labels import KNOWN, strange
+from bench.hostile.pacing import paced
+from bench.hostile.table import scenarios
+from content_node.metrics import NodeMetrics
+from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
+from winnow.v1 import answer_pb2
+
+
+def test_a_frame_and_its_head_are_each_other_s_reverse() -> None:
+    data = frames.frame(frames.DATA, 7, b"hello", 1)
+    assert frames.head(data[: frames.HEAD]) == frames.Head(5, frames.DATA, 1, 7)
+    assert data[frames.HEAD :] == b"hello"
+
+
+def test_header_fields_are_literals_with_their_lengths() -> None:
+    assert frames.fields({"te": "trailers"}) == b"\0\x02te\x08trailers"
+
+
+def test_settings_say_how_large_a_window_is() -> None:
+    payload = b"\0\x03\0\0\0\x64" + b"\0\x04\0\1\0\0"
+    assert list(frames.window_sizes(payload)) == [65_536]
+
+
+def test_nonsense_is_the_same_again_from_the_same_seed_and_of_many_kinds() -> None:
+    def made(seed: int) -> list[bytes]:
+        chance = Random(seed)
+        return [payloads.question(chance)[1] for _ in range(300)]
+
+    def reads(data: bytes) -> bool:
+        try:
+            answer_pb2.AnswerRequest.FromString(data)
+        except DecodeError:
+            return False
+        return True
+
+    assert made(1) == made(1) != made(2)
+    assert {reads(data) for data in made(1)} == {True, False}
+
+
+async def test_what_is_paced_is_counted_by_its_outcome_and_bounded() -> None:
+    most = running = 0
+
+    async def act(number: int) -> str:
+        nonlocal most, running
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return "even" if number % 2 == 0 else "odd"
+
+    assert await paced(9, 0.01, act, at_once=2) <= Tally(even=5, odd=4)
+    assert most <= 2
+    assert await paced(5, 0.0, act) == Tally()
+
+
+def test_labels_that_nobody_wrote_down_are_strange() -> None:
+    registry = CollectorRegistry()
+    metric = Counter("calls", "Calls", ("method", "asker"), registry=registry)
+    metric.labels("Answer", payloads.MARK).inc()
+    assert set(strange(generate_latest(registry).decode())) == {f"asker={payloads.MARK}"}
+    metric.labels(payloads.MARK, "").inc()
+    assert f"method={payloads.MARK}" in set(strange(generate_latest(registry).decode()))
+
+
+def test_every_label_of_every_process_is_written_down() -> None:
+    """So that a new label is thought about: can a client choose its value?"""
+    registry = CollectorRegistry()
+    for metrics in (
+        AdmissionMetrics,
+        BundleMetrics,
+        ClusterMetrics,
+        FrontMetrics,
+        NodeMetrics,
+        ReplicaMetrics,
+        RpcMetrics,
+    ):
+        metrics(registry)
+    collectors = set(registry._collector_to_names)
+    names = {label for each in collectors for label in getattr(each, "_labelnames", ())}
+    assert {"method", "shard", "replica"} <= names <= set(KNOWN)
+
+
+def test_an_outcome_that_must_not_be_breaks_the_promise() -> None:
+    judge = outcomes("OK", "UNAVAILABLE", least=3)
+    marks = {OUTCOME + "OK": 3.0}
+    assert judge(Observed({}, marks)).holds is True
+    finding = judge(Observed({}, {**marks, OUTCOME + "INTERNAL": 1.0}))
+    assert finding.holds is False
+    assert "INTERNAL must not be" in finding.said
+
+
+def test_too_few_outcomes_tell_nothing() -> None:
+    judge = outcomes("OK", least=3)
+    assert judge(Observed({}, {OUTCOME + "OK": 2.0})).holds is None
+    assert judge(Observed({}, {})).holds is None
+
+
+def test_marks_that_must_not_be_are_named() -> None:
+    judge = none_named(LABEL, "labels")
+    assert judge(Observed({}, {})).holds
+    finding = judge(Observed({}, {LABEL + "asker=me": 1.0}))
+    assert (finding.holds, finding.said) == (False, "labels: asker=me")
+
+
+@pytest.mark.parametrize(("attacked", "expected"), [(3.0, True), (3.1, False)])
+def test_a_process_ends_as_soon_while_it_is_attacked(attacked: float, expected: bool) -> None:
+    marks = {"front, seconds when quiet": 2.0, "front, seconds while attacked": attacked}
+    assert takes_no_longer("front", 1.0)(Observed({}, marks)).holds is expected
+
+
+def test_scenarios_have_names_of_their_own_and_criteria() -> None:
+    every = scenarios()
+    assert len({each.name for each in every}) == len(every)
+    assert all(each.criteria for each in every)
+    assert {each.name for each in every} - {"leave-watches", "leave-half-sent", "soak"} <= set(
+        ATTACKS
+    )
+
+
+async def test_half_sent_messages_are_given_up_with_the_connection() -> None:
+    """A server that hangs up ends the attack at once, however long that was to last."""
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(frames.frame(frames.GOAWAY, 0, bytes(8)))
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        found = await asyncio.wait_for(half_sent(Target(address, address, 600.0, 0)), 60)
+    assert found == {"hung up": 100}

@@ -1,0 +1,186 @@
+"""Random messages through real servers: each ends in a status that the protos name.
+
+A failure prints the message and the line (`reproduce_failure`) that sends it once more.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+from random_messages import MARK, SHARD, metadata, questions, shard_message
+from whole_cluster import running
+
+from bench.hostile.labels import strange
+from stateless.answer.admission import Admission, Admitted
+from stateless.answer.core import AnswerCore
+from stateless.answer.servicer import SERVICE, AnswerServicer
+from stateless.answer.validation import Defaults
+from stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.coverage import Coverage
+from winnow.domain.question import ReadScope
+from winnow.policy.load import Load, LoadSettings
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+ANSWER = "/winnow.v1.AnswerService/Answer"
+SHARD_PATH = "/winnow.v1.ShardService/"
+EXAMPLES = settings(max_examples=150, print_blob=True)
+REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE"}
+OF_NODES = REFUSED | {"FAILED_PRECONDITION", "ABORTED"}
+
+
+class Answering:
+    """An answerer that finds nothing."""
+
+    shards = 1
+
+    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+        question = admitted.question
+        work = (admitted.asked, admitted.granted, 0)
+        return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
+
+
+class Served:
+    """A server with a channel to it on an event loop of its own, for one example after another."""
+
+    def __init__(self, start: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, str]]):
+        """`start` gives HOST:PORT, and leaves on the stack what is to be put away."""
+        self._runner = asyncio.Runner()
+        self._stack = contextlib.AsyncExitStack()
+        address = self._runner.run(start(self._stack))
+        self._channel = self._runner.run(self._connect(address))
+
+    async def _connect(self, address: str) -> grpc.aio.Channel:
+        return await self._stack.enter_async_context(grpc.aio.insecure_channel(address))
+
+    def call(self, method: str, data: bytes, sent: Any = ()) -> tuple[str, status_pb2.Status]:
+        """The name of the status, and its details."""
+        return self._runner.run(self._call(method, data, sent))
+
+    async def _call(self, method: str, data: bytes, sent: Any) -> tuple[str, status_pb2.Status]:
+        stub: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(method)
+        call = stub(data, timeout=60, metadata=tuple(sent))
+        code, trailing = await call.code(), await call.trailing_metadata()
+        details = dict(trailing or ()).get("grpc-status-details-bin", b"")
+        return code.name, status_pb2.Status.FromString(details)
+
+    def close(self) -> None:
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+
+
+REGISTRY = CollectorRegistry()
+
+
+async def start_front(stack: contextlib.AsyncExitStack) -> str:
+    load = Load(LoadSettings(most_reads=200), time.monotonic, lambda: None)
+    admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
+    core = AnswerCore(Defaults(10, 3, ReadScope.GLOBAL, 10), admission, FrontMetrics(REGISTRY))
+    core.serve(Answering())  # type: ignore[arg-type]
+    server = Server([SERVICE], Boundary(RpcMetrics(REGISTRY)))
+    servicer = AnswerServicer(core, 2.0)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    stack.push_async_callback(server.drain, 0)
+    return f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def front() -> Iterator[Served]:
+    served = Served(start_front)
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def node(indexes: dict[int, Path], bundle: Bundle) -> Iterator[Served]:
+    """With the real models."""
+
+    async def start(stack: contextlib.AsyncExitStack) -> str:
+        cluster = await stack.enter_async_context(running(indexes[1], bundle))
+        return cluster.nodes[0].address
+
+    served = Served(start)
+    yield served
+    served.close()
+
+
+def refuses(name: str, status: status_pb2.Status, allowed: set[str] = REFUSED) -> None:
+    """An error is one that the protos name, and says which field or which request it means."""
+    assert name in {"OK", *allowed}, (name, status.message)
+    assert len(status.message) < 2_000
+    kinds = {detail.TypeName() for detail in status.details}
+    if name != "OK":
+        assert "google.rpc.RequestInfo" in kinds
+    if name == "INVALID_ARGUMENT":
+        bad = error_details_pb2.BadRequest()
+        assert any(detail.Unpack(bad) for detail in status.details)
+        assert all(violation.field for violation in bad.field_violations)
+
+
+@EXAMPLES
+@given(question=questions, sent=metadata)
+def test_any_question_is_answered_or_refused_by_a_field(
+    front: Served, question: answer_pb2.AnswerRequest, sent: Any
+) -> None:
+    refuses(*front.call(ANSWER, question.SerializeToString(), sent))
+
+
+@EXAMPLES
+@given(question=questions, data=st.data())
+def test_a_spoilt_question_is_answered_or_refused(
+    front: Served, question: answer_pb2.AnswerRequest, data: st.DataObject
+) -> None:
+    refuses(*front.call(ANSWER, spoilt(question.SerializeToString(), data)))
+
+
+@EXAMPLES
+@given(data=st.binary(max_size=200))
+def test_any_bytes_are_a_question_or_refused(front: Served, data: bytes) -> None:
+    refuses(*front.call(ANSWER, data))
+
+
+def test_no_label_of_a_metric_is_made_of_what_was_sent(front: Served) -> None:
+    for name in ("x-winnow-client", "x-request-id", f"x-{MARK}"):
+        front.call(ANSWER, b"\x0a\x03who", [(name, MARK)])
+    front.call(f"/winnow.v1.AnswerService/{MARK}", b"")
+    page = generate_latest(REGISTRY).decode()
+    assert MARK not in page
+    assert list(strange(page)) == []
+
+
+@settings(EXAMPLES, max_examples=250)
+@given(call=st.sampled_from(SHARD).flatmap(lambda m: st.tuples(st.just(m), shard_message(m))))
+def test_any_call_to_a_node_is_answered_or_refused_by_a_field(
+    node: Served, call: tuple[str, Message]
+) -> None:
+    method, message = call
+    refuses(*node.call(f"{SHARD_PATH}{method}", message.SerializeToString()), OF_NODES)
+
+
+@EXAMPLES
+@given(method=st.sampled_from(SHARD), data=st.binary(max_size=200))
+def test_any_bytes_are_a_call_to_a_node_or_refused(node: Served, method: str, data: bytes) -> None:
+    refuses(*node.call(f"{SHARD_PATH}{method}", data), OF_NODES)
+
+
+def spoilt(message: bytes, data: st.DataObject) -> bytes:
+    """With other bytes in the place of some."""
+    at = data.draw(st.integers(0, len(message)))
+    cut = data.draw(st.integers(0, 3))
+    return message[:at] + data.draw(st.binary(max_size=3)) + message[at + cut :]
