@@ -13,7 +13,7 @@ from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
-from content_node.servicer import SERVICE, ShardServicer
+from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import open_shard
 from content_node.warmup import warm_up
@@ -46,7 +46,7 @@ async def _run(settings: NodeSettings) -> Loading[AdmittedSearcher]:
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), LARGEST)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)

@@ -10,25 +10,46 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
+from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.health import Health
+from winnow.rpc.intake import Intake
 
+KIB = 1024
+_ON_THEIR_WAY = 16 * KIB * KIB
+"""Bytes that all messages together may take before they are whole."""
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
-    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
     # or a front that pings an idle node is told too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
+    # a client that does not speak HTTP/2, is gone without a word, or has nothing to ask for long
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.max_connection_idle_ms", 15 * 60_000),
+    # what a connection may send before it is read; gRPC would raise it to megabytes by itself
+    ("grpc.http2.lookahead_bytes", 16 * KIB),
+    ("grpc.http2.bdp_probe", 0),
+    # beyond these gRPC cancels calls without a word, the calls of any client: never get there
+    ("grpc.server.max_pending_requests", 1_000_000),
+    ("grpc.server.max_pending_requests_hard_limit", 1_000_000),
 )
 
 
 class Server:
     """A gRPC server with health, reflection and an orderly end."""
 
-    def __init__(self, services: Sequence[str], boundary: Boundary) -> None:
-        """`services` are full names, such as `winnow.v1.AnswerService`."""
-        self.grpc = grpc.aio.server(interceptors=[boundary], options=_OPTIONS)
+    def __init__(
+        self, services: Sequence[str], boundary: Boundary, largest: int = 64 * KIB
+    ) -> None:
+        """`services` are full names, such as `winnow.v1.AnswerService`; `largest`: bytes that a
+        message may have.
+        """
+        intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
+        size = ("grpc.max_receive_message_length", largest)
+        self.grpc = grpc.aio.server(interceptors=[intake, boundary], options=(*_OPTIONS, size))
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
