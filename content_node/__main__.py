@@ -24,6 +24,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat, cores
+from winnow.signals import ignore_signals
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
@@ -38,7 +39,10 @@ what other work on the machine changes."""
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
     configure(settings.log_level, settings.log_format is LogFormat.JSON)
-    loading = asyncio.run(_run(settings))
+    try:
+        loading = asyncio.run(_run(settings))
+    finally:
+        ignore_signals()
     loading.leave_behind()
 
 

@@ -35,6 +35,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
+from winnow.signals import ignore_signals
 from winnow.telemetry.logs import configure
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -47,7 +48,10 @@ _log = structlog.get_logger("stateless")
 def run(settings: FrontSettings) -> None:
     """Answers questions until SIGTERM or SIGINT."""
     configure(settings.log_level, settings.log_format is LogFormat.JSON)
-    asyncio.run(_run(settings))
+    try:
+        asyncio.run(_run(settings))
+    finally:
+        ignore_signals()
 
 
 async def _run(settings: FrontSettings) -> None:

@@ -1,6 +1,7 @@
 """What happens to calls whose message does not come, comes late, or is too large."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import raw_http2 as http2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import happens, turn
 
 from winnow.errors import (
     DeadlineExceededError,
@@ -84,6 +85,24 @@ async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: 
         await answered(port, "a" * 65 * KIB)
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert await answered(port, "a" * 63 * KIB)
+
+
+async def test_headers_without_an_end_are_not_read_for_ever() -> None:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), idle=1.0)
+    peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
+    await peer.send(http2.call(ANSWER, flags=0))
+    closed = asyncio.create_task(peer.closed())
+    more = http2.frame(http2.CONTINUATION, 0, http2.STREAM, http2.header("x-more", "a" * 100))
+    async with asyncio.timeout(LONG):
+        with contextlib.suppress(ConnectionError):
+            while not closed.done():
+                await peer.send(more)
+                await turn()
+        with contextlib.suppress(ConnectionError):
+            await closed
+    with contextlib.suppress(ConnectionError):
+        await peer.close()
+    await server.drain(0)
 
 
 async def test_a_burst_of_calls_cancels_nobody(port: int) -> None:

@@ -8,6 +8,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
+from winnow.deadline import LONGEST
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -47,6 +48,11 @@ def caller(name: str) -> Metadata:
             Violation("client_name", f"{name!r} is not 1 to 64 letters, digits or ._:@-")
         )
     return sent
+
+
+def seconds(timeout: float) -> float:
+    """What gRPC is given as the timeout of a call: an hour at most, as servers have it."""
+    return min(timeout, LONGEST)
 
 
 def identified(given: str | None) -> Metadata:

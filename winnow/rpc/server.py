@@ -24,11 +24,10 @@ _OPTIONS = (
     # or a front that pings an idle node is told too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # a client that does not speak HTTP/2, is gone without a word, or has nothing to ask for long
+    # a client that does not speak HTTP/2, or is gone without a word
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.max_connection_idle_ms", 15 * 60_000),
     # what a connection may send before it is read; gRPC would raise it to megabytes by itself
     ("grpc.http2.lookahead_bytes", 16 * KIB),
     ("grpc.http2.bdp_probe", 0),
@@ -42,14 +41,28 @@ class Server:
     """A gRPC server with health, reflection and an orderly end."""
 
     def __init__(
-        self, services: Sequence[str], boundary: Boundary, largest: int = 64 * KIB
+        self,
+        services: Sequence[str],
+        boundary: Boundary,
+        largest: int = 64 * KIB,
+        idle: float = 120.0,
     ) -> None:
-        """`services` are full names, such as `winnow.v1.AnswerService`; `largest`: bytes that a
-        message may have.
+        """Binds nothing yet.
+
+        Args:
+            services: full names, such as `winnow.v1.AnswerService`.
+            boundary: around their calls.
+            largest: bytes that a message may have.
+            idle: seconds without a call after which a connection is closed. One that sends headers
+                without an end has no call; gRPC would read them for ever.
+
         """
+        limits = (
+            ("grpc.max_receive_message_length", largest),
+            ("grpc.max_connection_idle_ms", int(idle * 1e3)),
+        )
         intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
-        size = ("grpc.max_receive_message_length", largest)
-        self.grpc = grpc.aio.server(interceptors=[intake, boundary], options=(*_OPTIONS, size))
+        self.grpc = grpc.aio.server(interceptors=[intake, boundary], options=(*_OPTIONS, *limits))
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
