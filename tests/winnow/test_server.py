@@ -321,3 +321,25 @@ async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.C
     unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
     assert (await watched.read()).status == unknown
     watched.cancel()
+
+
+async def test_nothing_long_that_a_client_sends_is_logged_or_sent_back(
+    channel: grpc.aio.Channel,
+) -> None:
+    long = "a" * 7_000
+    health: Any = channel.unary_unary("/grpc.health.v1.Health/Check", request_serializer=bytes)
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    service = health_pb2.HealthCheckRequest(service=long).SerializeToString()
+    metadata = ((request_id.KEY, long), ("x-winnow-client", long))
+    calls = (
+        health(service, timeout=10),
+        raw(long.encode(), timeout=10, metadata=metadata),
+        raw(answer_pb2.AnswerRequest(question="bad").SerializeToString(), metadata=metadata),
+        channel.unary_unary(f"/{SERVICE}/{long}", request_serializer=bytes)(b"", timeout=10),
+    )
+    with capture_logs() as logged:
+        for call in calls:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call
+            assert "a" * 201 not in f"{caught.value.details()} {caught.value.trailing_metadata()}"
+    assert "a" * 201 not in str(logged)

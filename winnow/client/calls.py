@@ -16,6 +16,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
+from winnow.quoting import quoted
 from winnow.rpc import client_key, request_id
 from winnow.rpc.status import error_of
 
@@ -45,7 +46,7 @@ def caller(name: str) -> Metadata:
     sent = ((client_key.KEY, name),) if name else ()
     if client_key.of_metadata(sent) != name:
         raise InvalidRequestError(
-            Violation("client_name", f"{name!r} is not 1 to 64 letters, digits or ._:@-")
+            Violation("client_name", f"{quoted(name)} is not 1 to 64 letters, digits or ._:@-")
         )
     return sent
 
@@ -65,7 +66,7 @@ def identified(given: str | None) -> Metadata:
     chosen = uuid.uuid4().hex[:16] if given is None else given
     if not _ID.fullmatch(chosen):
         raise InvalidRequestError(
-            Violation("request_id", f"{chosen!r} is not 1 to 64 letters, digits or ._-")
+            Violation("request_id", f"{quoted(chosen)} is not 1 to 64 letters, digits or ._-")
         )
     return ((request_id.KEY, chosen),)
 
