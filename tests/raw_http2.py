@@ -6,6 +6,7 @@ import struct
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, CONTINUATION = 0, 1, 3, 4, 9
 END_STREAM, END_HEADERS = 1, 4
+_WINDOW = 4
 STREAM = 1
 
 
@@ -32,6 +33,11 @@ def header(name: str, value: str) -> bytes:
     return b"\0" + _text(name) + _text(value)
 
 
+def whole(message: bytes) -> bytes:
+    """A message, and the end of what is sent."""
+    return frame(DATA, END_STREAM, STREAM, b"\0" + struct.pack("!I", len(message)) + message)
+
+
 def half_of(size: int) -> bytes:
     """The beginning of a message of `size` bytes: as much as may be sent unasked."""
     data = b"\0" + struct.pack("!I", size) + b"a" * min(size - 1, 60_000)
@@ -46,11 +52,11 @@ class Peer:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def connect(cls, port: int) -> "Peer":
-        """To a server of this machine."""
+    async def connect(cls, port: int, window: int = 65_535) -> "Peer":
+        """To a server of this machine, which may send `window` bytes of each reply unasked."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         peer = cls(reader, writer)
-        await peer.send(PREFACE + frame(SETTINGS, 0, 0))
+        await peer.send(PREFACE + frame(SETTINGS, 0, 0, struct.pack("!HI", _WINDOW, window)))
         return peer
 
     async def send(self, data: bytes) -> None:
@@ -67,6 +73,11 @@ class Peer:
                 headers += payload
                 if flags & END_STREAM:
                     return headers
+
+    async def begun(self) -> None:
+        """Waits for the first headers of the reply."""
+        while (await self._frame())[0] != HEADERS:
+            pass
 
     async def closed(self) -> None:
         """Waits for the server to close the connection."""

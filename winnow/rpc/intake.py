@@ -4,6 +4,7 @@ An interceptor around all others. Handlers of Winnow's own services are given th
 error that it is, which their boundary raises.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -20,6 +21,24 @@ class Intake(grpc.aio.ServerInterceptor):
 
     def __init__(self, arrivals: Arrivals) -> None:
         self._arrivals = arrivals
+        self.calls = 0
+        """Calls with one reply in hand."""
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def idle(self) -> None:
+        """Waits until no call with one reply is in hand; streams are left to themselves."""
+        await self._none.wait()
+
+    def _begin(self, context: Any) -> None:
+        self.calls += 1
+        self._none.clear()
+        context.add_done_callback(self._end)
+
+    def _end(self, _context: Any) -> None:
+        self.calls -= 1
+        if not self.calls:
+            self._none.set()
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -46,6 +65,7 @@ class Intake(grpc.aio.ServerInterceptor):
         self, handler: Callable[[Any, Any], Awaitable[Any]], bounded: bool
     ) -> Callable[..., Any]:
         async def call(_stream: Any, context: Any) -> Any:
+            self._begin(context)
             request = await self._request(context)
             if isinstance(request, WinnowError) and not bounded:
                 await _abort(request, context)

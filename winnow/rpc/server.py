@@ -3,6 +3,7 @@
 Knows ports, message limits, keepalive, interceptors, reflection and health; knows no service.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 import grpc
@@ -18,6 +19,8 @@ from winnow.rpc.intake import Intake
 KIB = 1024
 _ON_THEIR_WAY = 16 * KIB * KIB
 """Bytes that all messages together may take before they are whole."""
+_FAREWELL = 0.5
+"""Seconds for streams to hear that the server ends."""
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
@@ -61,8 +64,10 @@ class Server:
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
-        self.grpc = grpc.aio.server(interceptors=[intake, boundary], options=(*_OPTIONS, *limits))
+        self._intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
+        self.grpc = grpc.aio.server(
+            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
+        )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
@@ -92,6 +97,18 @@ class Server:
         self._health.serving(ready)
 
     async def drain(self, grace: float) -> None:
-        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest."""
+        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest.
+
+        Streams are not waited for: who watches the health is told, and need not listen.
+        """
         self._health.close()
-        await self.grpc.stop(grace)
+        stopping = asyncio.create_task(self.grpc.stop(grace))
+        while not stopping.done():
+            idle = asyncio.create_task(self._intake.idle())
+            await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
+            idle.cancel()
+            await asyncio.wait({stopping}, timeout=_FAREWELL)
+            if not self._intake.calls:  # nor has one begun that was on its way
+                break
+        await self.grpc.stop(None)
+        await stopping
