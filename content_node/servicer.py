@@ -15,8 +15,8 @@ from winnow.searcher import Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
-LARGEST = 512 * KIB
-"""Bytes of a message: a thousand hits with long ids and a question with a long vector take half."""
+LARGEST = 256 * KIB
+"""Bytes of a message: a thousand hits and a question with a long vector take half."""
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):

@@ -66,14 +66,14 @@ def resident() -> int:
 
 
 @pytest.mark.parametrize("method", [ANSWER, CHECK])
-@pytest.mark.parametrize("size", [4 * KIB * KIB, 60 * KIB])
+@pytest.mark.parametrize("size", [4 * KIB * KIB, 60 * KIB, 15 * KIB])
 async def test_halves_of_messages_take_little_memory(port: int, method: str, size: int) -> None:
     before = resident()
     peers = [await http2.Peer.connect(port) for _ in range(200)]
     for peer in peers:
         await peer.send(http2.call(method) + http2.half_of(size))
     assert await answered(port)
-    if size > 64 * KIB:  # refused as soon as it says how long it is
+    if size > 16 * KIB:  # refused as soon as it says how long it is
         await asyncio.wait_for(asyncio.gather(*(peer.ended() for peer in peers)), LONG)
     assert resident() - before < 40 * KIB * KIB
     for peer in peers:
@@ -82,9 +82,9 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
 
 async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: int) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await answered(port, "a" * 65 * KIB)
+        await answered(port, "a" * 17 * KIB)
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert await answered(port, "a" * 63 * KIB)
+    assert await answered(port, "a" * 15 * KIB)
 
 
 async def test_headers_without_an_end_are_not_read_for_ever() -> None:

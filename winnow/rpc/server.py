@@ -17,7 +17,7 @@ from winnow.rpc.health import Health
 from winnow.rpc.intake import Intake
 
 KIB = 1024
-_ON_THEIR_WAY = 16 * KIB * KIB
+_ON_THEIR_WAY = 8 * KIB * KIB
 """Bytes that all messages together may take before they are whole."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
@@ -47,7 +47,7 @@ class Server:
         self,
         services: Sequence[str],
         boundary: Boundary,
-        largest: int = 64 * KIB,
+        largest: int = 16 * KIB,
         idle: float = 120.0,
     ) -> None:
         """Binds nothing yet.
@@ -55,7 +55,7 @@ class Server:
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             boundary: around their calls.
-            largest: bytes that a message may have.
+            largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
 
