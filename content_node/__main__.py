@@ -13,7 +13,7 @@ from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
-from content_node.servicer import SERVICE, ShardServicer
+from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import open_shard
 from content_node.warmup import warm_up
@@ -24,6 +24,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat, cores
+from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
@@ -40,14 +41,17 @@ def run(settings: NodeSettings) -> None:
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         LogMetrics(registry, lambda: logs.dropped)
-        loading = asyncio.run(_run(settings, registry))
+        try:
+            loading = asyncio.run(_run(settings, registry))
+        finally:
+            ignore_signals()
     loading.leave_behind()
 
 
 async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[AdmittedSearcher]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), LARGEST)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)

@@ -23,6 +23,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError, InvalidRequestError, Violation
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
+from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
 
 Result = TypeVar("Result")
@@ -143,9 +144,10 @@ class LocalSearcher:
         self._pace.done(1)
 
     def _check(self, question: EncodedQuestion) -> None:
-        if question.bundle_fingerprint != self._info.bundle_fingerprint:
+        encoded_by = question.bundle_fingerprint
+        if encoded_by != self._info.bundle_fingerprint:
             raise IdentityError(
-                f"the question was encoded by bundle {question.bundle_fingerprint or '(none)'}, "
+                f"the question was encoded by bundle {shortened(encoded_by or '(none)')}, "
                 f"shard {self._info.shard} serves {self._info.bundle_fingerprint}: start both "
                 "with the same bundle"
             )

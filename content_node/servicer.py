@@ -10,10 +10,13 @@ from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.deadline import of_context
+from winnow.rpc.server import KIB
 from winnow.searcher import Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
+LARGEST = 256 * KIB
+"""Bytes of a message: a thousand hits and a question with a long vector take half."""
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):

@@ -35,6 +35,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
+from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -49,7 +50,10 @@ def run(settings: FrontSettings) -> None:
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         LogMetrics(registry, lambda: logs.dropped)
-        asyncio.run(_run(settings, registry))
+        try:
+            asyncio.run(_run(settings, registry))
+        finally:
+            ignore_signals()
 
 
 async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from winnow.errors import DeadlineExceededError
 
 Clock = Callable[[], float]
+LONGEST = 3_600.0
+"""Seconds that a call may take, whatever its caller says. Of centuries gRPC makes a moment that has
+passed."""
 
 
 @dataclass(frozen=True, slots=True)

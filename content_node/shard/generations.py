@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from content_node.shard.shard import Shard
 from winnow.deadline import Clock, Deadline
 from winnow.errors import GenerationGoneError
+from winnow.quoting import shortened
 
 _QUESTION = 4.0
 """How many times as long as its retrieval may take a question may last: fronts give retrieval a
@@ -78,8 +79,8 @@ class Generations:
         found = self._newest if generation in ("", served) else self._older.get(generation)
         if found is None:
             raise GenerationGoneError(
-                f"the hits are rows of generation {generation}, shard {newest.manifest.shard} "
-                f"serves {served}: retrieve again"
+                f"the hits are rows of generation {shortened(generation)}, shard "
+                f"{newest.manifest.shard} serves {served}: retrieve again"
             )
         self._keep(found, min(deadline.left(), _LONGEST))
         return found.shard

@@ -46,7 +46,7 @@ class Answerer:
         Raises:
             InvalidRequestError: the question has no word in it.
             DeadlineExceededError: nothing was read in time.
-            OverloadedError: every shard was overloaded.
+            OverloadedError: every shard was overloaded or late.
             UnavailableError: no shard could be reached.
             One of these, too, where one shard failed and partial results are forbidden.
 

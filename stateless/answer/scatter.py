@@ -96,7 +96,11 @@ def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
 
 
 def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
-    """The error of a caller who gets no answer because of these failures."""
+    """The error of a caller who gets no answer because of these failures.
+
+    Every shard late: DEADLINE_EXCEEDED. Every shard late or overloaded: RESOURCE_EXHAUSTED, after
+    the longest wait that one asks for. Any other failure among them: UNAVAILABLE.
+    """
     some = sorted(failures.items())[:_MOST_NAMED]
     reasons = [f"shard {shard}: {failure.reason[:_LONGEST_REASON]}" for shard, failure in some]
     if len(failures) > len(some):
@@ -107,7 +111,7 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
-    if statuses == {ShardStatus.OVERLOADED}:
+    if statuses <= {*_LATE, ShardStatus.OVERLOADED}:  # late shards have much to do, too
         wait = max(failure.retry_after for failure in failures.values())
         return OverloadedError(message, wait, faults)
     return UnavailableError(message, faults)

@@ -92,12 +92,18 @@ class Node:
     def status(self, method: Callable[[Any, Any], Awaitable[Any]], request: Any) -> StatusCode:
         """What the call ends in; raises what would be an internal error."""
 
-        async def call() -> StatusCode:
+        error = self.error(method, request)
+        return StatusCode.OK if error is None else code_of(error)
+
+    def error(self, method: Callable[[Any, Any], Awaitable[Any]], request: Any) -> Any:
+        """The error that the call ends in, or None; raises what would be an internal error."""
+
+        async def call() -> WinnowError | None:
             try:
                 (await method(request, Caller())).SerializeToString()
             except WinnowError as error:
-                return code_of(error)
-            return StatusCode.OK
+                return error
+            return None
 
         return asyncio.run(call())
 
@@ -176,6 +182,39 @@ def test_hits_that_no_retrieval_found_are_refused(node: Node, hits: list[shard_p
     assert node.status(node.servicer.Read, fine) is StatusCode.OK
     wrong = shard_pb2.ReadRequest(question=question, hits=hits, max_answer_tokens=10)
     assert node.status(node.servicer.Read, wrong) is StatusCode.INVALID_ARGUMENT
+
+
+MARK = "\u2620"
+"""Nothing of Winnow's own has it."""
+MARKED = st.one_of(st.just(""), st.just(MARK * 100_000))
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_no_error_quotes_much_of_what_a_peer_sent(node: Node, data: st.DataObject) -> None:
+    question = shard_pb2.EncodedQuestion(
+        text=data.draw(MARKED),
+        token_ids=data.draw(st.sampled_from([[2040], [], [2**32 - 1] * 100_000])),
+        vector=data.draw(st.sampled_from([UNIT, b"", b"\0" * 400_001, UNIT * 100])),
+        bundle_fingerprint=data.draw(st.one_of(st.just(node.fingerprint), MARKED)),
+    )
+    hits = [shard_pb2.Hit(row=data.draw(UINT32), passage_id=data.draw(MARKED))]
+    read = shard_pb2.ReadRequest(
+        question=question,
+        hits=hits * data.draw(st.sampled_from([1, 2])),
+        max_answer_tokens=10,
+        generation=data.draw(MARKED),
+    )
+    search = shard_pb2.SearchRequest(question=question, passages=1, max_answer_tokens=10)
+    retrieve = shard_pb2.RetrieveRequest(question=question, passages=1)
+    for method, request in (
+        (node.servicer.Read, read),
+        (node.servicer.Search, search),
+        (node.servicer.Retrieve, retrieve),
+    ):
+        error = node.error(method, request)
+        assert str(error).count(MARK) <= 200
+        assert len(str(error)) < 600
 
 
 def test_the_limits_are_those_of_the_bundle(bundle: Bundle) -> None:

@@ -5,7 +5,7 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
-from winnow.rpc.deadline import passed
+from winnow.rpc.deadline import of_context, passed
 
 
 def test_time_left_falls_as_the_clock_runs() -> None:
@@ -47,3 +47,21 @@ def test_a_call_cancelled_at_the_end_of_its_time_ran_out_of_it(
     left: float | None, given: float | None, expected: bool
 ) -> None:
     assert passed(left, given) is expected
+
+
+class Caller:
+    """A context of a call with so much time."""
+
+    def __init__(self, left: float | None) -> None:
+        self._left = left
+
+    def time_remaining(self) -> float | None:
+        return self._left
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [(1.5, 1.5), (None, 2.0), (1e12, 3_600.0)],  # 1e12 s: gRPC lets a caller ask for 11 415 years
+)
+def test_a_call_takes_an_hour_at_most(left: float | None, expected: float) -> None:
+    assert of_context(Caller(left), 2.0).left() == pytest.approx(expected, abs=1.0)

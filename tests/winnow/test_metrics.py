@@ -1,7 +1,10 @@
 """What Prometheus finds at the endpoint of a process."""
 
+import contextlib
 import itertools
 import socket
+import threading
+import urllib.error
 import urllib.request
 
 import pytest
@@ -12,6 +15,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
 from winnow.telemetry.buckets import FAST, SLOW
+from winnow.telemetry.endpoint import MetricsEndpoint
 from winnow.telemetry.metrics import RpcMetrics
 
 
@@ -55,6 +59,32 @@ def has_ipv6() -> bool:
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
 def test_metrics_are_served_on_ipv6_too() -> None:
     assert "winnow_build_info" in scraped(CollectorRegistry(), "[::1]")
+
+
+def test_who_connects_and_says_nothing_keeps_nobody_from_the_metrics() -> None:
+    port = MetricsEndpoint(CollectorRegistry(), most=50).start("127.0.0.1", 0)
+    threads = threading.active_count()
+    with contextlib.ExitStack() as idle:
+        for _ in range(200):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
+            assert reply.status == 200
+        assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\n", b"x" * 20_000])
+def test_a_request_that_does_not_end_is_hung_up_on(sent: bytes) -> None:
+    port = MetricsEndpoint(CollectorRegistry(), seconds=0.1).start("127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as idle:
+        idle.sendall(sent)
+        with contextlib.suppress(ConnectionResetError):
+            assert idle.recv(1) == b""
+
+
+def test_metrics_cannot_be_written_to() -> None:
+    port = MetricsEndpoint(CollectorRegistry()).start("127.0.0.1", 0)
+    with pytest.raises(urllib.error.HTTPError, match="405"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", data=b"x", timeout=10)
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+import raw_http2 as http2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -312,6 +313,35 @@ async def test_who_watches_the_health_does_not_hold_up_the_end(
     await asyncio.wait_for(draining, 30)
 
 
+async def deaf_watcher(port: int) -> http2.Peer:
+    """Watches the health, and takes nothing of what it is told."""
+    peer = await http2.Peer.connect(port, window=0)
+    await peer.send(http2.call("/grpc.health.v1.Health/Watch") + http2.whole(b""))
+    await asyncio.wait_for(peer.begun(), 10)
+    return peer
+
+
+async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server: Server) -> None:
+    port = await server.start("127.0.0.1:0")
+    deaf = await deaf_watcher(port)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert (await asyncio.wait_for(watched.read(), 10)).status == NOT_SERVING
+        for ready in (True, False, True):
+            await server.serving(ready)
+            told = (await asyncio.wait_for(watched.read(), 10)).status
+            assert told == (SERVING if ready else NOT_SERVING)
+        watched.cancel()
+    await deaf.close()
+
+
+async def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(server: Server) -> None:
+    deaf = await deaf_watcher(await server.start("127.0.0.1:0"))
+    await server.serving(True)
+    await asyncio.wait_for(server.drain(60), 10)
+    await deaf.close()
+
+
 async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.Channel) -> None:
     health = health_pb2_grpc.HealthStub(channel)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -321,3 +351,25 @@ async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.C
     unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
     assert (await watched.read()).status == unknown
     watched.cancel()
+
+
+async def test_nothing_long_that_a_client_sends_is_logged_or_sent_back(
+    channel: grpc.aio.Channel,
+) -> None:
+    long = "a" * 7_000
+    health: Any = channel.unary_unary("/grpc.health.v1.Health/Check", request_serializer=bytes)
+    raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
+    service = health_pb2.HealthCheckRequest(service=long).SerializeToString()
+    metadata = ((request_id.KEY, long), ("x-winnow-client", long))
+    calls: tuple[Any, ...] = (
+        health(service, timeout=10),
+        raw(long.encode(), timeout=10, metadata=metadata),
+        raw(answer_pb2.AnswerRequest(question="bad").SerializeToString(), metadata=metadata),
+        channel.unary_unary(f"/{SERVICE}/{long}", request_serializer=bytes)(b"", timeout=10),
+    )
+    with capture_logs() as logged:
+        for call in calls:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call
+            assert "a" * 201 not in f"{caught.value.details()} {caught.value.trailing_metadata()}"
+    assert "a" * 201 not in str(logged)

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
+from winnow.deadline import LONGEST
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -16,6 +17,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
+from winnow.quoting import quoted
 from winnow.rpc import client_key, request_id
 from winnow.rpc.status import error_of
 
@@ -59,9 +61,14 @@ def caller(name: str) -> Metadata:
     sent = ((client_key.KEY, name),) if name else ()
     if client_key.of_metadata(sent) != name:
         raise InvalidRequestError(
-            Violation("client_name", f"{name!r} is not 1 to 64 letters, digits or ._:@-")
+            Violation("client_name", f"{quoted(name)} is not 1 to 64 letters, digits or ._:@-")
         )
     return sent
+
+
+def seconds(timeout: float) -> float:
+    """What gRPC is given as the timeout of a call: an hour at most, as servers have it."""
+    return min(timeout, LONGEST)
 
 
 def identified(given: str | None) -> Metadata:
@@ -74,7 +81,7 @@ def identified(given: str | None) -> Metadata:
     chosen = uuid.uuid4().hex[:16] if given is None else given
     if not _ID.fullmatch(chosen):
         raise InvalidRequestError(
-            Violation("request_id", f"{chosen!r} is not 1 to 64 letters, digits or ._-")
+            Violation("request_id", f"{quoted(chosen)} is not 1 to 64 letters, digits or ._-")
         )
     return ((request_id.KEY, chosen),)
 

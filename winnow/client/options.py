@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict
 from winnow.convert import answer as convert
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.errors import InvalidRequestError, Violation
+from winnow.quoting import quoted, shortened
 from winnow.v1 import answer_pb2
 
 
@@ -57,12 +58,12 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
     violations = []
     for name, value in {"question": question, **options}.items():
         if name != "question" and name not in Options.__annotations__:
-            raise TypeError(f"there is no option {name!r}{_closest(name)}")
+            raise TypeError(f"there is no option {quoted(name)}{_closest(name)}")
         if value is not None:
             try:
                 setattr(message, name, _ENUMS[name](value) if name in _ENUMS else value)
             except (TypeError, ValueError) as error:
-                violations.append(Violation(name, str(error)))
+                violations.append(Violation(name, shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
     return message

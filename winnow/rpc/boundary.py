@@ -10,9 +10,8 @@ from typing import Any
 
 import grpc
 import structlog
-from google.protobuf.message import DecodeError
 
-from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.errors import WinnowError
 from winnow.rpc import deadline, request_id
 from winnow.rpc.status import code_of, rich_status
 from winnow.telemetry.metrics import RpcMetrics
@@ -42,7 +41,7 @@ class Boundary(grpc.aio.ServerInterceptor):
             return handler
         return grpc.unary_unary_rpc_method_handler(
             self._wrap(handler.unary_unary, method.rsplit("/", 1)[-1]),
-            request_deserializer=_tolerant(handler.request_deserializer),
+            request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
 
@@ -55,8 +54,8 @@ class Boundary(grpc.aio.ServerInterceptor):
             code = "CANCELLED"
             fault: Exception | None = None
             try:
-                if isinstance(request, DecodeError):
-                    raise _malformed(request)
+                if isinstance(request, WinnowError):  # what `winnow.rpc.intake` made of it
+                    raise request
                 response = await handler(request, context)
                 code = "OK"
                 return response
@@ -98,21 +97,3 @@ async def _abort(context: Any, error: WinnowError, request: str) -> None:
     status = rich_status(error, request)
     trailing = (*status.trailing_metadata, (request_id.KEY, request))
     await context.abort(status.code, status.details, trailing)
-
-
-def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Returns the fault: raised, gRPC would answer INTERNAL for a client's mistake."""
-
-    def parse(data: bytes) -> Any:
-        try:
-            return deserialise(data)
-        except DecodeError as error:
-            return error
-
-    return parse
-
-
-def _malformed(fault: DecodeError) -> InvalidRequestError:
-    return InvalidRequestError(
-        Violation("request", f"not a message of this method, or text that is not UTF-8 ({fault})")
-    )

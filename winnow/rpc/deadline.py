@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from winnow.deadline import Deadline
+from winnow.deadline import LONGEST, Deadline
 
 _ROUNDING = 0.01
 _JITTER = 0.005
 
 
 def of_context(context: Any, default: float) -> Deadline:
-    """The caller's deadline, or `default` seconds from now if it set none."""
+    """The caller's deadline, or `default` seconds from now if it set none; an hour at most."""
     left = context.time_remaining()
-    return Deadline.after(default if left is None else float(left))
+    return Deadline.after(min(default if left is None else float(left), LONGEST))
 
 
 def timeout(deadline: Deadline) -> float:

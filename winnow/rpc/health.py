@@ -11,6 +11,8 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from winnow.quoting import quoted
+
 _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
@@ -38,7 +40,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     ) -> health_pb2.HealthCheckResponse:
         """What is so now; NOT_FOUND for a service that is not here."""
         if request.service not in self._names:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no service {request.service!r}")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no service {quoted(request.service)}")
         return health_pb2.HealthCheckResponse(status=self._status(request.service))
 
     async def Watch(  # noqa: N802

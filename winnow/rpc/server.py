@@ -3,6 +3,7 @@
 Knows ports, message limits, keepalive, interceptors, reflection and health; knows no service.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 import grpc
@@ -10,25 +11,63 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
+from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.health import Health
+from winnow.rpc.intake import Intake
 
+KIB = 1024
+_ON_THEIR_WAY = 8 * KIB * KIB
+"""Bytes that all messages together may take before they are whole."""
+_FAREWELL = 0.5
+"""Seconds for streams to hear that the server ends."""
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
-    ("grpc.max_receive_message_length", 4 * 1024 * 1024),
     # or a front that pings an idle node is told too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
+    # a client that does not speak HTTP/2, or is gone without a word
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # what a connection may send before it is read; gRPC would raise it to megabytes by itself
+    ("grpc.http2.lookahead_bytes", 16 * KIB),
+    ("grpc.http2.bdp_probe", 0),
+    # beyond these gRPC cancels calls without a word, the calls of any client: never get there
+    ("grpc.server.max_pending_requests", 1_000_000),
+    ("grpc.server.max_pending_requests_hard_limit", 1_000_000),
 )
 
 
 class Server:
     """A gRPC server with health, reflection and an orderly end."""
 
-    def __init__(self, services: Sequence[str], boundary: Boundary) -> None:
-        """`services` are full names, such as `winnow.v1.AnswerService`."""
-        self.grpc = grpc.aio.server(interceptors=[boundary], options=_OPTIONS)
+    def __init__(
+        self,
+        services: Sequence[str],
+        boundary: Boundary,
+        largest: int = 16 * KIB,
+        idle: float = 120.0,
+    ) -> None:
+        """Binds nothing yet.
+
+        Args:
+            services: full names, such as `winnow.v1.AnswerService`.
+            boundary: around their calls.
+            largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
+            idle: seconds without a call after which a connection is closed. One that sends headers
+                without an end has no call; gRPC would read them for ever.
+
+        """
+        limits = (
+            ("grpc.max_receive_message_length", largest),
+            ("grpc.max_connection_idle_ms", int(idle * 1e3)),
+        )
+        self._intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
+        self.grpc = grpc.aio.server(
+            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
+        )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
@@ -58,6 +97,18 @@ class Server:
         self._health.serving(ready)
 
     async def drain(self, grace: float) -> None:
-        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest."""
+        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest.
+
+        Streams are not waited for: who watches the health is told, and need not listen.
+        """
         self._health.close()
-        await self.grpc.stop(grace)
+        stopping = asyncio.create_task(self.grpc.stop(grace))
+        while not stopping.done():
+            idle = asyncio.create_task(self._intake.idle())
+            await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
+            idle.cancel()
+            await asyncio.wait({stopping}, timeout=_FAREWELL)
+            if not self._intake.calls:  # nor has one begun that was on its way
+                break
+        await self.grpc.stop(None)
+        await stopping

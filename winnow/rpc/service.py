@@ -6,15 +6,16 @@ Knows signals and the metrics endpoint; what is served is handed in.
 import asyncio
 import contextlib
 import gc
-import signal
 from collections.abc import Awaitable, Callable
 
 import structlog
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 
 from winnow.address import Address
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.rpc.server import Server
+from winnow.signals import on_signals
+from winnow.telemetry.endpoint import MetricsEndpoint
 from winnow.telemetry.process import describe_process
 
 _log = structlog.get_logger("winnow.service")
@@ -37,12 +38,10 @@ async def serve(
 
     At the end it calls `leave` and says NOT_SERVING, serves on for `linger` seconds or until a
     second signal, so that callers notice and go elsewhere, then takes no new calls and gives
-    those that run `grace` seconds.
+    those that run `grace` seconds. Later signals change nothing.
     """
     signals = asyncio.Semaphore(0)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, signals.release)
+    on_signals(asyncio.get_running_loop(), signals.release)
     port = await server.start(listen)
     _log.info("listening", listen=listen, port=port)
     waiting = asyncio.create_task(signals.acquire())
@@ -77,10 +76,10 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     address = Address.parse(listen)
     describe_process(registry)
     try:
-        server, _ = start_http_server(address.port, address.host, registry)
+        port = MetricsEndpoint(registry).start(address.host, address.port)
     except OSError as error:
         raise UnavailableError(f"cannot serve metrics on {listen}: {error}") from error
-    _log.info("serving metrics", listen=listen, port=server.server_port)
+    _log.info("serving metrics", listen=listen, port=port)
 
 
 async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> bool:

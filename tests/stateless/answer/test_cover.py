@@ -7,7 +7,7 @@ from stateless.answer.findings import Searched
 from stateless.answer.scatter import Failure
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import ShardInfo
-from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.fakes import FINGERPRINT, reading
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
@@ -19,7 +19,7 @@ FULL = Failure(ShardStatus.OVERLOADED, "full")
     ("failures", "error"),
     [
         ([LATE, LATE, LATE], DeadlineExceededError),
-        ([LATE, FULL, LATE], UnavailableError),
+        ([LATE, FULL, LATE], OverloadedError),
         ([FULL, FULL, FULL], OverloadedError),
     ],
 )

@@ -136,7 +136,9 @@ DAMAGED = Failure(ShardStatus.NOT_LOADED, "damaged")
     [
         ([LATE, GIVEN_UP], DeadlineExceededError),
         ([FULL, FULLER], OverloadedError),
-        ([LATE, FULL], UnavailableError),
+        ([LATE, FULL], OverloadedError),
+        ([GIVEN_UP, LATE, FULL], OverloadedError),
+        ([LATE, FULL, DAMAGED], UnavailableError),
         ([DAMAGED], UnavailableError),
     ],
 )
@@ -152,7 +154,7 @@ def test_what_shards_have_in_common_is_said(
 
 
 def test_the_longest_wait_is_passed_on() -> None:
-    got = error_of({0: FULL, 1: FULLER}, "nothing")
+    got = error_of({0: FULL, 1: FULLER, 2: LATE}, "nothing")
     assert isinstance(got, OverloadedError)
     assert got.retry_after == 0.5
 

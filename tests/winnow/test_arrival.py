@@ -1,0 +1,159 @@
+"""What happens to calls whose message does not come, comes late, or is too large."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import raw_http2 as http2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client import CollectorRegistry
+from tenacious import happens, turn
+
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+)
+from winnow.rpc.arrival import Arrivals
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import KIB, Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+SERVICE = "winnow.v1.AnswerService"
+ANSWER = f"/{SERVICE}/Answer"
+CHECK = "/grpc.health.v1.Health/Check"
+WATCH = "/grpc.health.v1.Health/Watch"
+LONG = 30
+
+
+class Servicer(answer_pb2_grpc.AnswerServiceServicer):
+    async def Answer(self, request: Any, context: Any) -> Any:
+        return answer_pb2.AnswerResponse(has_answer=True)
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
+    yield await server.start("127.0.0.1:0")
+    await server.drain(0)
+
+
+async def answered(port: int, question: str = "who") -> bool:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = answer_pb2_grpc.AnswerServiceStub(channel)
+        reply = await stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=LONG)
+        return bool(reply.has_answer)
+
+
+@pytest.mark.parametrize("method", [ANSWER, CHECK, WATCH])
+async def test_a_call_that_ends_without_a_message_is_answered(port: int, method: str) -> None:
+    peer = await http2.Peer.connect(port)
+    await peer.send(http2.call(method, http2.END_HEADERS | http2.END_STREAM))
+    headers = await asyncio.wait_for(peer.ended(), LONG)
+    assert b"the call ended without a message" in headers.replace(b"%20", b" ")
+    await peer.close()
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4 * KIB
+
+
+@pytest.mark.parametrize("method", [ANSWER, CHECK])
+@pytest.mark.parametrize("size", [4 * KIB * KIB, 60 * KIB, 15 * KIB])
+async def test_halves_of_messages_take_little_memory(port: int, method: str, size: int) -> None:
+    before = resident()
+    peers = [await http2.Peer.connect(port) for _ in range(200)]
+    for peer in peers:
+        await peer.send(http2.call(method) + http2.half_of(size))
+    assert await answered(port)
+    if size > 16 * KIB:  # refused as soon as it says how long it is
+        await asyncio.wait_for(asyncio.gather(*(peer.ended() for peer in peers)), LONG)
+    assert resident() - before < 40 * KIB * KIB
+    for peer in peers:
+        await peer.close()
+
+
+async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: int) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await answered(port, "a" * 17 * KIB)
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await answered(port, "a" * 15 * KIB)
+
+
+async def test_headers_without_an_end_are_not_read_for_ever() -> None:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), idle=1.0)
+    peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
+    await peer.send(http2.call(ANSWER, flags=0))
+    closed = asyncio.create_task(peer.closed())
+    more = http2.frame(http2.CONTINUATION, 0, http2.STREAM, http2.header("x-more", "a" * 100))
+    async with asyncio.timeout(LONG):
+        with contextlib.suppress(ConnectionError):
+            while not closed.done():
+                await peer.send(more)
+                await turn()
+        with contextlib.suppress(ConnectionError):
+            await closed
+    with contextlib.suppress(ConnectionError):
+        await peer.close()
+    await server.drain(0)
+
+
+async def test_a_burst_of_calls_cancels_nobody(port: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = answer_pb2_grpc.AnswerServiceStub(channel)
+        health = health_pb2_grpc.HealthStub(channel)
+        calls = [stub.Answer(answer_pb2.AnswerRequest(), timeout=60) for _ in range(3_000)]
+        check = health.Check(health_pb2.HealthCheckRequest(), timeout=60)
+        codes = {await call.code() for call in calls}
+        assert codes == {grpc.StatusCode.OK}
+        assert await check.code() is grpc.StatusCode.OK
+
+
+class Call:
+    """A call that somebody else decides on."""
+
+    def __init__(self) -> None:
+        self.arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def read(self) -> Any:
+        return await asyncio.shield(self.arrived)
+
+
+async def test_a_message_that_is_here_is_handed_over() -> None:
+    call = Call()
+    call.arrived.set_result("question")
+    assert await Arrivals(1).message(call) == "question"
+
+
+async def test_a_message_that_does_not_come_in_time_is_given_up() -> None:
+    with pytest.raises(DeadlineExceededError, match=r"was not here 0\.01 seconds"):
+        await Arrivals(1, seconds=0.01).message(Call())
+
+
+async def test_a_call_that_ends_without_a_message_is_a_mistake() -> None:
+    call = Call()
+    call.arrived.set_result(grpc.aio.EOF)
+    with pytest.raises(InvalidRequestError, match="ended without a message"):
+        await Arrivals(1).message(call)
+
+
+async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
+    arrivals = Arrivals(2)
+    calls = [Call() for _ in range(3)]
+    waits = []
+    for call in calls:
+        waits.append(asyncio.create_task(arrivals.message(call)))
+        await asyncio.sleep(0)
+    await happens(waits[0].done)
+    with pytest.raises(OverloadedError, match="too many messages"):
+        await waits[0]
+    for call in calls[1:]:
+        call.arrived.set_result("question")
+    assert [await wait for wait in waits[1:]] == ["question", "question"]

@@ -1,0 +1,19 @@
+"""How errors and log lines quote what somebody else wrote.
+
+Whatever a caller sends comes back to it and goes into logs: a text of megabytes must not, nor line
+breaks that look like log lines of their own.
+"""
+
+MOST = 100
+"""Characters that are quoted of a text."""
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line, in characters that can be printed."""
+    start = "".join(each if each.isprintable() else "?" for each in text[:MOST])
+    return start if len(text) <= MOST else f"{start}… ({len(text)} characters)"
+
+
+def quoted(text: str) -> str:
+    """The same, in quotes."""
+    return f"'{shortened(text)}'"

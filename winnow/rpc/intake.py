@@ -1,0 +1,110 @@
+"""Takes in the message of every call, before anything else is done for it.
+
+An interceptor around all others. Handlers of Winnow's own services are given the message, or the
+error that it is, which their boundary raises.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.rpc.arrival import Arrivals
+from winnow.rpc.status import code_of
+
+
+class Intake(grpc.aio.ServerInterceptor):
+    """Makes handlers of one message of those that are declared as handlers of a stream."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+        self.calls = 0
+        """Calls with one reply in hand."""
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def idle(self) -> None:
+        """Waits until no call with one reply is in hand; streams are left to themselves."""
+        await self._none.wait()
+
+    def _begin(self, context: Any) -> None:
+        self.calls += 1
+        self._none.clear()
+        context.add_done_callback(self._end)
+
+    def _end(self, _context: Any) -> None:
+        self.calls -= 1
+        if not self.calls:
+            self._none.set()
+
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
+    ) -> Any:
+        """Wraps the handlers of all methods with one request, also those of health."""
+        handler = await continuation(handler_call_details)
+        bounded = str(handler_call_details.method).startswith("/winnow.")
+        if handler is None or handler.request_streaming:
+            return handler
+        if handler.response_streaming:
+            make, taking = grpc.stream_stream_rpc_method_handler, self._many(handler.unary_stream)
+        else:
+            make, taking = (
+                grpc.stream_unary_rpc_method_handler,
+                self._one(handler.unary_unary, bounded),
+            )
+        return make(
+            taking,
+            request_deserializer=_tolerant(handler.request_deserializer),
+            response_serializer=handler.response_serializer,
+        )
+
+    def _one(
+        self, handler: Callable[[Any, Any], Awaitable[Any]], bounded: bool
+    ) -> Callable[..., Any]:
+        async def call(_stream: Any, context: Any) -> Any:
+            self._begin(context)
+            request = await self._request(context)
+            if isinstance(request, WinnowError) and not bounded:
+                await _abort(request, context)
+            return await handler(request, context)
+
+        return call
+
+    def _many(self, handler: Callable[[Any, Any], AsyncIterator[Any]]) -> Callable[..., Any]:
+        async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+            request = await self._request(context)
+            if isinstance(request, WinnowError):
+                await _abort(request, context)
+            async for reply in handler(request, context):
+                yield reply
+
+        return call
+
+    async def _request(self, context: Any) -> Any:
+        try:
+            return await self._arrivals.message(context)
+        except WinnowError as error:
+            return error
+
+
+async def _abort(error: WinnowError, context: Any) -> None:
+    await context.abort(code_of(error), str(error))
+
+
+def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Returns the error: raised, gRPC would answer INTERNAL for a client's mistake."""
+
+    def parse(data: bytes) -> Any:
+        try:
+            return deserialise(data)
+        except DecodeError as error:
+            return InvalidRequestError(
+                Violation(
+                    "request", f"not a message of this method, or text that is not UTF-8 ({error})"
+                )
+            )
+
+    return parse

@@ -1,0 +1,81 @@
+"""The page that Prometheus fetches, over HTTP.
+
+In a thread with an event loop of its own, so that writing the page holds up no call. Who connects
+and says nothing takes a place for some seconds, and there are only so many places: the oldest one
+gives way. The server of prometheus_client gives a thread to each connection, for ever.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+_SECONDS = 5.0
+"""That a request and its reply may take."""
+_MOST = 128
+"""Connections at once."""
+_LONGEST = 16 * 1024
+"""Bytes of a request."""
+
+
+class MetricsEndpoint:
+    """Serves the metrics of a registry, whatever path is asked for."""
+
+    def __init__(
+        self, registry: CollectorRegistry, most: int = _MOST, seconds: float = _SECONDS
+    ) -> None:
+        """`most`: connections at once; `seconds`: that each may take."""
+        self._registry, self._most, self._seconds = registry, most, seconds
+        self._open: dict[asyncio.StreamWriter, None] = {}
+        """The oldest first."""
+
+    def start(self, host: str, port: int) -> int:
+        """Listens, and serves in the background until the process ends; returns the port.
+
+        Raises:
+            OSError: the address cannot be bound.
+
+        """
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=self._most)
+        bound = int(listening.getsockname()[1])
+        run = threading.Thread(
+            target=asyncio.run, args=(self._serve(listening),), name="metrics", daemon=True
+        )
+        run.start()
+        return bound
+
+    async def _serve(self, listening: socket.socket) -> None:
+        server = await asyncio.start_server(self._reply, sock=listening, limit=_LONGEST)
+        await server.serve_forever()
+
+    async def _reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open[writer] = None
+        if len(self._open) > self._most:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.transport.abort()
+        writer.transport.set_write_buffer_limits(0)  # or who does not read would go unnoticed
+        try:
+            with contextlib.suppress(
+                TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
+            ):
+                async with asyncio.timeout(self._seconds):
+                    request = await reader.readuntil(b"\r\n\r\n")
+                    writer.write(self._page(request))
+                    await writer.drain()
+        finally:
+            self._open.pop(writer, None)
+            writer.close()
+
+    def _page(self, request: bytes) -> bytes:
+        if not request.startswith(b"GET "):
+            return b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"
+        page = generate_latest(self._registry)
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE_LATEST}\r\n"
+            f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + page
