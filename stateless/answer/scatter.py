@@ -111,7 +111,10 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
-    if statuses <= {*_LATE, ShardStatus.OVERLOADED}:  # late shards have much to do, too
+    if statuses <= {
+        ShardStatus.TIMEOUT,
+        ShardStatus.OVERLOADED,
+    }:  # late shards have much to do, too
         wait = max(failure.retry_after for failure in failures.values())
         return OverloadedError(message, wait, faults)
     return UnavailableError(message, faults)

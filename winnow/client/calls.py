@@ -24,8 +24,6 @@ from winnow.rpc.status import error_of
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds."""
-_LONGEST = 365 * 24 * 3600.0
-"""Seconds; gRPC takes what is too long for its clock for a deadline that has passed."""
 _DETAILS = "grpc-status-details-bin"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 Metadata = tuple[tuple[str, str], ...]
@@ -40,7 +38,7 @@ class Failed(Protocol):
 
 
 def seconds(timeout: float) -> float:
-    """The timeout as gRPC can have it; infinity is very long.
+    """What gRPC is given as the timeout of a call: an hour at most, as servers have it.
 
     Raises:
         InvalidRequestError: it is NaN.
@@ -48,7 +46,7 @@ def seconds(timeout: float) -> float:
     """
     if math.isnan(timeout):
         raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
-    return min(timeout, _LONGEST)
+    return min(timeout, LONGEST)
 
 
 def caller(name: str) -> Metadata:
@@ -64,11 +62,6 @@ def caller(name: str) -> Metadata:
             Violation("client_name", f"{quoted(name)} is not 1 to 64 letters, digits or ._:@-")
         )
     return sent
-
-
-def seconds(timeout: float) -> float:
-    """What gRPC is given as the timeout of a call: an hour at most, as servers have it."""
-    return min(timeout, LONGEST)
 
 
 def identified(given: str | None) -> Metadata:
