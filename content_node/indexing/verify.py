@@ -20,6 +20,7 @@ from content_node.shard.store import PassageStore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import verify
+from winnow.files.opened import OpenFile
 
 K = 10
 _EF = 128
@@ -81,7 +82,7 @@ def _verify_contents(
     sample: int,
     min_recall: float,
 ) -> ShardReport:
-    store = PassageStore(directory / manifest.store)
+    store = PassageStore(OpenFile(directory / manifest.store))
     try:
         vectors = store.vectors(manifest.dimension)
         words = _word_faults(directory, manifest, store)
@@ -130,8 +131,8 @@ def _recall(
 ) -> float:
     if not len(vectors):
         return 1.0
-    path = directory / manifest.graph
-    graph = load_graph(path, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
+    file = OpenFile(directory / manifest.graph)
+    graph = load_graph(file, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
     exact = ExactIndex(vectors)
     chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
     # midpoints of two passages: like questions, they lie beside the vectors and not on them

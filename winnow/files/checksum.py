@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 
 
 def sha256(path: Path) -> str:
@@ -19,12 +19,4 @@ def verify(path: Path, expected: str, size: int) -> None:
         ArtefactError: it is missing, cannot be read, or has another size or checksum.
 
     """
-    try:
-        actual_size = path.stat().st_size
-        if actual_size != size:
-            raise ArtefactError(f"{path} has {actual_size} bytes, its manifest says {size}")
-        actual = sha256(path)
-    except OSError as error:
-        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
-    if actual != expected:
-        raise ArtefactError(f"{path} is damaged: SHA-256 is {actual}, its manifest says {expected}")
+    OpenFile(path).verify(expected, size)

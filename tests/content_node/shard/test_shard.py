@@ -11,6 +11,7 @@ from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 from winnow.files.vouching import vouched
 
 
@@ -146,7 +147,11 @@ def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> No
     vectors = opened.store.vectors(opened.manifest.dimension)
     exact = ExactIndex(vectors)
     graph = load_graph(
-        directory / "graph.hnsw", vectors.shape[1], len(vectors), ef=64, chunks=lambda: [vectors]
+        OpenFile(directory / "graph.hnsw"),
+        vectors.shape[1],
+        len(vectors),
+        ef=64,
+        chunks=lambda: [vectors],
     )
     for vector in vectors:
         assert graph.search(vector, 50) == exact.search(vector, 50)
