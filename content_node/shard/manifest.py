@@ -37,6 +37,8 @@ _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _MOST = 2**53
 """More than any index has of anything: up to here every integer is a float, too."""
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
+_Passages = Annotated[int, Field(ge=0, lt=2**32)]
+"""As coverage counts them."""
 _Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
 _Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
@@ -70,8 +72,8 @@ class ShardManifest(_Part):
     index_id: str
     shard: Annotated[int, Field(ge=0)]
     shards: _Shards
-    passages: _Count
-    index_passages: _Count = 0
+    passages: _Passages
+    index_passages: _Passages = 0
     """Passages of all shards; 0 where the shard was built before this was written down."""
     dimension: _Dimension
     space: Literal["l2"]
@@ -138,13 +140,13 @@ class IndexManifest(_Part):
     format: int
     index_id: str
     shards: _Shards
-    passages: _Count
+    passages: _Passages
     dimension: _Dimension
     bundle_name: str
     encoding_fingerprint: str
     source: str
     bad_rows: _Count
-    truncated_passages: _Count
+    truncated_passages: _Passages
     """Passages of which the encoder read only the beginning."""
     manifests: tuple[str, ...] = ()
     """The checksum of each shard's manifest, by shard; empty in format 1."""
