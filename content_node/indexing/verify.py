@@ -72,6 +72,8 @@ def _verify_shard(
         return _verify_contents(directory, manifest, shard, index, sample, min_recall)
     except ArtefactError as error:
         return ShardReport(shard, 0, 0.0, (str(error),))
+    except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
+        return ShardReport(shard, 0, 0.0, (f"it cannot be read: {error!r}",))
 
 
 def _verify_contents(

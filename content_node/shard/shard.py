@@ -1,7 +1,7 @@
 """An opened shard: verified files, passages and the indexes over their vectors and words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +47,11 @@ class Shard:
     words: WordIndex | None = None
     files: tuple[OpenFile, ...] = ()
     """All of which it was loaded; open as long as the shard is held."""
+    generation: str = field(init=False)
+    """Of the manifest, worked out once."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generation", self.manifest.generation)
 
     def change(self) -> Change | None:
         """What became of the files on disk; None where they are still what is served."""
@@ -78,14 +83,13 @@ class Shard:
         hybrid = (distances - word_weight * matches).astype(np.float32)
         kept = contenders(distances, hybrid, depth.passages)
         ids = self.store.ids([rows[place] for place in kept])
-        generation = self.manifest.generation
         hits = (
             Hit(
                 rows[place],
                 identifier,
                 float(distances[place]),
                 float(hybrid[place]),
-                generation,
+                self.generation,
             )
             for place, identifier in zip(kept, ids, strict=True)
         )
