@@ -294,6 +294,36 @@ def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path
             node.kill()
 
 
+def test_a_node_whose_directory_is_taken_away_says_so_until_it_is_back(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    shard = Path(shutil.copytree(indexes[1] / "shard-00000-of-00001", tmp_path / "shard"))
+    port, metrics = free_ports(2)
+    command = [sys.executable, "-m", "winnow", "node", "--shard", str(shard)]
+    command += ["--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as node:
+        try:
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 120)
+            shard.rename(tmp_path / "away")
+            until(lambda: "was replaced or deleted while it was served" in asked_why(port), 60)
+            assert "winnow_node_shard_changed 1.0" in measured(metrics)
+            (tmp_path / "away").rename(shard)
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 60)
+            assert not asked_why(port)
+            node.send_signal(signal.SIGTERM)
+            assert node.wait(60) == 0
+        finally:
+            node.kill()
+
+
+def measured(port: int) -> str:
+    """Its metrics; empty while it has none yet."""
+    try:
+        return fetch(f"127.0.0.1:{port}")
+    except OSError:
+        return ""
+
+
 def asked_why(port: int) -> str:
     return asyncio.run(not_loaded(f"127.0.0.1:{port}"))
 
