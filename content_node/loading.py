@@ -56,8 +56,9 @@ class Loading(Generic[Result]):
         The interpreter would end its thread in the middle of native code, which aborts.
         """
         if self.goes_on:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:  # None where it was closed from the beginning
+                    stream.flush()
             os._exit(0)
 
 

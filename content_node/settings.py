@@ -34,12 +34,12 @@ class NodeSettings(ServiceSettings):
         5,
         ge=0,
         le=19,
-        description="Niceness of loading and reading: higher gives way to other work.",
+        description="Niceness of loading and reading: a higher value gives way to other processes.",
     )
     max_reads: int = Field(
         1_000,
         ge=1,
-        description="Most passages that may wait to be read; calls beyond that are refused.",
+        description="Most passages waiting to be read; further calls are refused.",
     )
     max_tokens: int = Field(
         0, ge=0, le=512, description="Longest input of the reader, in tokens; 0 for the bundle's."
@@ -48,16 +48,15 @@ class NodeSettings(ServiceSettings):
         128,
         ge=16,
         le=10_000,
-        description="Breadth of the graph search: higher finds more of the nearest, and takes "
-        "longer. A question that asks for more passages is searched as broadly as that.",
+        description="Breadth of the graph search: a higher value finds more and takes longer.",
     )
     exact: bool = Field(
-        False, description="Compare with every passage instead of searching the graph."
+        False, description="Compare every passage with the question instead of searching the graph."
     )
     exact_up_to: int = Field(
         EXACT_UP_TO,
         ge=0,
-        description="Largest shard, in passages, that is always searched without its graph.",
+        description="Shards with at most this number of passages are searched without the graph.",
     )
 
     @property

@@ -55,24 +55,23 @@ class FrontSettings(ServiceSettings):
         100,
         ge=1,
         le=1_000,
-        description="Nearest passages from which hybrid retrieval chooses; at most --ef of the "
-        "content nodes.",
+        description="Nearest passages that hybrid retrieval ranks; at most --ef of the content "
+        "nodes.",
     )
     max_loss: float = Field(
         0.0,
         ge=0,
         le=100,
-        description="Percent of exact match that may be lost by reading fewer passages, unless the "
-        "question says otherwise; 0 reads all.",
+        description="Exact match, in percent, to give up for speed, unless the question says "
+        "otherwise; 0 reads every passage.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores
         default_factory=lambda: min(cores(), _MOST_AHEAD),
         ge=0,
         le=100,
-        description="Most passages of a question to read at the same time if reading may stop "
-        "early. Only idle readers do so: answers come sooner and stay the same, for more work. "
-        "0 never reads ahead.",
+        description="Most passages of a question to read at the same time with --max-loss. Uses "
+        "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that encode questions."
@@ -92,8 +91,8 @@ class FrontSettings(ServiceSettings):
         0.3,
         gt=0,
         le=1,
-        description="Least share of a question's passages to read under load; if there is no time "
-        "for it, the question is refused. 1 never reads fewer.",
+        description="Under load, fewer passages are read: at least this share. A question without "
+        "time for that is refused. 1 never reads fewer.",
     )
     merge_reserve: float = Field(
         0.02,
@@ -111,24 +110,24 @@ class FrontSettings(ServiceSettings):
         ge=0,
         le=1,
         description="Share of the shards to wait for until the deadline, unless the question says "
-        "otherwise. Once they have answered, the rest get a part of the remaining time.",
+        "otherwise. After that, the others get a part of the remaining time.",
     )
     min_wait_factor: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="Share of the remaining time to wait when one shard is missing.",
+        description="Share of the remaining time to wait for the last shard.",
     )
     max_wait_factor: float = Field(
         1.0,
         ge=0,
         le=1,
-        description="Share of the remaining time to wait when as many shards are missing as "
-        "--min-coverage allows.",
+        description="Share of the remaining time to wait when --min-coverage has just been "
+        "reached.",
     )
     partial_results: PartialResults = Field(
         PartialResults.ALLOW,
-        description="allow or forbid answers from a part of the index, unless the question says "
+        description="Allow or forbid answers from a part of the index, unless the question says "
         "otherwise.",
     )
     resolve_every: float = Field(
@@ -149,20 +148,20 @@ class FrontSettings(ServiceSettings):
         description="Seconds to wait for all shards before serving a part of them.",
     )
     retries: int = Field(
-        1, ge=0, le=3, description="Most times to send a failed call to another replica."
+        1, ge=0, le=3, description="Times to try a failed call again, on another replica."
     )
     hedge_budget: float = Field(
         0.05,
         ge=0,
         le=1,
-        description="Most late calls to repeat on a second replica, as a share of all calls; 0 for "
-        "none.",
+        description="Share of all calls that may be repeated on a second replica because they are "
+        "late; 0 for none.",
     )
     hedge_quantile: float = Field(
         0.95,
         gt=0,
         lt=1,
-        description="A call is late if it takes longer than this share of the recent calls.",
+        description="A call is late if it is slower than this share of the recent calls.",
     )
     eject_after: int = Field(
         3, ge=1, description="Failures in a row before a replica is left out for a while."
@@ -170,7 +169,8 @@ class FrontSettings(ServiceSettings):
     eject_latency_factor: float = Field(
         5.0,
         gt=1,
-        description="A replica this many times slower than the others is left out for a while.",
+        description="A replica that is this many times slower than the others is left out for a "
+        "while.",
     )
 
     @field_validator("shards")

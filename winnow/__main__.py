@@ -15,12 +15,16 @@ import typer
 from winnow.errors import WinnowError
 from winnow.packaged import checkout, installed_version
 from winnow.tools.exits import exit_code
+from winnow.tools.help_texts import with_flowing_help
 from winnow.tools.local.processes import die_with_parent
 
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
-Start here: winnow index build --passages FILE --out DIR --shards 3, then winnow up --index DIR,
-then winnow ask "Who ...?".
+Start here:
+  winnow index build --passages FILE --out DIR --shards 3
+  winnow up --index DIR
+  winnow ask "Who ...?"
+
 Every option of front, node and up can also be an environment variable or stand in a TOML file.
 """
 
@@ -81,7 +85,10 @@ def main(arguments: list[str] | None = None) -> None:
     command = " ".join(filter(None, ["winnow", _wanted(words)]))
     sys.exit(
         exit_code(
-            lambda: app(words)(args=given, prog_name="winnow", standalone_mode=False), command
+            lambda: with_flowing_help(app(words))(
+                args=given, prog_name="winnow", standalone_mode=False
+            ),
+            command,
         )
     )
 

@@ -18,7 +18,7 @@ from content_node.indexing.intake import check_source, take_in
 from content_node.indexing.plan import BuildPlan, Progress
 from content_node.indexing.recut import is_index
 from content_node.indexing.staging import Staging
-from content_node.indexing.workspace import Fate, Workspace, open_workspace
+from content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
 from content_node.shard.manifest import FORMAT, IndexManifest, write
 from content_node.shard.writing import Identity, publish_shard
 from winnow.bundle import Bundle
@@ -49,8 +49,7 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
             or the partial directory beside it belongs to another build.
 
     """
-    staging = plan.target.with_name(plan.target.name + ".partial") / "staging.sqlite"
-    with named_faults(plan.source, staging):
+    with named_faults(plan.source, staging_of(plan.target)):
         check_source(plan)
         with open_workspace(plan.target, progress.kept) as place:
             return _build(place, plan, bundle, progress)

@@ -15,7 +15,7 @@ from content_node.indexing.verify import K, verify_index
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
 from winnow.bundle import default_bundle, load_bundle
-from winnow.domain.layout import shard_name
+from winnow.domain.layout import MOST_SHARDS, shard_name
 from winnow.settings.common import cores
 from winnow.signals import end_on_signals
 
@@ -31,15 +31,15 @@ def build(
         Path,
         typer.Option(
             help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
-            "metadata), plain, .gz or .zst. Or an index: its vectors are taken over, to cut it "
-            "into other shards or to bring an old one up to date."
+            "metadata), plain, .gz or .zst. Or an index, to cut it into other shards or to bring "
+            "it up to date without encoding it again."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
-    shards: Annotated[int, typer.Option(min=1, max=4096, help="Number of shards.")] = 1,
+    shards: Annotated[int, typer.Option(min=1, max=MOST_SHARDS, help="Number of shards.")] = 1,
     bundle: Annotated[
         Path | None,
-        typer.Option(help="Bundle whose encoder makes the vectors.", show_default="the default"),
+        typer.Option(help="Directory of the models.", show_default="the default"),
     ] = None,
     threads: Annotated[
         int | None,
@@ -52,7 +52,7 @@ def build(
         int, typer.Option(min=4, max=128, help="Links of each passage in the HNSW graph.")
     ] = 16,
     ef_construction: Annotated[
-        int, typer.Option(min=16, max=4096, help="Candidates looked at for each passage's links.")
+        int, typer.Option(min=16, max=4096, help="Candidates for the links of each passage.")
     ] = 200,
     as_json: _Json = False,
 ) -> None:
@@ -117,9 +117,9 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
 @app.command()
 def verify(
     directory: _Directory,
-    sample: Annotated[int, typer.Option(min=1, help="Vectors searched for in each shard.")] = 200,
+    sample: Annotated[int, typer.Option(min=1, help="Vectors to search for in each shard.")] = 200,
     min_recall: Annotated[
-        float, typer.Option(min=0, max=1, help=f"Least recall@{K} of a graph.")
+        float, typer.Option(min=0, max=1, help=f"Lowest recall@{K} that passes, 0 to 1.")
     ] = 0.95,
     as_json: _Json = False,
 ) -> None:
@@ -134,7 +134,7 @@ def verify(
         typer.echo(json.dumps({"ok": not faulty, "shards": rows}, indent=2))
     else:
         for report in reports:
-            state = "; ".join(report.faults) or f"recall@{K} {report.recall:.4f}"
-            typer.echo(f"shard {report.shard}: {report.passages} passages: {state}")
+            good = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
+            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or good}")
         typer.echo("faults found" if faulty else "ok")
     raise typer.Exit(1 if faulty else 0)

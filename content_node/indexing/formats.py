@@ -16,10 +16,12 @@ Parser = Callable[[int, str], Found | None]
 
 Raises:
     RowError: the line is no passage.
+    ArtefactError: the line is a header whose columns have another order.
 
 """
 
-_COLUMNS = 3
+_HEADER = ["id", "text", "title"]
+_COLUMNS = len(_HEADER)
 
 
 def parser(path: Path) -> Parser:
@@ -42,11 +44,21 @@ def parser(path: Path) -> Parser:
 
 def _tsv(number: int, line: str) -> Found | None:
     columns = [_unquoted(column) for column in line.split("\t")]
-    if number == 1 and columns[0].lower() == "id":
+    if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
         raise RowError(f"{len(columns)} columns, expected {_COLUMNS}: id, text, title")
     return Passage(columns[0], columns[2], columns[1]), "{}"
+
+
+def _is_header(names: list[str]) -> bool:
+    """Columns are told by their place: with another order titles would be read as texts."""
+    if sorted(names) == _HEADER and names != _HEADER:
+        raise ArtefactError(
+            f"the first line says {', '.join(names)}: put the columns in the order "
+            f"{', '.join(_HEADER)}"
+        )
+    return names[0] == "id"
 
 
 def _unquoted(column: str) -> str:

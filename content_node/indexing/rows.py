@@ -36,7 +36,8 @@ def read_rows(path: Path) -> Iterator[Row | BadRow]:
     """Every row of `path`; the format is told by the name (`.tsv` or `.jsonl`, `.gz`, `.zst`).
 
     Raises:
-        ArtefactError: the file cannot be read, or its name tells no known format.
+        ArtefactError: the file cannot be read, its name tells no known format, or its header
+            says that the columns have another order.
 
     """
     parse = parser(path)

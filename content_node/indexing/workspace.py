@@ -57,6 +57,18 @@ class Workspace:
                 self.directory.rmdir()
 
 
+def staging_of(target: Path) -> Path:
+    """The staging database of a build of `target`.
+
+    Raises:
+        ArtefactError: the target has no name of its own, such as `.` or `/`, so it exists.
+
+    """
+    if not target.name:
+        _expect_none(target)
+    return target.with_name(target.name + ".partial") / _STAGING
+
+
 @contextlib.contextmanager
 def open_workspace(target: Path, kept: Callable[[Path], None]) -> Iterator[Workspace]:
     """The workspace of `target`, for this build alone; tells `kept` if a failure leaves it.
@@ -67,7 +79,7 @@ def open_workspace(target: Path, kept: Callable[[Path], None]) -> Iterator[Works
 
     """
     _expect_none(target)
-    directory = target.with_name(target.name + ".partial")
+    directory = staging_of(target).parent
     made = [each for each in (directory, *directory.parents) if not each.exists()]
     begun = _is_ours(directory)
     try:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.layout import INDEX_FILE, MOST_SHARDS
+from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object, vouched
@@ -115,6 +115,12 @@ class ShardManifest(_Part):
         return self.format >= _VOUCHED_SINCE
 
     @model_validator(mode="after")
+    def _is_of_its_index(self) -> Self:
+        if self.shard >= self.shards:
+            raise ValueError(f"there is no shard {self.shard} of {self.shards}: they count from 0")
+        return self
+
+    @model_validator(mode="after")
     def _names_every_file(self) -> Self:
         words = self.words
         parts = (words.tokens, words.ends, words.frequencies) if words else ()
@@ -159,6 +165,10 @@ Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
     """A shard's manifest and its file; raises ArtefactError if there is no good one."""
+    if _holds_only(directory, INDEX_FILE):
+        shards = read_index_manifest(directory).shards
+        example = directory / shard_name(0, shards)
+        raise ArtefactError(f"{directory} is an index: name one of its shards, such as {example}")
     file = open_object(directory / SHARD_FILE, "a shard of an index")
     return _read(file, ShardManifest), file
 
@@ -170,6 +180,8 @@ def read_shard_manifest(directory: Path) -> ShardManifest:
 
 def read_index_manifest(directory: Path) -> IndexManifest:
     """Reads an index's manifest; raises ArtefactError if there is no good one."""
+    if _holds_only(directory, SHARD_FILE):
+        raise ArtefactError(f"{directory} is a shard: name the index that it lies in")
     manifest = _read(open_object(directory / INDEX_FILE, "an index"), IndexManifest)
     named = len(manifest.manifests)
     if manifest.format >= _VOUCHED_SINCE and named != manifest.shards:
@@ -178,6 +190,11 @@ def read_index_manifest(directory: Path) -> IndexManifest:
             "index again"
         )
     return manifest
+
+
+def _holds_only(directory: Path, name: str) -> bool:
+    """Whether it has this manifest, and not the other."""
+    return [each for each in (INDEX_FILE, SHARD_FILE) if (directory / each).exists()] == [name]
 
 
 def write(path: Path, manifest: Model) -> Model:

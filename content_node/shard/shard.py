@@ -124,10 +124,7 @@ def _open(directory: Path, ef: int, exact: bool, exact_up_to: int) -> Shard:
     for name, entry in manifest.files.items():
         files[name].verify(entry.sha256, entry.bytes)
     store = PassageStore(files[manifest.store], _CONNECTIONS)
-    if store.count() != manifest.passages:
-        raise ArtefactError(
-            f"{directory} holds {store.count()} passages, its manifest says {manifest.passages}"
-        )
+    store.expect(manifest.passages, manifest.dimension)
     exact = exact or manifest.passages <= exact_up_to
     index = _index(files, manifest, store, ef, exact)
     shard = Shard(manifest, store, index, _words(files, manifest), (named, *files.values()))
@@ -146,7 +143,6 @@ def _index(
     if exact:
         return ExactIndex(store.vectors(manifest.dimension))
     chunks = partial(store.vector_chunks, manifest.dimension)
-    store.check_dimension(manifest.dimension)
     return load_graph(files[manifest.graph], manifest.dimension, manifest.passages, ef, chunks)
 
 

@@ -97,9 +97,13 @@ class PassageStore:
         ((count,),) = self._select("SELECT count(*) FROM passages")
         return int(count)
 
-    def check_dimension(self, dimension: int) -> None:
-        """Raises ArtefactError if the first vector is of another dimension."""
-        for (size,) in self._select("SELECT length(vector) FROM passages WHERE row = 0"):
+    def expect(self, passages: int, dimension: int) -> None:
+        """Raises ArtefactError if these are not so many passages, with vectors of `dimension`."""
+        if (found := self.count()) != passages:
+            raise ArtefactError(
+                f"{self._file.path} holds {found} passages, its manifest says {passages}"
+            )
+        for (size,) in self._select("SELECT length(vector) FROM passages LIMIT 1"):
             self._expect(dimension, size)
 
     def vectors(self, dimension: int) -> NDArray[np.float32]:
@@ -152,7 +156,7 @@ class PassageStore:
     def _expect(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:
             raise ArtefactError(
-                f"{self._file.path} holds a vector of {size / _FLOAT_BYTES:g} values, its manifest "
+                f"{self._file.path} holds vectors of {size / _FLOAT_BYTES:g} values, its manifest "
                 f"says {dimension}"
             )
 

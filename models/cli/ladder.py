@@ -47,7 +47,10 @@ def ladder(
     ] = None,
     scale: Annotated[
         float,
-        typer.Option(min=0.01, help="Length of the readers' training, 1 being the whole reader's."),
+        typer.Option(
+            min=0.01,
+            help="Length of the readers' training: 0.5 is half of the full one.",
+        ),
     ] = 0.4,
     seed: SeedOption = SEED,
 ) -> None:

@@ -17,7 +17,7 @@ DataOption = Annotated[
 ]
 WeightsOption = Annotated[
     Path,
-    typer.Option(help="Weights of all-MiniLM-L6-v2: a directory, or a wheel that contains them."),
+    typer.Option(help="Weights of all-MiniLM-L6-v2: a directory or a wheel."),
 ]
 WorkOption = Annotated[Path, typer.Option(help="Directory of checkpoints and exported graphs.")]
 BundleOption = Annotated[Path, typer.Option(help="Directory of the bundle.")]
@@ -32,7 +32,7 @@ MaxLossOption = Annotated[
 ]
 QuantisedOption = Annotated[
     float,
-    typer.Option(min=0, max=1, help="Share of the training steps, at the end, that imitate int8."),
+    typer.Option(min=0, max=1, help="Share of training steps, the last ones, that imitate int8."),
 ]
 ScaleOption = Annotated[
     float, typer.Option(min=0.01, help="Length of the training: 0.5 is half as long, 2 is twice.")

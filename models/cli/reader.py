@@ -35,7 +35,7 @@ def train_reader(
     layers: LayersOption = None,
     members: Annotated[
         int,
-        typer.Option(min=1, max=reader.MEMBERS, help="Training runs, whose weights are averaged."),
+        typer.Option(min=1, max=reader.MEMBERS, help="Training runs; their weights are averaged."),
     ] = reader.MEMBERS,
     negatives: Annotated[int, typer.Option(min=1, help="Hard negatives of each question.")] = 1,
     questions: Annotated[int, typer.Option(min=1, help="Questions in a training step.")] = 16,

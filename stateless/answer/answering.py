@@ -7,6 +7,7 @@ from stateless.answer.admission import Admitted
 from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
 from stateless.answer.merge import merge
+from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import QuestionEncoder
@@ -15,6 +16,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.stopping import StoppingRule
+from winnow.errors import WinnowError
 
 
 class Answerer:
@@ -62,9 +64,14 @@ class Answerer:
             deadline.earlier(reserve),
             self._limits,
         )
-        searched = await search(calls, self._rule_for(question.max_loss), timings)
-        merging = time.perf_counter()
-        coverage = cover(self._cluster.infos, searched)
+        try:
+            searched = await search(calls, self._rule_for(question.max_loss), timings)
+            merging = time.perf_counter()
+            coverage = cover(self._cluster.infos, searched)
+        except WinnowError as error:
+            for shard, status in failed_shards(error):
+                self._metrics.shard_failures.labels(str(shard), status.value).inc()
+            raise
         answers = merge(searched.readings, question.answers)
         timings.merge = time.perf_counter() - merging
         timings.total = time.perf_counter() - started

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from stateless.answer.scatter import Gathered, scatter
-from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
+from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Question, Retriever
@@ -82,12 +82,13 @@ class Calls:
         return self.searchers[shard].read(self.encoded, hits, most, self.deadline)
 
     async def gather(
-        self, calls: Mapping[int, Coroutine[Any, Any, Result]], until: Deadline
+        self, calls: Mapping[int, Coroutine[Any, Any, Result]], until: Deadline, failed: int = 0
     ) -> Gathered[Result]:
         """Awaits one call per shard, as long as the question waits; see `scatter`.
 
         Minimum coverage is judged over the shards that are called: one that has nothing to do
-        here covers nothing.
+        here takes no time from those that have. It is judged over all shards, too: `failed` have
+        failed before.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.
@@ -97,6 +98,7 @@ class Calls:
         settings = WaitingSettings(
             patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
         )
+        settings = of_step(settings, len(self.searchers), len(calls), failed)
         waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
         return await scatter(calls, waits, self.partial)
 

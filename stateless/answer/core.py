@@ -43,7 +43,7 @@ class AnswerCore:
         question = validate(request, self._defaults)
         deadline.check("the question was looked at")
         if self._answerer is None:
-            raise UnavailableError("not every shard of the index has been found yet")
+            raise UnavailableError("not every shard of the index has been found yet: try again")
         answerer = self._answerer
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,

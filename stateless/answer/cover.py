@@ -16,7 +16,7 @@ def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
 
     Raises:
         DeadlineExceededError: every shard was too late, and nothing was read.
-        OverloadedError: every shard was overloaded; says when to try again.
+        OverloadedError: every shard that was waited for was overloaded; says when to try again.
         UnavailableError: every shard failed, for several reasons.
 
     """

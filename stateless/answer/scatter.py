@@ -23,9 +23,9 @@ from winnow.errors import (
 )
 
 Result = TypeVar("Result")
-_LATE = (ShardStatus.TIMEOUT, ShardStatus.ADAPTIVE)
 _MOST_NAMED, _LONGEST_REASON = 8, 200
 """An error travels in the metadata of a call, of which gRPC lets 8 KB through."""
+_SHARD = "SHARD_"
 _log = structlog.get_logger("stateless.answer.scatter")
 
 
@@ -102,14 +102,24 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
     if len(failures) > len(some):
         reasons.append(f"and {len(failures) - len(some)} more")
     message = f"{what}: {'; '.join(reasons)}"
-    faults = [Fault(f"SHARD_{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    statuses = {failure.status for failure in failures.values()}
-    if statuses <= set(_LATE):
+    faults = [Fault(f"{_SHARD}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
+    # who was given up as the question allows did not fail: what the others did is the reason
+    statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
+    if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
     if statuses == {ShardStatus.OVERLOADED}:
         wait = max(failure.retry_after for failure in failures.values())
         return OverloadedError(message, wait, faults)
     return UnavailableError(message, faults)
+
+
+def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
+    """The shards that `error_of` named, and what became of them."""
+    return [
+        (int(fault.metadata["shard"]), ShardStatus[fault.reason.removeprefix(_SHARD)])
+        for fault in error.faults
+        if fault.reason.startswith(_SHARD) and "shard" in fault.metadata
+    ]
 
 
 def _late(wait: Wait, answered: int) -> Failure:

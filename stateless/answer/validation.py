@@ -92,7 +92,7 @@ def _text(question: str) -> Iterator[Violation]:
         yield Violation("question", "is empty: ask something")
     elif len(question) > MAX_CHARACTERS:
         yield Violation(
-            "question", f"has {len(question)} characters, at most {MAX_CHARACTERS} are read"
+            "question", f"has {len(question)} characters, at most {MAX_CHARACTERS} are allowed"
         )
 
 

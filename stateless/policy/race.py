@@ -54,6 +54,11 @@ class Race:
             return None
         return max(self._since + self._moments[0][0] - self._deadline.clock(), 0.0)
 
+    @property
+    def grace(self) -> float:
+        """Seconds for another attempt to do better than a result that leaves something out."""
+        return max(self._deadline.left() / 2, 0.0)
+
     def late(self) -> bool:
         """Ticks off the moment that `next` named: whether the request is overdue, not just late."""
         return self._moments.pop(0)[1]

@@ -6,7 +6,7 @@ missing, the less. The rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler
 https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.deadline import Deadline
 from winnow.policy.shares import at_least
@@ -22,6 +22,26 @@ class WaitingSettings:
     """Share of the time left, 0 to 1, to wait once that is reached and one shard is missing."""
     max_factor: float = 1.0
     """The same, `min_factor` to 1, if as many shards are missing as `minimum_coverage` allows."""
+
+
+def of_step(settings: WaitingSettings, shards: int, called: int, failed: int) -> WaitingSettings:
+    """The settings of one step of a question, which calls some of its shards.
+
+    One result is waited for in any case: nothing answers no question. And where shards failed in an
+    earlier step, more of the others are needed until the minimum of all shards is reached.
+
+    Args:
+        settings: of the question.
+        shards: all of its shards.
+        called: those that have something to do in this step.
+        failed: those that failed before it.
+
+    """
+    covered = shards - failed - called
+    least = max(at_least(settings.minimum_coverage, shards) - covered, 1)
+    if at_least(settings.minimum_coverage, called) >= min(least, called):
+        return settings
+    return replace(settings, minimum_coverage=min(least / called, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

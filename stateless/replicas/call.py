@@ -4,6 +4,7 @@ Follows the policies: takes replicas, sends, waits, sends again, and ends every 
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from stateless.metrics import ShardCallMetrics
@@ -27,19 +28,24 @@ class HedgedCall(Generic[Result]):
         delay: HedgeDelay,
         budget: HedgeBudget,
         metrics: ShardCallMetrics,
+        lacks: Callable[[Result], int] = lambda _: 0,
         brief: bool = False,
     ) -> None:
-        """`delay` learns how long the call took; `brief`: the call is hardly any work."""
-        self._brief = brief
+        """`delay` learns how long the call took; `lacks`: how much of what was asked for a result
+        leaves out; `brief`: the call is hardly any work.
+        """
+        self._lacks, self._brief = lacks, brief
         self._send, self._race, self._pool = send, race, pool
         self._delay, self._budget, self._metrics = delay, budget, metrics
         self._running: dict[asyncio.Task[Result], Try[Result]] = {}
         self._hedge: Try[Result] | None = None
         self._retry: Try[Result] | None = None
+        self._best: Try[Result] | None = None
+        """Has ended, and left out least of all that have a result."""
         self._gone: GenerationGoneError | None = None
 
     async def run(self) -> Result | None:
-        """The first result; None if there is no replica at all.
+        """The first whole result, else the best one; None if there is no replica at all.
 
         Raises:
             GenerationGoneError: no replica answered, and one no longer holds the generation: the
@@ -51,17 +57,18 @@ class HedgedCall(Generic[Result]):
         if self._start() is None:
             return None
         try:
-            while True:
+            while self._best is None or self._may_be_bettered(self._best):
+                wait = self._race.grace if self._best else self._race.next()
                 done, _ = await asyncio.wait(
-                    self._running, timeout=self._race.next(), return_when=asyncio.FIRST_COMPLETED
+                    self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED
                 )
+                if not done and self._best is not None:
+                    break
                 if not done:
                     self._send_hedge()
                 for task in done:
-                    ended = self._running.pop(task)
-                    if (error := ended.error()) is None:
-                        return self._won(ended)
-                    self._failed(ended, error)
+                    self._ended(self._running.pop(task))
+            return self._won(self._best)
         finally:
             for left in self._running.values():
                 self._pool.end(left, self._race.outcome(left.attempt, None))
@@ -95,12 +102,23 @@ class HedgedCall(Generic[Result]):
         self._running[sent.task] = sent
         return sent
 
+    def _ended(self, ended: Try[Result]) -> None:
+        if (error := ended.error()) is not None:
+            self._failed(ended, error)
+            return
+        self._delay.observe(self._race.waited(ended.attempt))
+        self._pool.end(ended, Outcome.ANSWERED, self._race.relative(ended.attempt))
+        best = self._best
+        if best is None or self._lacks(ended.task.result()) < self._lacks(best.task.result()):
+            self._best = ended
+
+    def _may_be_bettered(self, best: Try[Result]) -> bool:
+        """Whether something is left out that another one may have: both ran out of time."""
+        return bool(self._running) and self._lacks(best.task.result()) > 0
+
     def _won(self, winner: Try[Result]) -> Result:
-        attempt = winner.attempt
-        self._delay.observe(self._race.waited(attempt))
-        self._pool.end(winner, Outcome.ANSWERED, self._race.relative(attempt))
         for loser in self._running.values():
-            self._pool.end(loser, self._race.lost(loser.attempt, attempt))
+            self._pool.end(loser, self._race.lost(loser.attempt, winner.attempt))
         self._running.clear()
         if winner is self._hedge:
             self._metrics.hedged("won")
@@ -118,7 +136,7 @@ class HedgedCall(Generic[Result]):
         given_up = ended.given_up is not None
         outcome = Outcome.ABANDONED if given_up else self._race.outcome(ended.attempt, error)
         self._pool.end(ended, outcome)
-        if self._running:
+        if self._running or self._best is not None:
             return
         if self._race.retries(error):
             self._retry = self._start()

@@ -96,6 +96,7 @@ class ReplicatedSearcher:
             len(hits),
             lambda one: one.read(question, hits, max_answer_tokens, deadline),
             deadline,
+            _unread,
         )
 
     async def search(
@@ -107,10 +108,16 @@ class ReplicatedSearcher:
             depth.passages,
             lambda one: one.search(question, depth, max_answer_tokens, deadline),
             deadline,
+            _unread,
         )
 
     async def _call(
-        self, kind: str, passages: int, send: Send[Result], deadline: Deadline
+        self,
+        kind: str,
+        passages: int,
+        send: Send[Result],
+        deadline: Deadline,
+        lacks: Callable[[Result], int] = lambda _: 0,
     ) -> Result:
         # a read of ten passages is not late by the measure of reads of one
         usual = self._delays.usual(kind, passages)
@@ -118,10 +125,14 @@ class ReplicatedSearcher:
         race = Race(self._policies.retry, usual, silence, deadline)
         delay = self._delays.of(kind, passages)
         call = HedgedCall(
-            send, race, self._pool, delay, self._budget, self._metrics, brief=not passages
+            send, race, self._pool, delay, self._budget, self._metrics, lacks, brief=not passages
         )
         answer = await call.run()
         if answer is None:
             # an exception that is raised again keeps the stack of every earlier raise
             raise self._absence.with_traceback(None)
         return answer
+
+
+def _unread(read: Read) -> int:
+    return read.unread

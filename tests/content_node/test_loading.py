@@ -66,13 +66,14 @@ def test_what_is_loaded_after_the_end_troubles_nobody(go_on: threading.Event) ->
 
 
 ENDLESS = """
+import sys
 import threading
 from pathlib import Path
 import content_node.__main__ as node
 from content_node.settings import NodeSettings
 
 def load(*_):
-    print("loading", flush=True)
+    print("loading", file=sys.stderr, flush=True)
     threading.Event().wait()
 
 node._load = load
@@ -80,17 +81,21 @@ node.run(NodeSettings(shard=Path("."), listen="127.0.0.1:0"))
 """
 
 
+@pytest.mark.parametrize("first", [":", "exec >&-"], ids=["output", "no output"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_process_whose_shard_still_loads(number: signal.Signals) -> None:
+def test_a_signal_ends_a_process_whose_shard_still_loads(
+    number: signal.Signals, first: str
+) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["sh", "-c", f'{first}; exec "$@"', "sh", sys.executable, "-c", ENDLESS],
+        stderr=subprocess.PIPE,
     ) as process:
-        assert process.stdout is not None
+        assert process.stderr is not None
         try:
-            while process.stdout.readline() != b"loading\n":
+            while process.stderr.readline() != b"loading\n":
                 assert process.poll() is None
             process.send_signal(number)
-            rest, _ = process.communicate(timeout=LONG / 2)
+            _, rest = process.communicate(timeout=LONG / 2)
         finally:
             process.kill()
     assert process.returncode == 0

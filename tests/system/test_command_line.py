@@ -123,6 +123,7 @@ def test_the_training_commands_are_listed_only_where_they_can_run() -> None:
         (["demo", "--listen", ":8080"], 2, "--listen: ':8080' names no host"),
         (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file no.tsv"),
         (["index", "inspect", "nowhere"], 1, "nowhere"),
+        (["ask", "?", "--address", "localhost"], 1, "'localhost' is neither HOST:PORT nor"),
         (["evaluate", "--questions", "no.jsonl"], 1, "no.jsonl"),
         (["frnt"], 2, "frnt"),
     ],
@@ -405,6 +406,15 @@ def test_a_port_that_others_use_is_named_before_anything_starts(
     assert result.stderr.startswith(f"error: {address} is in use: ")
 
 
+def test_a_demo_in_a_log_has_whole_lines_and_offers_no_port_that_is_gone(
+    indexes: dict[int, Path], questions_file: Path
+) -> None:
+    asked = ["--index", str(indexes[2]), "--questions", str(questions_file)]
+    result = winnow("demo", "--once", *asked, "--listen", "127.0.0.1:0")
+    assert result.stdout.splitlines()[-1].endswith("answers as expected"), result.stdout
+    assert result.stdout.splitlines()[-1][0].isdecimal()
+
+
 def fetch(address: str) -> str:
     import urllib.request
 
@@ -483,3 +493,22 @@ def is_of_shard(pid: int, shard: int) -> bool:
         return f"/shard-{shard:05d}-of-" in Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return False
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        (">/dev/full", 1, "error: cannot write the output: No space left on device\n"),
+        (">&-", 0, ""),
+    ],
+    ids=["full", "closed"],
+)
+def test_an_output_that_takes_nothing_is_no_traceback(
+    arguments: list[str], redirected: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "winnow", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, said)

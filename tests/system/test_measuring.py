@@ -65,16 +65,22 @@ class Result:
     said: str
 
 
-async def winnow(command: str, front: Front, questions: Path, *arguments: str) -> Result:
+async def winnow(
+    command: str,
+    front: Front,
+    questions: Path,
+    *arguments: str,
+    stdout: int = asyncio.subprocess.PIPE,
+) -> Result:
     given = [command, "--address", front.address, "--questions", str(questions), *arguments]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "winnow", *given,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        stdout=stdout, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
     )  # fmt: skip
     out, said = await process.communicate()
     assert b"Traceback" not in said, said.decode()
-    return Result(process.returncode or 0, out.decode(), said.decode())
+    return Result(process.returncode or 0, (out or b"").decode(), said.decode())
 
 
 def written(path: Path, *rows: Mapping[str, object]) -> Path:
@@ -115,6 +121,31 @@ async def test_an_evaluation_fails_only_if_every_question_does(
     assert result.code == 1
     assert "RESOURCE_EXHAUSTED: no room" in result.out
     assert json.loads(replies.read_text())["error"] == "RESOURCE_EXHAUSTED: no room"
+
+
+@pytest.mark.parametrize("shown", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(
+    ("command", "arguments", "name"),
+    [
+        ("evaluate", ["--replies"], "replies.jsonl"),
+        ("bench", ["--clients", "1", "--seconds", "0.1", "--plot"], "picture.svg"),
+    ],
+)
+async def test_what_was_found_is_written_also_if_nobody_reads_what_is_shown(
+    front: Front, tmp_path: Path, command: str, arguments: list[str], name: str, shown: list[str]
+) -> None:
+    if command == "bench":
+        pytest.importorskip("matplotlib")
+    reading, writing = os.pipe()
+    os.close(reading)
+    questions = written(tmp_path / "q.jsonl", RIGHT)
+    arguments = [*shown, *arguments, str(tmp_path / name)]
+    try:
+        result = await winnow(command, front, questions, *arguments, stdout=writing)
+    finally:
+        os.close(writing)
+    assert result.code == 1
+    assert (tmp_path / name).stat().st_size
 
 
 async def test_a_file_without_answers_is_refused_before_anything_is_asked(

@@ -77,7 +77,13 @@ def test_the_completion_script_is_shown() -> None:
         ("ask ? --adress x", "--address)|try 'winnow ask --help'"),
         ("evaluate", "missing option '--questions'|try 'winnow evaluate --help'"),
         ("evaluate --questions", "'--questions' requires an argument|try 'winnow evaluate --help'"),
-        ("bench --questions x --clients y", "'--clients': |try 'winnow bench --help'"),
+        ("bench --questions x --clients y", "integer, not 'y'|try 'winnow bench --help'"),
+        ("index build --shards 0", "equal to 1, not '0'|try 'winnow index build --help'"),
+        ("ask ? --retriever sparse", "': 'sparse' is not one of|try 'winnow ask --help'"),
+        (
+            "pareto run --index x --questions x --max-p95 soon",
+            "'--max-p95': soon is|try 'winnow pareto run --help'",
+        ),
         ("front", "WINNOW_FRONT_SHARDS|try 'winnow front --help'"),
     ],
 )

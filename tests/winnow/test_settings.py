@@ -64,6 +64,11 @@ def test_a_number_is_finite(seconds: str) -> None:
         Service.load({}, None, {"WINNOW_OVEN_DRAIN_GRACE": seconds})
 
 
+def test_a_deadline_that_grpc_takes_for_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"--default-deadline .*less than or equal to 86400"):
+        Service.load({"default_deadline": 1e300}, None, {})
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -67,6 +67,13 @@ def test_the_caller_learns_how_long_to_wait() -> None:
     assert back.retry_after == 0.25
 
 
+def test_a_message_that_is_too_large_is_not_to_be_sent_again() -> None:
+    said = "SERVER: Received message larger than max (5000005 vs. 4194304)"
+    error = error_of(StatusCode.RESOURCE_EXHAUSTED, said)
+    assert isinstance(error, InvalidRequestError)
+    assert said in str(error)
+
+
 def test_a_node_without_its_shard_is_not_the_same_as_one_that_is_gone() -> None:
     sent = rich_status(NotLoadedError("graph.hnsw is damaged"))
     assert sent.code is StatusCode.UNAVAILABLE

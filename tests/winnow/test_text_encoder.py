@@ -21,6 +21,7 @@ class Slow:
 
     def __init__(self) -> None:
         self.encoded: list[tuple[int, ...]] = []
+        self.given_up: list[tuple[int, ...]] = []
         self.go_on = asyncio.Event()
         self.fails: list[Exception] = []
         self.warmed = 0
@@ -28,7 +29,11 @@ class Slow:
 
     async def encode(self, ids: Sequence[int]) -> TextEncoding:
         self.encoded.append(tuple(ids))
-        await self.go_on.wait()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.given_up.append(tuple(ids))
+            raise
         if self.fails:
             raise self.fails.pop(0)
         vector = np.array(ids, np.float32)
@@ -92,6 +97,31 @@ async def test_one_that_is_cancelled_takes_the_encoding_from_nobody(cancelled: i
     assert (await tasks[1 - cancelled]).vector == [1]
     assert tasks[cancelled].cancelled()
     assert slow.encoded == [(1,)]
+
+
+async def test_an_encoding_that_nobody_waits_for_any_more_is_given_up() -> None:
+    slow = Slow()
+    cached = CachedTextEncoder(slow, 8)
+    tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
+    await happens(lambda: bool(slow.encoded))
+    for task in tasks:
+        task.cancel()
+    await happens(lambda: slow.given_up == [(1,)])
+    slow.go_on.set()
+    assert (await cached.encode([1])).vector == [1]
+    assert slow.encoded == [(1,), (1,)]
+
+
+async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
+    slow = Slow()
+    cached = CachedTextEncoder(slow, 8)
+    leaves = asyncio.create_task(cached.encode([1]))
+    await happens(lambda: bool(slow.encoded))
+    # both act in one turn of the loop: first the one leaves, then the other comes
+    leaves.cancel()
+    comes = asyncio.create_task(cached.encode([1]))
+    slow.go_on.set()
+    assert (await comes).vector == [1]
 
 
 async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:

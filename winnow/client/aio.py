@@ -9,8 +9,15 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from winnow.client.calls import DEFAULT_ADDRESS, DEFAULT_TIMEOUT, caller, failure, identified
-from winnow.client.channels import SERVICE, open_aio_channel
+from winnow.client.calls import (
+    DEFAULT_ADDRESS,
+    DEFAULT_TIMEOUT,
+    caller,
+    failure,
+    identified,
+    seconds,
+)
+from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
 from winnow.client.options import Options, request_message
 from winnow.client.received import reply_of
@@ -25,6 +32,7 @@ class AsyncClient:
 
     def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
         """As `Client` has it. Needs no running loop yet."""
+        check_address(address)
         self.address = address
         self._caller = caller(client_name)
 
@@ -41,7 +49,7 @@ class AsyncClient:
         stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         try:
             message = await stub.Answer(
-                request, timeout=timeout, metadata=(*metadata, *self._caller)
+                request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
             )
         except grpc.aio.AioRpcError as error:
             raise failure(error, self.address, timeout, metadata) from error

@@ -1,5 +1,6 @@
 """What goes along with a question, and what a failed call means to the caller."""
 
+import math
 import re
 import uuid
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ from winnow.rpc.status import error_of
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds."""
+_LONGEST = 365 * 24 * 3600.0
+"""Seconds; gRPC takes what is too long for its clock for a deadline that has passed."""
 _DETAILS = "grpc-status-details-bin"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 Metadata = tuple[tuple[str, str], ...]
@@ -32,6 +35,18 @@ class Failed(Protocol):
     def code(self) -> StatusCode: ...
     def details(self) -> str | None: ...
     def trailing_metadata(self) -> Any: ...
+
+
+def seconds(timeout: float) -> float:
+    """The timeout as gRPC can have it; infinity is very long.
+
+    Raises:
+        InvalidRequestError: it is NaN.
+
+    """
+    if math.isnan(timeout):
+        raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
+    return min(timeout, _LONGEST)
 
 
 def caller(name: str) -> Metadata:

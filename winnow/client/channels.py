@@ -9,22 +9,40 @@ import json
 import grpc
 import grpc.aio
 
+from winnow.address import Address
+from winnow.errors import InvalidRequestError, Violation
+
 SERVICE = "winnow.v1.AnswerService"
 _SEVERAL = ("dns:", "ipv4:", "ipv6:")
+_TARGETS = (*_SEVERAL, "unix:")
 _Options = list[tuple[str, int | str]]
 
 
+def check_address(address: str) -> None:
+    """Raises InvalidRequestError if it is no address.
+
+    gRPC takes port 443 where none is named, and a port modulo 65536.
+    """
+    try:
+        if not address.startswith(_TARGETS):
+            Address.parse(address)
+    except ValueError as error:
+        problem = f"{address!r} is neither HOST:PORT nor dns:///HOST:PORT"
+        raise InvalidRequestError(Violation("address", problem)) from error
+
+
 def open_channel(address: str) -> grpc.Channel:
-    """A channel for threads; connects when first used."""
+    """A channel for threads; connects when first used. Raises as `check_address` does."""
     return grpc.insecure_channel(address, options=_options(address))
 
 
 def open_aio_channel(address: str) -> grpc.aio.Channel:
-    """A channel for the running event loop; connects when first used."""
+    """The same for the running event loop."""
     return grpc.aio.insecure_channel(address, options=_options(address))
 
 
 def _options(address: str) -> _Options:
+    check_address(address)
     options: _Options = [
         # a front node that was cut off is noticed within seconds, not minutes
         ("grpc.keepalive_time_ms", 10_000),

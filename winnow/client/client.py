@@ -7,7 +7,14 @@ from typing import Self, Unpack
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from winnow.client.calls import DEFAULT_ADDRESS, DEFAULT_TIMEOUT, caller, failure, identified
+from winnow.client.calls import (
+    DEFAULT_ADDRESS,
+    DEFAULT_TIMEOUT,
+    caller,
+    failure,
+    identified,
+    seconds,
+)
 from winnow.client.channels import SERVICE, open_channel
 from winnow.client.options import Options, request_message
 from winnow.client.received import reply_of
@@ -35,7 +42,8 @@ class Client:
             client_name: names the caller to front nodes, which share their time among callers.
 
         Raises:
-            InvalidRequestError: the name is not 1 to 64 letters, digits or ._:@-.
+            InvalidRequestError: the address is none, or the name is not 1 to 64 letters, digits
+                or ._:@-.
 
         """
         self.address = address
@@ -70,7 +78,7 @@ class Client:
         """
         request, metadata = request_message(question, options), identified(request_id)
         call = self._stub.Answer.future(
-            request, timeout=timeout, metadata=(*metadata, *self._caller)
+            request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
         )
         try:
             return reply_of(question, call.result())

@@ -45,7 +45,8 @@ class AnswerClient:
         """Raises UnavailableError unless the service serves."""
         if not await self.serving():
             raise UnavailableError(
-                f"{self.address} does not serve {SERVICE}: start it with `winnow up --index DIR`"
+                f"{self.address} does not serve {SERVICE}: start it with `winnow up --index DIR`, "
+                "or wait until it is ready"
             )
 
     async def __aenter__(self) -> Self:

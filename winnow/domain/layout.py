@@ -7,8 +7,8 @@ import hashlib
 
 INDEX_FILE = "index.json"
 """The manifest of an index, in its directory."""
-MOST_SHARDS = 99_999
-"""As many as the names of their directories have room for."""
+MOST_SHARDS = 4_096
+"""Shards that an index may be cut into."""
 
 
 def shard_of(passage_id: str, shards: int) -> int:

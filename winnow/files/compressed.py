@@ -31,7 +31,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as raw, _unpacked(raw, path.suffix) as stream:
             yield stream
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise ArtefactError(f"cannot read {path}: {error}") from error
+        raise ArtefactError(f"cannot read {path}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Without the number and the path that Python puts around it."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:

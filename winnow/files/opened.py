@@ -72,16 +72,17 @@ class OpenFile:
 
         """
         if self.size != size:
-            raise ArtefactError(f"{self.path} has {self.size} bytes, its manifest says {size}")
+            raise self._damaged(f"it has {self.size} bytes, its manifest says {size}")
         try:
             with self.reader() as reader:
                 actual = hashlib.file_digest(reader, "sha256").hexdigest()
         except OSError as error:
             raise ArtefactError(f"cannot read {self.path}: {_reason(error)}") from error
         if actual != expected:
-            raise ArtefactError(
-                f"{self.path} is damaged: SHA-256 is {actual}, its manifest says {expected}"
-            )
+            raise self._damaged(f"its SHA-256 is {actual}, its manifest says {expected}")
+
+    def _damaged(self, how: str) -> ArtefactError:
+        return ArtefactError(f"{self.path} is damaged, copy it again: {how}")
 
     def check(self) -> None:
         """Raises ArtefactError if the file was written to since it was opened."""

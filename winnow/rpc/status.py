@@ -21,6 +21,7 @@ from winnow.errors import (
     NotLoadedError,
     OverloadedError,
     UnavailableError,
+    Violation,
     WinnowError,
 )
 
@@ -38,6 +39,9 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.ABORTED: GenerationGoneError,
 }
 """Errors that a caller can tell by their status alone."""
+
+_TOO_LARGE = "message larger than max"
+"""What gRPC says of a message beyond its limit, with a status that otherwise means: try again."""
 
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
@@ -61,6 +65,8 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
         delays = [info.retry_delay for info in _sent(trailing, error_details_pb2.RetryInfo)]
         if delays:
             return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
+        if _TOO_LARGE in message:
+            return InvalidRequestError(Violation("request", message))
         return OverloadedError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
         reasons = {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}

@@ -34,8 +34,8 @@ class ServiceSettings(Settings):
     bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
     runtime: Runtime = Field(
         Runtime.AUTO,
-        description="Library that runs the models: onnxruntime, openvino, or auto to choose by the "
-        "processor and the bundle.",
+        description="Library that runs the models: onnxruntime or openvino; "
+        "auto chooses by the processor and the bundle.",
     )
     intra_op_threads: int = Field(
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
@@ -47,7 +47,10 @@ class ServiceSettings(Settings):
         "", description="HOST:PORT of the Prometheus endpoint; empty for none."
     )
     default_deadline: float = Field(
-        2.0, gt=0, description="Seconds that a call may take if its caller sets no deadline."
+        2.0,
+        gt=0,
+        le=86_400,  # gRPC takes the largest numbers for no time at all
+        description="Seconds that a call may take if its caller sets no deadline.",
     )
     drain_linger: float = Field(
         2.0,

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 from winnow.text.encoder import TextEncoder, TextEncoding
 
 _Key = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A text that is being encoded."""
+
+    task: asyncio.Task[TextEncoding]
+    waiting: int = 0
+    """How many wait for it."""
 
 
 class CachedTextEncoder:
@@ -27,7 +36,7 @@ class CachedTextEncoder:
         """`count` is told "hit" or "miss" for each text; one that is being encoded is a hit."""
         self._inner, self._entries, self._count = inner, entries, count
         self._kept: OrderedDict[_Key, TextEncoding] = OrderedDict()
-        self._running: dict[_Key, asyncio.Task[TextEncoding]] = {}
+        self._running: dict[_Key, _Running] = {}
 
     async def encode(self, ids: Sequence[int]) -> TextEncoding:
         """The encoding that is kept, or a new one; its arrays are shared and cannot be written."""
@@ -39,10 +48,9 @@ class CachedTextEncoder:
         running = self._running.get(key)
         self._count("miss" if running is None else "hit")
         if running is None:
-            # others may come to wait for it: whoever is cancelled must not take it from them
-            return await asyncio.shield(self._begin(key))
+            return await self._wait(key, self._begin(key))
         started = time.perf_counter()
-        encoding = await asyncio.shield(running)
+        encoding = await self._wait(key, running)
         return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
 
     async def warm_up(self, longest: int) -> None:
@@ -51,14 +59,27 @@ class CachedTextEncoder:
 
     def close(self) -> None:
         """Ends what is being encoded, and the encoder within."""
-        for task in self._running.values():
-            task.cancel()
+        for running in self._running.values():
+            running.task.cancel()
         self._inner.close()
 
-    def _begin(self, key: _Key) -> asyncio.Task[TextEncoding]:
-        task = self._running[key] = asyncio.create_task(self._encode(key))
-        task.add_done_callback(lambda ended: self._ended(key, ended))
-        return task
+    def _begin(self, key: _Key) -> _Running:
+        running = self._running[key] = _Running(asyncio.create_task(self._encode(key)))
+        running.task.add_done_callback(lambda _: self._ended(key, running))
+        return running
+
+    async def _wait(self, key: _Key, running: _Running) -> TextEncoding:
+        """Waits among others: whoever is cancelled takes it from nobody, but the last one ends it,
+        or those who gave up would keep the encoder from those who wait.
+        """
+        running.waiting += 1
+        try:
+            return await asyncio.shield(running.task)
+        finally:
+            running.waiting -= 1
+            if not running.waiting:
+                running.task.cancel()
+                self._forget(key, running)
 
     async def _encode(self, key: _Key) -> TextEncoding:
         made = await self._inner.encode(key)
@@ -67,10 +88,15 @@ class CachedTextEncoder:
         self._keep(key, replace(made, queue=0.0, encode=0.0))
         return made
 
-    def _ended(self, key: _Key, task: asyncio.Task[TextEncoding]) -> None:
-        del self._running[key]
-        if not task.cancelled():
-            task.exception()  # whoever waited was told; perhaps nobody did
+    def _ended(self, key: _Key, running: _Running) -> None:
+        self._forget(key, running)
+        if not running.task.cancelled():
+            running.task.exception()  # whoever waited was told; perhaps nobody did
+
+    def _forget(self, key: _Key, running: _Running) -> None:
+        """Who comes now gets a new one."""
+        if self._running.get(key) is running:
+            del self._running[key]
 
     def _keep(self, key: _Key, encoding: TextEncoding) -> None:
         self._kept[key] = encoding

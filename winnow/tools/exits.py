@@ -1,16 +1,19 @@
 """How a command ends: what is said on stderr when something is wrong, and the exit code."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
 from typing import cast
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from winnow.errors import WinnowError
 from winnow.settings.source import SettingsError
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 # typer has had them from click, and then as its own
@@ -32,11 +35,9 @@ def exit_code(run: Callable[[], object], command: str) -> int:
     """
     try:
         code = run()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None where it was closed from the beginning
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # `winnow … | head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
     except KeyboardInterrupt:
         _say("interrupted")
         return INTERRUPTED
@@ -47,6 +48,20 @@ def exit_code(run: Callable[[], object], command: str) -> int:
     except (WinnowError, _Shown) as error:
         complain(_words(error))
         return FAILED
+    except OSError as error:
+        return _unwritten(error)
+
+
+def _unwritten(error: OSError) -> int:
+    """`winnow … | head` that has seen enough, or `winnow … > file` on a disk without room."""
+    seen_enough = isinstance(error, BrokenPipeError)
+    if not seen_enough and (error.filename is not None or error.errno not in _FULL):
+        raise error  # files have names
+    # what is left of the output would be written, and fail, when the interpreter ends
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not seen_enough:
+        complain(f"cannot write the output: {error.strerror}")
+    return FAILED
 
 
 def _wrong_usage(error: Exception, command: str) -> int:
@@ -61,9 +76,18 @@ def _wrong_usage(error: Exception, command: str) -> int:
 def _words(error: Exception) -> str:
     """In Winnow's style: lower case, no full stop."""
     if isinstance(error, _Shown):
-        shown = str(error.format_message())  # type: ignore[attr-defined]
-        return shown[:1].lower() + shown[1:].rstrip(".")
+        shown = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
+        shown = shown.replace(": Input should", ": should")
+        return shown[:1].lower() + shown[1:].rstrip(".") + _value(error.__cause__)
     return str(error)
+
+
+def _value(cause: BaseException | None) -> str:
+    """The value that an option cannot have, which typer leaves out."""
+    if not isinstance(cause, ValidationError) or len(cause.errors()) != 1:
+        return ""
+    (fault,) = cause.errors()
+    return "" if repr(fault["input"]) in fault["msg"] else f", not {fault['input']!r}"
 
 
 def _say(text: str, style: str = "") -> None:

@@ -29,6 +29,12 @@ def test_tsv_with_and_without_header_and_csv_quotes(tmp_path: Path) -> None:
     assert rows(tmp_path / "q.tsv", b"1\ta\tT\n") == [Row(1, Passage("1", "T", "a"), "{}")]
 
 
+def test_a_header_in_another_order_is_refused_before_titles_become_texts(tmp_path: Path) -> None:
+    for header in (b"id\ttitle\ttext", b'"Title"\t"Text"\t"ID"'):
+        with pytest.raises(ArtefactError, match="put the columns in the order id, text, title"):
+            rows(tmp_path / "p.tsv", header + b"\n1\tT\ta\n")
+
+
 def test_json_lines_with_metadata_and_number_ids(tmp_path: Path) -> None:
     got = rows(
         tmp_path / "p.jsonl",

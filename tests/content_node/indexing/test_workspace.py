@@ -83,6 +83,14 @@ def test_a_source_without_passages_leaves_nothing_behind(
     assert recorder.kept_in == []
 
 
+@pytest.mark.parametrize("out", [".", "..", "/", ""])
+def test_a_target_without_a_name_of_its_own_exists_already(
+    bundle: Bundle, passages_file: Path, recorder: Recorder, out: str
+) -> None:
+    with pytest.raises(ArtefactError, match="exists already"):
+        build_index(BuildPlan(passages_file, Path(out), 1, 1), bundle, recorder)
+
+
 def test_only_bad_rows_are_no_passages_even_if_they_are_skipped(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:

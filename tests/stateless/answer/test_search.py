@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from fake_shards import LIMITS, find, passages, question
+from tenacious import happens, turn
 
 from stateless.answer.findings import Searched
 from stateless.answer.scatter import Failure
@@ -254,6 +255,30 @@ async def test_of_the_shards_that_read_enough_are_waited_for_and_a_hung_one_is_g
     found = await find([near, far, FakeSearcher([])], asked)
     assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.ADAPTIVE
+
+
+async def test_shards_that_failed_to_retrieve_leave_the_rest_to_reach_the_minimum() -> None:
+    quick, slow = two()
+    slow.hangs_reading = True
+    hung = [FakeSearcher([], hangs=True) for _ in range(2)]
+    patience = Patience(min_coverage=0.5, min_wait_factor=0.0, max_wait_factor=0.0)
+    asked = question(ReadScope.GLOBAL, 4, patience=patience)
+    finding = asyncio.create_task(find([quick, slow, *hung], asked))
+    await asyncio.wait_for(slow.hanging.wait(), 10)
+    await happens(lambda: len(quick.read_rows) == 2)
+    for _ in range(5):
+        await turn()
+    slow.go_on.set()
+    assert passages(await finding) == {"a", "b", "c", "d"}, "half of four shards is two"
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_a_question_that_waits_for_no_coverage_still_waits_for_an_answer(
+    scope: ReadScope,
+) -> None:
+    asked = question(scope, patience=Patience(min_coverage=0.0, min_wait_factor=0.0))
+    found = await find([FakeSearcher([reading("a")])], asked)
+    assert passages(found) == {"a"}
 
 
 @pytest.mark.parametrize(("retriever", "looked_at"), [(Retriever.DENSE, 3), (Retriever.HYBRID, 50)])

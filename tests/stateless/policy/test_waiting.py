@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings
+from stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, of_step
 from winnow.deadline import Deadline
 from winnow.policy.shares import at_least
 
@@ -104,6 +104,36 @@ def test_a_failure_is_neither_coverage_nor_waited_for() -> None:
 
 def test_nothing_is_waited_for_when_every_shard_replied() -> None:
     assert play(HALF, 2, [0.1, 0.1], frozenset({1}))[-1] == Wait(0.0, adaptive=False)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "shards", "called", "failed", "least"),
+    [
+        (0.5, 4, 4, 0, 2),
+        # the two that failed leave the two that are called to be half of four
+        (0.5, 4, 2, 2, 2),
+        # those with nothing to do cover their part, and take no time from the one that has
+        (0.6, 3, 1, 0, 1),
+        (0.5, 10, 4, 2, 2),
+        (0.5, 10, 4, 5, 4),
+        # out of reach: all that are left
+        (0.75, 4, 2, 2, 2),
+        # nothing answers no question
+        (0.0, 1, 1, 0, 1),
+        (0.0, 8, 8, 0, 1),
+        (0.55, 20, 20, 0, 11),
+        (0.55, 20, 14, 6, 11),
+        (1.0, 3, 2, 1, 2),
+        # no call, nothing to wait for
+        (0.5, 2, 0, 2, 0),
+    ],
+)
+def test_a_step_waits_for_its_own_part_and_for_what_the_whole_question_needs(
+    coverage: float, shards: int, called: int, failed: int, least: int
+) -> None:
+    settings = of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
+    assert at_least(settings.minimum_coverage, called) == least
+    assert (settings.min_factor, settings.max_factor) == (0.2, 0.8)
 
 
 shares = st.floats(0, 1)

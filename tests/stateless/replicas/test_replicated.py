@@ -33,6 +33,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.searcher import Read
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
@@ -231,6 +232,67 @@ async def test_a_hedge_that_lost_is_cancelled_and_nobody_is_blamed() -> None:
     assert await asyncio.wait_for(asked, 5) == "a"
     await asyncio.wait_for(shard["b"].released.wait(), 5)
     assert shard.count("hedges_total", result="won") == 0
+    assert shard.idle()
+
+
+async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
+    """A read that hangs where it was sent first; its hedge reads one of three passages in time."""
+    shard = Shard("ab", HEDGING)
+    for fake in shard.fakes.values():
+        fake.readings = [reading(name, distance=d) for d, name in enumerate("xyz")]
+    deadline = Deadline.after(60, shard.clock)
+    hits = (await shard.searcher.retrieve(ASKED, Depth(3), deadline)).hits
+    await shard.searcher.read(ASKED, hits, 10, deadline)  # now it is known what is late
+    shard["a"].hangs_reading, shard["b"].reads_in_time = True, 1
+    shard.known["b"].outstanding += 1000
+    until = Deadline.after(left, shard.clock)
+    reading_all = asyncio.create_task(shard.searcher.read(ASKED, hits, 10, until))
+    await asyncio.wait_for(shard["a"].hanging.wait(), 5)
+    shard.known["b"].outstanding -= 1000
+    await happens(lambda: shard.count("hedges_total", result="sent") > 0)
+    return shard, reading_all
+
+
+async def test_who_read_only_a_part_does_not_take_the_place_of_one_who_reads_all() -> None:
+    shard, reading_all = await read_by_two(left=60)
+    await happens(lambda: bool(shard["b"].read_rows))
+    for _ in range(5):
+        await turn()
+    shard["a"].go_on.set()
+    read = await asyncio.wait_for(reading_all, 5)
+    assert (len(read.readings), read.unread) == (3, 0)
+    assert shard.idle()
+
+
+async def test_a_part_is_better_than_nothing_where_the_other_one_is_silent() -> None:
+    shard, reading_all = await read_by_two(left=0.2)
+    read = await asyncio.wait_for(reading_all, 5)
+    assert (len(read.readings), read.unread) == (1, 2)
+    assert shard.count("hedges_total", result="won") == 1
+    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    assert shard.idle()
+
+
+async def test_a_part_is_better_than_nothing_where_the_other_one_fails() -> None:
+    shard, reading_all = await read_by_two(left=60)
+    await happens(lambda: bool(shard["b"].read_rows))
+    for _ in range(5):
+        await turn()
+    shard.searcher.update("b", lost="a")
+    read = await asyncio.wait_for(reading_all, 5)
+    assert (len(read.readings), read.unread) == (1, 2)
+    assert shard.idle()
+
+
+async def test_who_gives_up_holding_a_part_leaves_nothing_behind() -> None:
+    shard, reading_all = await read_by_two(left=60)
+    await happens(lambda: bool(shard["b"].read_rows))
+    for _ in range(5):
+        await turn()
+    reading_all.cancel()
+    await asyncio.wait([reading_all])
+    await asyncio.wait_for(shard["a"].released.wait(), 5)
+    assert reading_all.cancelled()
     assert shard.idle()
 
 

@@ -82,6 +82,19 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
     assert (reply.request_id, reply.question_truncated) == ("of-the-front", True)
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+async def test_who_waits_for_ever_gets_a_reply(
+    front: ScriptedFront, client: Asks, timeout: float
+) -> None:
+    front.reply = full_reply()
+    assert (await client.ask("?", timeout=timeout)).answer == "Zoe\u0308 Nowak"
+
+
+async def test_a_timeout_that_is_no_number_is_refused(client: Asks) -> None:
+    with pytest.raises(InvalidRequestError, match="timeout: nan"):
+        await client.ask("?", timeout=float("nan"))
+
+
 async def test_an_unlikely_answer_is_a_candidate_and_no_answer(
     front: ScriptedFront, client: Asks
 ) -> None:
@@ -227,6 +240,17 @@ async def test_a_cancelled_question_ends_at_the_front(front: ScriptedFront) -> N
 def test_a_name_that_fronts_would_not_take_is_refused(kind: Any, name: str) -> None:
     with pytest.raises(InvalidRequestError, match="client_name"):
         kind("127.0.0.1:1", client_name=name)
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost", "127.0.0.1:99999", "http://127.0.0.1:8080", "", ":8080"]
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_what_is_no_address_is_refused_before_another_port_is_asked(
+    kind: Any, address: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=f"address: '{address}' is neither HOST:PORT nor"):
+        kind(address)
 
 
 def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import pytest
 
-from winnow.errors import UnavailableError
-from winnow.tools.local.cluster import LocalCluster
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.tools.local.cluster import LocalCluster, shard_directories
 from winnow.tools.local.plan import LocalPlan
 
 
@@ -87,3 +87,17 @@ def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(inde
         place = os.lseek(log, 10, os.SEEK_SET)
         assert cluster.last_words() == "\n  front: line" * 6
         assert os.lseek(log, 0, os.SEEK_CUR) == place
+
+
+@pytest.mark.parametrize("shards", ["1e999", "0", "-1", "2.7", "null", '"2"', "[2]", "100000"])
+def test_an_index_with_an_impossible_number_of_shards_is_refused(index: Path, shards: str) -> None:
+    (index / "index.json").write_text(f'{{"shards": {shards}}}', encoding="utf-8")
+    with pytest.raises(ArtefactError, match=r"index\.json is damaged"):
+        shard_directories(index)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000])
+def test_an_index_without_a_readable_manifest_is_refused(index: Path, text: str) -> None:
+    (index / "index.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ArtefactError, match="is damaged"):
+        shard_directories(index)

@@ -38,21 +38,21 @@ def ask(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that stopping early may lose; 0 reads every passage.",
+            help="Exact match, in percent, to give up for speed; 0 reads every passage.",
             show_default="the server's",
         ),
     ] = None,
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
-            help="Read the best passages of the whole cluster, or of every shard.",
+            help="Read the best passages of the whole cluster, or of each shard.",
             show_default="the server's",
         ),
     ] = None,
     retriever: Annotated[
         Retriever | None,
         typer.Option(
-            help="Find passages by encoding, or by encoding and words.",
+            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
             show_default="the server's",
         ),
     ] = None,

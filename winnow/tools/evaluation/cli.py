@@ -26,19 +26,18 @@ from winnow.v1 import answer_pb2
 def evaluate(
     questions: Annotated[
         Path,
-        typer.Option(help="JSON lines with question, answers and, if known, context (.gz, .zst)."),
+        typer.Option(help="JSON lines with question, answers and maybe context (.gz, .zst)."),
     ],
     address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
     passages_to_read: Annotated[
-        int, typer.Option(min=1, max=100, help="Passages read for each question.")
+        int, typer.Option(min=1, max=100, help="Passages to read for each question.")
     ] = 10,
     max_loss: Annotated[
         float,
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that reading may lose by stopping early; 0 reads every "
-            "passage.",
+            help="Exact match, in percent, to give up for speed; 0 reads every passage.",
         ),
     ] = 0.0,
     read_scope: Annotated[
@@ -50,18 +49,22 @@ def evaluate(
     ] = None,
     retriever: Annotated[
         Retriever | None,
-        typer.Option(help="dense, or hybrid where words count, too.", show_default="the server's"),
+        typer.Option(
+            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
+            show_default="the server's",
+        ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Questions asked, from the first on.", show_default="all"),
+        typer.Option(min=1, help="Ask only the first questions, this many.", show_default="all"),
     ] = None,
     clients: Annotated[
-        int, typer.Option(min=1, max=1024, help="Questions asked at a time; 1 for true latencies.")
+        int,
+        typer.Option(min=1, max=1024, help="Questions at the same time; 1 for true latencies."),
     ] = 1,
     timeout: Annotated[
         float,
-        typer.Option(min=0.001, max=3600, help="Seconds for each question."),
+        typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
     ] = 10.0,
     replies: Annotated[
         Path | None, typer.Option(help="Also write the answers to this file, as JSON lines.")
@@ -70,9 +73,9 @@ def evaluate(
 ) -> None:
     """Ask a running system every question of a file and say how right it is.
 
-    Exact match and F1 as SQuAD defines them, recall by answer string and by gold passage, for
-    every number of passages up to --passages-to-read, and latency percentiles. A question that
-    fails counts as wrong. Exit code 1 only if all of them fail.
+    Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
+    and latency percentiles. Accuracy is shown for every number of passages up to
+    --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
     """
     if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
@@ -89,12 +92,14 @@ def evaluate(
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
         found = report(outcomes, passages_to_read)
-        if as_json:
-            typer.echo(json.dumps(found.as_json(), indent=2))
-        else:
-            _show(found)
-        if replies is not None:
-            write_replies(outcomes, replies)
+        try:
+            if as_json:
+                typer.echo(json.dumps(found.as_json(), indent=2))
+            else:
+                _show(found)
+        finally:  # also if nobody reads what is shown
+            if replies is not None:
+                write_replies(outcomes, replies)
     raise typer.Exit(1 if found.failed == found.questions else 0)
 
 

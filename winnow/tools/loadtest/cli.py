@@ -23,26 +23,30 @@ from winnow.v1 import answer_pb2
 
 
 def bench(
-    questions: Annotated[
-        Path, typer.Option(help="JSON lines with question (.gz, .zst); asked in turn.")
-    ],
+    questions: Annotated[Path, typer.Option(help="JSON lines with question (.gz, .zst).")],
     address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
     clients: Annotated[
         int,
         typer.Option(
-            min=0, max=1024, help="Closed loops of 1, 2, 4 … up to this many clients; 0 for none."
+            min=0, max=1024, help="Measure with 1, 2, 4 … clients, up to this number; 0 for none."
         ),
     ] = 8,
     rate: Annotated[
         list[float] | None,
-        typer.Option(min=0.1, max=10_000, help="An open loop at this rate, in questions/s."),
+        typer.Option(
+            min=0.1,
+            max=10_000,
+            help="Measure at this rate, in questions/s. May be repeated.",
+        ),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, max=3600, help="Length of each loop.")] = 10.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds of each measurement.")
+    ] = 10.0,
     warm_up: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Questions asked before measuring.")
+        int, typer.Option(min=0, max=10_000, help="Questions to ask before measuring.")
     ] = 20,
     passages_to_read: Annotated[
-        int, typer.Option(min=1, max=100, help="Passages read for each question.")
+        int, typer.Option(min=1, max=100, help="Passages to read for each question.")
     ] = 10,
     read_scope: Annotated[
         ReadScope | None,
@@ -53,7 +57,7 @@ def bench(
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option(min=0.001, max=3600, help="Seconds for each question."),
+        typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
     ] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     picture: Annotated[
@@ -62,8 +66,9 @@ def bench(
 ) -> None:
     """Offer load to a running system and say how fast it answers.
 
-    Closed loops show what it can do; open loops what users feel at a given rate. Latencies are
-    those of answered questions. Exit code 1 only if no question is answered.
+    --clients measures in closed loops: each client asks when its last question is answered. --rate
+    measures in an open loop: questions come at that rate, answered or not. Latencies are of
+    answered questions. Exit code 1 if no question is answered.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
@@ -76,13 +81,15 @@ def bench(
     with reserved(picture):
         runner = Runner(address, request, timeout, warm_up)
         loads = asyncio.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
-        if as_json:
-            typer.echo(json.dumps([load.as_json() for load in loads], indent=2))
-        else:
-            _show(loads)
-        if picture is not None:
-            plot(loads, picture)
-            typer.echo(f"drawn: {picture}", err=True)
+        try:
+            if as_json:
+                typer.echo(json.dumps([load.as_json() for load in loads], indent=2))
+            else:
+                _show(loads)
+        finally:  # also if nobody reads what is shown
+            if picture is not None:
+                plot(loads, picture)
+                typer.echo(f"drawn: {picture}", err=True)
     raise typer.Exit(0 if any(load.answered for load in loads) else 1)
 
 

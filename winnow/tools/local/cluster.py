@@ -172,15 +172,19 @@ def shard_directories(index: Path) -> list[Path]:
         ArtefactError: `index` is no index.
 
     """
-    try:
-        text, content = read_object(open_object(index / INDEX_FILE, "an index"))
-        shards = content.get("shards")
-        if type(shards) is not int or not 0 < shards <= MOST_SHARDS:
-            raise ArtefactError(f"{index / INDEX_FILE} has {str(shards)[:20]} shards")
-        if FIELD in content and not is_vouched(text, content):
-            raise ArtefactError(f"{index / INDEX_FILE} is damaged: it is not as it was written")
-    except ArtefactError as error:
+    path = index / INDEX_FILE
+    if not path.is_file():
         raise ArtefactError(
-            f"{index} is no index ({error}): build one with `winnow index build`"
-        ) from error
+            f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
+            "`winnow index build`"
+        )
+    text, manifest = read_object(open_object(path, "an index"))
+    if FIELD in manifest and not is_vouched(text, manifest):
+        raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
+    shards = manifest.get("shards")
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+        raise ArtefactError(
+            f"{path} is damaged: {shards!r} is no number of shards from 1 to "
+            f"{MOST_SHARDS}; copy it again, or build the index again"
+        )
     return [index / shard_name(shard, shards) for shard in range(shards)]

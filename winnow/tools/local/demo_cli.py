@@ -43,16 +43,17 @@ def demo(
     index: Annotated[
         Path | None,
         typer.Option(
-            help="Where the index is kept.",
+            help="Directory of the index.",
             show_default="in var/ of a checkout, else in the user's cache",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, help="Content nodes.")] = 3,
+    shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
     listen: Annotated[
         str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
     ] = "127.0.0.1:8080",
     once: Annotated[
-        bool, typer.Option("--once", help="Exit after asking: 0 only if every answer is right.")
+        bool,
+        typer.Option("--once", help="Exit after asking; code 0: every answer is right."),
     ] = False,
 ) -> None:
     """Build a small index, start one front and several content nodes, ask, and serve.
@@ -74,10 +75,10 @@ def demo(
             asyncio.run(cluster.wait_ready())
         wrong = asyncio.run(_ask(cluster, asked, console))
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
-        console.print(f"\nask your own on {cluster.address}:", markup=False)
-        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         if once:
             raise typer.Exit(1 if wrong else 0)
+        console.print(f"\nask your own on {cluster.address}:", markup=False)
+        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         console.print("\nserving until Ctrl-C")
         say = partial(console.print, markup=False, soft_wrap=True)
         serve_until_stopped(Keeping(cluster, Restarts(time.monotonic), say))
@@ -127,4 +128,6 @@ async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], consol
             async for asked in ask_questions(client, questions):
                 add(table, asked)
                 wrong += not asked.right
+    if not console.is_terminal:
+        console.line()  # `Live` ends its last line only on a terminal
     return wrong

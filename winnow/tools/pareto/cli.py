@@ -29,8 +29,8 @@ _Files = Annotated[
     list[Path],
     typer.Option(help="JSON lines with question and answers (.gz, .zst). May be repeated."),
 ]
-_Out = Annotated[Path, typer.Option(help="Directory of results. With the same one a run goes on.")]
-_Limit = Annotated[int, typer.Option(min=1, help="Questions of each file, evenly spread.")]
+_Out = Annotated[Path, typer.Option(help="Directory of results. The same one continues a run.")]
+_Limit = Annotated[int, typer.Option(min=1, help="Questions to ask from each file, evenly spread.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -53,7 +53,7 @@ def run_(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that reading may lose by stopping early.",
+            help="Exact match, in percent, to give up for speed. May be repeated.",
             show_default="0 0.3",
         ),
     ] = None,
@@ -69,7 +69,7 @@ def run_(
     limit: _Limit = 300,
     max_p95: Annotated[
         str | None,
-        typer.Option(help="Recommend within this 95th percentile, such as 50ms or 0.2s."),
+        typer.Option(help="Recommend a point with at most this p95 latency, such as 50ms or 0.2s."),
     ] = None,
     min_exact_match: Annotated[
         float | None,
@@ -84,10 +84,10 @@ def run_(
     """Ask every combination the same questions, in turn, and draw accuracy against latency.
 
     Every bundle must encode passages as the index was encoded. Ctrl-C loses nothing: the same
-    command goes on. Writes points.csv, points.json and pareto.png to --out. Questions that fail
-    count as wrong, and are asked again by the next run. Exit code 1 only if all of them fail.
+    command goes on. Writes points.csv, points.json and pareto.png to --out. A failed question
+    counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
-    budget = None if max_p95 is None else milliseconds(max_p95)
+    budget = None if max_p95 is None else milliseconds(max_p95, "--max-p95")
     points = grid(
         bundle or [_DEFAULT],
         [each.value for each in runtime or [Runtime.AUTO]],
@@ -114,31 +114,29 @@ def levers_(
     bundle: Annotated[
         list[Path],
         typer.Option(
-            help="Bundles in the order of the steps: float32, the same in int8, smaller ones."
+            help="Bundles, in the order of the steps: float32, then int8, then smaller ones."
         ),
     ],
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to read.")] = 10,
     fewer: Annotated[
         int,
-        typer.Option(
-            min=1, max=100, help="Passages to read in the steps that find passages by words, too."
-        ),
+        typer.Option(min=1, max=100, help="Passages to read in the steps with hybrid retrieval."),
     ] = 5,
     max_loss: Annotated[
         float,
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that the last step may lose by stopping early.",
+            help="Exact match, in percent, to give up for speed in the last step.",
         ),
     ] = 1.0,
     out: _Out = Path("levers"),
     limit: _Limit = 60,
     as_json: _Json = False,
 ) -> None:
-    """Go from an untuned service to this one, one change at a time, and show what each bought.
+    """Tune an untuned service, one change at a time, and show the effect of each.
 
-    Exit code 1 only if every question fails.
+    Exit code 1 if every question fails.
     """
     points = levers.steps(bundle, cores(), passages, fewer, max_loss)
     end_on_signals()
@@ -170,7 +168,7 @@ def _exit(found: Sequence[Figures]) -> None:
     raise typer.Exit(1 if all(each.failed == each.questions for each in found) else 0)
 
 
-def milliseconds(text: str) -> float:
+def milliseconds(text: str, option: str | None = None) -> float:
     """A duration such as 50ms, 0.2s or 50, in milliseconds."""
     for ending, factor in (("ms", 1.0), ("s", 1e3), ("", 1.0)):
         if text.endswith(ending):
@@ -181,4 +179,6 @@ def milliseconds(text: str) -> float:
             if 0 < value < math.inf:
                 return value
             break
-    raise typer.BadParameter(f"{text} is not a duration such as 50ms or 0.2s")
+    raise typer.BadParameter(
+        f"{text} is not a duration such as 50ms or 0.2s", param_hint=option and f"'{option}'"
+    )
