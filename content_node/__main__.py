@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from content_node.admission import AdmittedSearcher
+from content_node.changing import Changing
 from content_node.loading import Loading
 from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
@@ -15,8 +17,9 @@ from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
-from content_node.shard import open_shard
+from content_node.shard import Shard, open_shard
 from content_node.warmup import warm_up
+from content_node.watching import watch
 from winnow.bundle import Bundle, load_bundle
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.policy.pace import Pace
@@ -35,6 +38,9 @@ _HALF_LIFE = 2.0
 """Seconds after which a measured speed of reading counts half: long beside a call, short beside
 what other work on the machine changes."""
 
+_LOOK_EVERY = 2.0
+"""Seconds between looks at the files of the shard: two calls of the system for each file."""
+
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
@@ -48,7 +54,15 @@ def run(settings: NodeSettings) -> None:
     loading.leave_behind()
 
 
-async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[AdmittedSearcher]:
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A shard, and what answers from it."""
+
+    shard: Shard
+    searcher: AdmittedSearcher
+
+
+async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_Loaded]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), LARGEST)
@@ -61,17 +75,22 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[A
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics))
+    changing = Changing(servicer, server, metrics)
+    watching: set[asyncio.Task[None]] = set()
 
     async def prepare() -> None:
         try:
-            searcher = await loading.result()
+            loaded = await loading.result()
         except (ArtefactError, IdentityError) as error:
             servicer.fail(str(error))
             raise NotLoadedError(str(error)) from error
-        servicer.serve(searcher)
+        servicer.serve(loaded.searcher)
         metrics.ready.set(1)
+        watching.add(asyncio.create_task(watch(loaded.shard.change, changing.tell, _LOOK_EVERY)))
 
     def leave() -> None:
+        for task in watching:
+            task.cancel()
         servicer.leave()
         metrics.ready.set(0)
 
@@ -85,13 +104,15 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[A
             leave=leave,
         )
     finally:
+        for task in watching:
+            task.cancel()
         pool.close()
     return loading
 
 
 def _load(
     settings: NodeSettings, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
-) -> AdmittedSearcher:
+) -> _Loaded:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
     shard = open_shard(settings.shard, settings.ef, settings.exact, settings.exact_up_to)
@@ -121,4 +142,5 @@ def _load(
         passages=shard.manifest.passages,
         bundle=bundle.manifest.name,
     )
-    return AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)
+    admitted = AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)
+    return _Loaded(shard, admitted)

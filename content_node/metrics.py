@@ -21,6 +21,11 @@ class NodeMetrics:
         self.ready = Gauge(
             "winnow_node_ready", "1 while the shard is loaded and served, else 0", registry=registry
         )
+        self.changed = Gauge(
+            "winnow_node_shard_changed",
+            "1 while the shard's files on disk are not those that were loaded, else 0",
+            registry=registry,
+        )
         self.passages_read = Counter(
             "winnow_node_passages_read", "Passages read", registry=registry
         )

@@ -1,7 +1,8 @@
 """A shard in this process, as a `Searcher`."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -20,7 +21,13 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import IdentityError, InvalidRequestError, Violation
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    InvalidRequestError,
+    NotLoadedError,
+    Violation,
+)
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
@@ -126,7 +133,8 @@ class LocalSearcher:
     def _retrieve(
         self, shard: Shard, question: EncodedQuestion, depth: Depth, stop: Stop
     ) -> Candidates:
-        return shard.retrieve(question, depth, self._word_weight, stop)
+        with _readable():
+            return shard.retrieve(question, depth, self._word_weight, stop)
 
     def _read_one(
         self,
@@ -136,7 +144,8 @@ class LocalSearcher:
         hit: Hit,
         stop: Stop,
     ) -> Reading:
-        stored = store.load([hit.row])[0]
+        with _readable():
+            stored = store.load([hit.row])[0]
         return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
 
     def _count_read(self) -> None:
@@ -181,6 +190,15 @@ class LocalSearcher:
 def _before(deadline: Deadline) -> Deadline:
     """When to stop reading so that the caller still gets what was read."""
     return deadline.earlier(max(min(_LONGEST_RESERVE, deadline.left() * _RESERVED), 0.0))
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """A shard whose files changed under it is none: other replicas may be asked."""
+    try:
+        yield
+    except ArtefactError as error:
+        raise NotLoadedError(str(error)) from error
 
 
 def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, float]:

@@ -25,7 +25,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     def __init__(self, default_deadline: float) -> None:
         self._default_deadline = default_deadline
         self._searcher: Searcher | None = None
-        self._fault = ""
+        self._fault = self._withdrawn = ""
         self._leaving = False
 
     def serve(self, searcher: Searcher) -> None:
@@ -36,6 +36,12 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         """From now on every call is told why there is no shard."""
         self._fault = fault
 
+    def withdraw(self, reason: str) -> None:
+        """From now on who asks for the shard is told why not to; its other calls go on. An empty
+        reason takes that back.
+        """
+        self._withdrawn = reason
+
     def leave(self) -> None:
         """From now on who asks for the shard is told that it leaves; its other calls go on."""
         self._leaving = True
@@ -45,6 +51,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.GetShardInfoResponse:
         if self._leaving:
             raise UnavailableError("the node is leaving")
+        if self._withdrawn:
+            raise NotLoadedError(self._withdrawn)
         info = await self._ready().info(self._deadline(context))
         return convert.info_to_message(info)
 

@@ -38,6 +38,7 @@ from bench.faults.rows import Row
 from bench.faults.stage import DEADLINE
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.store import PassageStore
+from winnow.files.opened import OpenFile
 from winnow.tools.local.cluster import shard_directories
 from winnow.tools.local.ports import free_ports
 from winnow.tools.questions import read_questions
@@ -57,7 +58,7 @@ def build(shard: Path, out: Path) -> None:
     """Makes txtai's index of a shard: the same passages, the same vectors."""
     from txtai import Embeddings  # noqa: PLC0415 (an optional package)
 
-    store = PassageStore(shard / "passages.sqlite")
+    store = PassageStore(OpenFile(shard / "passages.sqlite"))
     vectors = store.vectors(read_shard_manifest(shard).dimension)
     passages = [stored.passage for stored in store.load(range(len(vectors)))]
     txtai_vectors.known.update(

@@ -20,6 +20,7 @@ from content_node.shard.store import PassageStore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import verify
+from winnow.files.opened import OpenFile
 
 K = 10
 _EF = 128
@@ -71,6 +72,8 @@ def _verify_shard(
         return _verify_contents(directory, manifest, shard, index, sample, min_recall)
     except ArtefactError as error:
         return ShardReport(shard, 0, 0.0, (str(error),))
+    except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
+        return ShardReport(shard, 0, 0.0, (f"it cannot be read: {error!r}",))
 
 
 def _verify_contents(
@@ -81,7 +84,7 @@ def _verify_contents(
     sample: int,
     min_recall: float,
 ) -> ShardReport:
-    store = PassageStore(directory / manifest.store)
+    store = PassageStore(OpenFile(directory / manifest.store))
     try:
         store.expect(manifest.passages, manifest.dimension)
         vectors = store.vectors(manifest.dimension)
@@ -129,8 +132,8 @@ def _recall(
 ) -> float:
     if not len(vectors):
         return 1.0
-    path = directory / manifest.graph
-    graph = load_graph(path, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
+    file = OpenFile(directory / manifest.graph)
+    graph = load_graph(file, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
     exact = ExactIndex(vectors)
     chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
     # midpoints of two passages: like questions, they lie beside the vectors and not on them

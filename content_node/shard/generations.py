@@ -56,8 +56,8 @@ class Generations:
     def serve(self, shard: Shard) -> None:
         """From now on `shard` is the newest; the one before is kept while it may be asked for."""
         before = self._newest
-        self._older[before.shard.manifest.generation] = before
-        self._older.pop(shard.manifest.generation, None)
+        self._older[before.shard.generation] = before
+        self._older.pop(shard.generation, None)
         self._newest = _Generation(shard, self._clock())
         self.let_go()
 
@@ -75,7 +75,7 @@ class Generations:
 
         """
         newest = self.newest
-        served = newest.manifest.generation
+        served = newest.generation
         found = self._newest if generation in ("", served) else self._older.get(generation)
         if found is None:
             raise GenerationGoneError(

@@ -2,26 +2,28 @@
 
 Knows the formats; opens no index. Since format 2 a manifest vouches for itself, and the index's for
 those of its shards: with the checksums of a shard's files no byte of an index is left unchecked.
+Every field that an answer depends on is in the shard's generation: replicas with another figure are
+never asked as one.
 """
 
+import hashlib
+import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, read_object, vouched
+from winnow.files.opened import OpenFile
+from winnow.files.vouching import FIELD, is_vouched, open_object, read_object, vouched
 
 FORMAT = 2
 _FORMATS = (1, 2)
 _VOUCHED_SINCE = 2
 SHARD_FILE = "manifest.json"
 _GENERATION_DIGITS = 16
-_LARGEST_DIMENSION = 1 << 16
-_LARGEST_COUNT = (1 << 63) - 1
-"""Of passages, as messages and databases count them."""
 
 
 def _plain(name: str) -> str:
@@ -32,40 +34,49 @@ def _plain(name: str) -> str:
 
 _Name = Annotated[str, AfterValidator(_plain)]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_MOST = 2**53
+"""More than any index has of anything: up to here every integer is a float, too."""
+_Count = Annotated[int, Field(ge=0, le=_MOST)]
+_Passages = Annotated[int, Field(ge=0, lt=2**32)]
+"""As coverage counts them."""
+_Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
+_Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
 
-class FileEntry(BaseModel):
+class _Part(BaseModel):
+    # what nobody reads nobody would miss: a misspelt field is none
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class FileEntry(_Part):
     """What a file must be."""
 
-    model_config = ConfigDict(frozen=True)
     sha256: _Sha256
-    bytes: int = Field(ge=0)
+    bytes: _Count
 
 
-class WordsEntry(BaseModel):
+class WordsEntry(_Part):
     """The files of a word index; see `content_node.shard.words`."""
 
-    model_config = ConfigDict(frozen=True)
     tokens: _Name
     ends: _Name
     frequencies: _Name
-    index_tokens: int = Field(ge=0)
+    index_tokens: _Count
     """Tokens of all passages of all shards."""
 
 
-class ShardManifest(BaseModel):
+class ShardManifest(_Part):
     """Everything about a shard before its files are opened."""
 
-    model_config = ConfigDict(frozen=True)
     format: int
     index_id: str
-    shard: int = Field(ge=0)
-    shards: int = Field(gt=0, le=MOST_SHARDS)
-    passages: int = Field(ge=0, le=_LARGEST_COUNT)
-    index_passages: int = Field(0, ge=0, le=_LARGEST_COUNT)
+    shard: Annotated[int, Field(ge=0)]
+    shards: _Shards
+    passages: _Passages
+    index_passages: _Passages = 0
     """Passages of all shards; 0 where the shard was built before this was written down."""
-    dimension: int = Field(gt=0, le=_LARGEST_DIMENSION)
-    space: str
+    dimension: _Dimension
+    space: Literal["l2"]
     m: int
     ef_construction: int
     bundle_name: str
@@ -81,8 +92,22 @@ class ShardManifest(BaseModel):
 
     @property
     def generation(self) -> str:
-        """Names the rows: shards with the same passages in the same rows have the same one."""
-        return self.files[self.store].sha256[:_GENERATION_DIGITS]
+        """Names the rows, and how they are found: replicas that have the same one give the same
+        answers.
+
+        The graph and the words are in it, too: the same passages are found in another order, or
+        others of them, where these differ.
+        """
+        words = self.words
+        derived = (
+            (self.graph, words.tokens, words.ends, words.frequencies) if words else (self.graph,)
+        )
+        parts = [
+            *(self.files[name].sha256 for name in (self.store, *derived)),
+            *(self.passages, self.index_passages, words.index_tokens if words else None),
+            *(self.dimension, self.space, self.encoding_fingerprint),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
 
     @property
     def vouched_for(self) -> bool:
@@ -104,21 +129,30 @@ class ShardManifest(BaseModel):
                 raise ValueError(f"it names {name}, and gives no checksum for it under files")
         return self
 
+    @model_validator(mode="after")
+    def _can_be(self) -> Self:
+        if self.shard >= self.shards:
+            raise ValueError(f"shard {self.shard} of {self.shards} cannot be: counted from 0")
+        if self.passages > self.index_passages > 0:
+            raise ValueError(
+                f"{self.passages} passages of {self.index_passages} in all shards cannot be"
+            )
+        return self
 
-class IndexManifest(BaseModel):
+
+class IndexManifest(_Part):
     """An index as a whole: what its shards have in common."""
 
-    model_config = ConfigDict(frozen=True)
     format: int
     index_id: str
-    shards: int = Field(gt=0, le=MOST_SHARDS)
-    passages: int
-    dimension: int
+    shards: _Shards
+    passages: _Passages
+    dimension: _Dimension
     bundle_name: str
     encoding_fingerprint: str
     source: str
-    bad_rows: int
-    truncated_passages: int
+    bad_rows: _Count
+    truncated_passages: _Passages
     """Passages of which the encoder read only the beginning."""
     manifests: tuple[str, ...] = ()
     """The checksum of each shard's manifest, by shard; empty in format 1."""
@@ -129,20 +163,26 @@ class IndexManifest(BaseModel):
 Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 
-def read_shard_manifest(directory: Path) -> ShardManifest:
-    """Reads a shard's manifest; raises ArtefactError if there is no good one."""
+def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
+    """A shard's manifest and its file; raises ArtefactError if there is no good one."""
     if _holds_only(directory, INDEX_FILE):
         shards = read_index_manifest(directory).shards
         example = directory / shard_name(0, shards)
         raise ArtefactError(f"{directory} is an index: name one of its shards, such as {example}")
-    return _read(directory / SHARD_FILE, ShardManifest, "a shard of an index")
+    file = open_object(directory / SHARD_FILE, "a shard of an index")
+    return _read(file, ShardManifest), file
+
+
+def read_shard_manifest(directory: Path) -> ShardManifest:
+    """Reads a shard's manifest; raises ArtefactError if there is no good one."""
+    return open_shard_manifest(directory)[0]
 
 
 def read_index_manifest(directory: Path) -> IndexManifest:
     """Reads an index's manifest; raises ArtefactError if there is no good one."""
     if _holds_only(directory, SHARD_FILE):
         raise ArtefactError(f"{directory} is a shard: name the index that it lies in")
-    manifest = _read(directory / INDEX_FILE, IndexManifest, "an index")
+    manifest = _read(open_object(directory / INDEX_FILE, "an index"), IndexManifest)
     named = len(manifest.manifests)
     if manifest.format >= _VOUCHED_SINCE and named != manifest.shards:
         raise ArtefactError(
@@ -167,15 +207,19 @@ def write(path: Path, manifest: Model) -> Model:
     return type(manifest).model_validate_json(text)
 
 
-def _read(path: Path, kind: type[Model], what: str) -> Model:
-    text, content = read_object(path, what)
+def _read(file: OpenFile, kind: type[Model]) -> Model:
+    path = file.path
+    text, content = read_object(file)
     _check_format(path, text, content)
     try:
-        return kind.model_validate(content)
+        # as JSON, where a list may be a tuple and a number is never a text
+        return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(f"{path} is damaged: {place}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"{path} is damaged: {error}") from error
 
 
 def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:

@@ -6,17 +6,17 @@ found them. Squared Euclidean distance throughout.
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
-from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.errors import ArtefactError, StoppedError
+from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop
 
-SPACE = "l2"
+SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
 Chunks = Callable[[], Iterable[Vectors]]
 """Every vector in row order, a number of rows at a time: float32 [rows, dimension] each."""
@@ -93,8 +93,8 @@ def search_chunks(
     return nsmallest(k, _each_nearest(chunks, vector, k, stop), key=_by_distance)
 
 
-def load_graph(path: Path, dimension: int, rows: int, ef: int, chunks: Chunks) -> GraphIndex:
-    """Loads a graph whose file was verified; `chunks` are the vectors it was built of.
+def load_graph(file: OpenFile, dimension: int, rows: int, ef: int, chunks: Chunks) -> GraphIndex:
+    """Loads a graph whose file was verified into memory; `chunks` are the vectors it was built of.
 
     Raises:
         ArtefactError: it cannot be read, or does not hold `rows` vectors.
@@ -102,11 +102,13 @@ def load_graph(path: Path, dimension: int, rows: int, ef: int, chunks: Chunks) -
     """
     index = hnswlib.Index(space=SPACE, dim=dimension)
     try:
-        index.load_index(str(path))
-    except RuntimeError as error:
-        raise ArtefactError(f"{path} cannot be loaded: {error}") from error
+        index.load_index(str(file.link))
+    except (RuntimeError, MemoryError) as error:
+        raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
     if index.get_current_count() != rows:
-        raise ArtefactError(f"{path} holds {index.get_current_count()} vectors, expected {rows}")
+        raise ArtefactError(
+            f"{file.path} holds {index.get_current_count()} vectors, expected {rows}"
+        )
     return GraphIndex(index, ef, chunks)
 
 

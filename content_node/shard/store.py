@@ -4,18 +4,20 @@ Knows the schema and how rows become passages. A served shard is immutable, so t
 neither locks nor a write-ahead log.
 """
 
+import contextlib
 import sqlite3
-import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from queue import LifoQueue
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 from winnow.text.tokenizer import Tokens
 
 SCHEMA = """
@@ -36,8 +38,11 @@ TOKEN_BYTES = 4
 _FLOAT_BYTES = 4
 _CHUNK = 4_096
 """Rows of vectors in memory at a time: some megabytes."""
+_VECTORS = "SELECT row, vector FROM passages WHERE row > ? ORDER BY row LIMIT ?"
+_TOKENS = "SELECT row, title_tokens, text_tokens FROM passages WHERE row > ? ORDER BY row LIMIT ?"
 _NONE = "{}"
 """How a passage without metadata is stored."""
+_AGAIN = "start the node again when nobody copies any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,108 +57,153 @@ class StoredPassage:
 class PassageStore:
     """Read-only access to a shard's passages, from any thread.
 
-    Each thread has a connection of its own. When nobody holds the store any more all are closed.
+    The file is opened here and never again by its name, so that what was verified is what is read,
+    whatever becomes of the directory. SQLite can open files by name only: a few connections are
+    opened at once, and threads take turns. When nobody holds the store any more all are closed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._local = threading.local()
+    def __init__(self, file: OpenFile, connections: int = 1) -> None:
+        """`connections` is how many threads can read at the same time.
+
+        Raises:
+            ArtefactError: it cannot be opened, or its name leads to another file by now.
+
+        """
+        self._file = file
+        self._free: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._opened: list[sqlite3.Connection] = []
         weakref.finalize(self, _close_all, self._opened).atexit = False
+        for _ in range(connections):
+            self._open()
+        if not file.named:
+            raise ArtefactError(f"{file.path} was replaced while it was opened: {_AGAIN}")
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
 
         Raises:
-            ArtefactError: there is no such row.
+            ArtefactError: there is no such row, or the file was written to.
 
         """
         return [self._one(row) for row in rows]
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        """The passage ids of `rows`, in that order."""
-        query = "SELECT id FROM passages WHERE row = ?"
-        connection = self._connection()
-        return [str(connection.execute(query, (row,)).fetchone()[0]) for row in rows]
+        """The passage ids of `rows`, in that order; raises ArtefactError as `load`."""
+        found = self._each("SELECT id FROM passages WHERE row = ?", rows)
+        return [str(identifier) for (identifier,) in found]
 
     def count(self) -> int:
         """The number of passages."""
-        return int(self._connection().execute("SELECT count(*) FROM passages").fetchone()[0])
+        ((count,),) = self._select("SELECT count(*) FROM passages")
+        return int(count)
 
     def expect(self, passages: int, dimension: int) -> None:
         """Raises ArtefactError if these are not so many passages, with vectors of `dimension`."""
-        try:
-            found = self.count()
-            first = self._connection().execute("SELECT vector FROM passages LIMIT 1").fetchone()
-        except sqlite3.Error as error:
-            raise ArtefactError(f"{self._path} holds no passages: {error}") from error
-        if found != passages:
+        if (found := self.count()) != passages:
             raise ArtefactError(
-                f"{self._path} holds {found} passages, its manifest says {passages}"
+                f"{self._file.path} holds {found} passages, its manifest says {passages}"
             )
-        if first is not None and len(first[0]) != dimension * _FLOAT_BYTES:
-            raise ArtefactError(
-                f"{self._path} holds vectors of {len(first[0]) // _FLOAT_BYTES} values, its "
-                f"manifest says {dimension}"
-            )
+        for (size,) in self._select("SELECT length(vector) FROM passages LIMIT 1"):
+            self._expect(dimension, size)
 
     def vectors(self, dimension: int) -> NDArray[np.float32]:
-        """Every vector in row order: float32 [passages, dimension]."""
-        rows = self._connection().execute("SELECT vector FROM passages ORDER BY row")
-        data = b"".join(row[0] for row in rows)
-        return np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
+        """Every vector in row order: float32 [passages, dimension].
+
+        Raises:
+            ArtefactError: one is of another dimension.
+
+        """
+        return np.concatenate(
+            [np.empty((0, dimension), np.float32), *self.vector_chunks(dimension)]
+        )
 
     def vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
         """The same, a few thousand rows at a time: float32 [rows, dimension] each."""
-        rows = self._connection().execute("SELECT vector FROM passages ORDER BY row")
-        while data := b"".join(row[0] for row in rows.fetchmany(_CHUNK)):
+        for rows in self._chunks(_VECTORS):
+            for _, vector in rows:
+                self._expect(dimension, len(vector))
+            data = b"".join(vector for _, vector in rows)
             yield np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
 
     def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
         """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
         the smallest type that holds a token of `vocabulary`, and [passages].
         """
-        rows = self._connection().execute(
-            "SELECT title_tokens, text_tokens FROM passages ORDER BY row"
-        )
+        chunks = self._chunks(_TOKENS)
         smallest = np.min_scalar_type(max(vocabulary - 1, 0))
-        own = [np.frombuffer(title + text, "<u4").astype(smallest) for title, text in rows]
+        own = [
+            np.frombuffer(title + text, "<u4").astype(smallest)
+            for rows in chunks
+            for _, title, text in rows
+        ]
         ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
         return np.concatenate([np.empty(0, smallest), *own]), ends
 
     def close(self) -> None:
-        """Closes this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._opened.remove(connection)
-            self._local.connection = None
+        """Closes every connection."""
+        _close_all(self._opened)
 
     def _one(self, row: int) -> StoredPassage:
-        found = (
-            self._connection()
-            .execute(
-                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets"
-                " FROM passages WHERE row = ?",
-                (row,),
-            )
-            .fetchone()
+        ((identifier, title, text, metadata, title_tokens, text_tokens, offsets),) = self._each(
+            "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets"
+            " FROM passages WHERE row = ?",
+            (row,),
         )
-        if found is None:
-            raise ArtefactError(f"{self._path} has no row {row}")
-        identifier, title, text, metadata, title_tokens, text_tokens, offsets = found
         tokens = Tokens(unpack_ids(text_tokens), _pairs(unpack_ids(offsets)))
         passage = Passage(identifier, title, text, "" if metadata == _NONE else metadata)
         return StoredPassage(passage, unpack_ids(title_tokens), tokens)
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
+    def _expect(self, dimension: int, size: int) -> None:
+        if size != dimension * _FLOAT_BYTES:
+            raise ArtefactError(
+                f"{self._file.path} holds vectors of {size / _FLOAT_BYTES:g} values, its manifest "
+                f"says {dimension}"
+            )
+
+    def _chunks(self, query: str) -> Iterator[list[Any]]:
+        """What `query` selects after a row, a number of rows at a time; its first column is the
+        row. Others get their turns in between.
+        """
+        last = -1
+        while rows := self._select(query, (last, _CHUNK)):
+            last = rows[-1][0]
+            yield rows
+
+    def _each(self, query: str, rows: Sequence[int]) -> list[Any]:
+        """The one result for each of `rows`."""
+        with self._connection() as connection:
+            found = [connection.execute(query, (row,)).fetchone() for row in rows]
+        if None in found:
+            raise ArtefactError(f"{self._file.path} has no row {rows[found.index(None)]}")
+        return found
+
+    def _select(self, query: str, values: Sequence[int] = ()) -> list[Any]:
+        with self._connection() as connection:
+            return connection.execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else uses; what was read with it is good if this ends well."""
+        connection = self._free.get()
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise ArtefactError(f"{self._file.path} cannot be read: {error}") from error
+        finally:
+            self._free.put(connection)
+        # SQLite takes what is beyond the end of a file that was cut short for zeros
+        self._file.check()
+
+    def _open(self) -> None:
+        uri = f"{self._file.path.resolve().as_uri()}?mode=ro&immutable=1"
+        try:
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            self._local.connection = connection
-            self._opened.append(connection)
-        return connection
+            # a mapped page of a file that was cut short would end the process
+            connection.execute("PRAGMA mmap_size = 0").close()
+        except sqlite3.Error as error:
+            raise ArtefactError(f"{self._file.path} cannot be opened: {error}") from error
+        self._opened.append(connection)
+        self._free.put(connection)
 
 
 def _close_all(connections: Iterable[sqlite3.Connection]) -> None:

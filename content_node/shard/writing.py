@@ -26,6 +26,7 @@ from content_node.shard.store import SCHEMA, PassageStore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
+from winnow.files.opened import OpenFile
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
 TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"
@@ -63,7 +64,7 @@ def publish_shard(
     for name in (*_FILES, SHARD_FILE):
         (directory / name).unlink(missing_ok=True)
     _copy_passages(staging, directory / STORE, shard)
-    store = PassageStore(directory / STORE)
+    store = PassageStore(OpenFile(directory / STORE))
     vectors = store.vectors(identity.dimension)
     tokens, ends = store.words(identity.words.vocabulary)
     store.close()

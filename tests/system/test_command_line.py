@@ -247,11 +247,38 @@ def damaged(indexes: dict[int, Path], tmp_path: Path) -> Path:
     return index
 
 
-def test_a_damaged_shard_is_named_and_nothing_is_left_behind(damaged: Path) -> None:
+async def test_a_damaged_shard_is_named_and_the_rest_is_served(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_FRONT_FORM_TIMEOUT", "1")
+    up = Up(damaged)
+    try:
+        await asyncio.to_thread(up.wait_ready)
+        async with AnswerClient(up.address) as client:
+            reply = await client.ask(answer_pb2.AnswerRequest(question=QUESTIONS[0][0]), 10.0)
+        assert not reply.coverage.complete
+        assert 0 < reply.coverage.passages_searched < reply.coverage.passages_known == 12
+        up.process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(up.process.wait, 60) == 0
+        assert up.process.stderr is not None
+        said = up.process.stderr.read()
+        assert "node 1 could not load its shard" in said
+        assert "passages.sqlite is damaged" in said
+        assert "it is started again" in said
+    finally:
+        up.process.kill()
+        up.process.communicate()
+
+
+def test_where_no_shard_can_be_loaded_all_are_named_and_nothing_is_left_behind(
+    damaged: Path,
+) -> None:
+    (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
     result = winnow("up", "--index", str(damaged), "--listen", f"127.0.0.1:{free_ports(1)[0]}")
     assert result.returncode == 1
-    assert "node 1 could not load its shard" in result.stderr
-    assert "passages.sqlite is damaged, copy it again" in result.stderr
+    assert "no node is left that serves a shard" in result.stderr
+    for said in ("manifest.json has format None", "passages.sqlite is damaged"):
+        assert said in result.stderr
 
 
 def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path) -> None:
@@ -275,6 +302,36 @@ def told_again_and_again(process: "subprocess.Popen[bytes]") -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(0.001)
     raise AssertionError("it did not end")
+
+
+def test_a_node_whose_directory_is_taken_away_says_so_until_it_is_back(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    shard = Path(shutil.copytree(indexes[1] / "shard-00000-of-00001", tmp_path / "shard"))
+    port, metrics = free_ports(2)
+    command = [sys.executable, "-m", "winnow", "node", "--shard", str(shard)]
+    command += ["--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as node:
+        try:
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 120)
+            shard.rename(tmp_path / "away")
+            until(lambda: "was replaced or deleted while it was served" in asked_why(port), 60)
+            assert "winnow_node_shard_changed 1.0" in measured(metrics)
+            (tmp_path / "away").rename(shard)
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 60)
+            assert not asked_why(port)
+            node.send_signal(signal.SIGTERM)
+            assert node.wait(60) == 0
+        finally:
+            node.kill()
+
+
+def measured(port: int) -> str:
+    """Its metrics; empty while it has none yet."""
+    try:
+        return fetch(f"127.0.0.1:{port}")
+    except OSError:
+        return ""
 
 
 def asked_why(port: int) -> str:
@@ -399,6 +456,52 @@ async def test_a_killed_node_lowers_coverage_until_it_is_started_again(up: Up) -
     assert await asyncio.to_thread(up.process.wait, 60) == 0
     assert up.process.stderr is not None
     assert "ended with exit code -9: starting it again" in up.process.stderr.read()
+
+
+async def test_a_node_that_dies_again_and_again_is_given_up_and_the_rest_is_served(up: Up) -> None:
+    """Four times in a minute, as soon as it is there."""
+    await asyncio.to_thread(up.wait_ready)
+    killed: set[int] = set()
+
+    def node() -> set[int]:
+        """The process of the second node, if it is one that was not killed yet."""
+        return {pid for pid in children(up.process.pid) if is_of_shard(pid, 1)} - killed
+
+    for _ in range(4):
+        await asyncio.to_thread(until, lambda: bool(node()), 60)
+        for pid in node():
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+    assert up.process.stderr is not None
+    said = ""
+    while "to bring it back: " not in said:
+        line = await asyncio.to_thread(up.process.stderr.readline)
+        assert line, said
+        said += line
+    assert "node 1 ended with exit code -9\nthat was 4 times in 60 s: it is given up" in said
+    async with AnswerClient(up.address) as client:
+        request = answer_pb2.AnswerRequest(question=QUESTIONS[0][0])
+        reply = await client.ask(request, 10.0)
+        assert 0 < reply.coverage.passages_searched < reply.coverage.passages_known
+        command = said.rpartition("to bring it back: ")[2].split()
+        again = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", *command, stderr=subprocess.DEVNULL
+        )
+        try:
+            while not reply.coverage.complete:
+                reply = await client.ask(request, 10.0)
+        finally:
+            again.terminate()
+            await again.wait()
+    up.process.send_signal(signal.SIGINT)
+    assert await asyncio.to_thread(up.process.wait, 60) == 0
+
+
+def is_of_shard(pid: int, shard: int) -> bool:
+    try:
+        return f"/shard-{shard:05d}-of-" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"]])

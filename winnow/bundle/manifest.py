@@ -5,13 +5,13 @@ Knows the format and its rules; does not open models.
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, read_object
+from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
 
 FORMAT = 1
 FILE = "bundle.json"
@@ -20,8 +20,13 @@ FILE = "bundle.json"
 _QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"}
 
 
+_MOST = 2**16
+"""More tokens or dimensions than any model here has."""
+_TokenType = Annotated[int, Field(ge=0, le=_MOST)]
+
+
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class FileEntry(_Part):
@@ -40,10 +45,10 @@ class EncoderEntry(_Part):
 
     question: str
     passage: str
-    dimension: int = Field(gt=0)
-    max_question_tokens: int = Field(gt=2)
-    max_passage_tokens: int = Field(gt=3)
-    passage_token_types: tuple[int, int]
+    dimension: int = Field(gt=0, le=_MOST)
+    max_question_tokens: int = Field(gt=2, le=_MOST)
+    max_passage_tokens: int = Field(gt=3, le=_MOST)
+    passage_token_types: tuple[_TokenType, _TokenType]
     precision: str
     question_precision: str | None = None
     """Where it differs."""
@@ -58,10 +63,10 @@ class ReaderEntry(_Part):
     """The reader and how long its inputs and answers may be, in tokens."""
 
     file: str
-    max_tokens: int = Field(gt=16)
+    max_tokens: int = Field(gt=16, le=_MOST)
     window_overlap: int = Field(ge=0)
-    token_types: tuple[int, int]
-    max_answer_tokens: int = Field(gt=0)
+    token_types: tuple[_TokenType, _TokenType]
+    max_answer_tokens: int = Field(gt=0, le=_MOST)
     precision: str
 
 
@@ -122,14 +127,18 @@ class Manifest(_Part):
 
     @property
     def fingerprint(self) -> str:
-        """Names everything that an answer depends on: encoding, retrieval, reader and score."""
+        """Names everything that an answer depends on: encoding, retrieval, reader, score, and when
+        reading stops.
+        """
         return _digest(
             self.encoding_fingerprint,
+            self.encoder.model_dump_json(),
             self.files[self.encoder.question].sha256,
             self.files[self.reader.file].sha256,
             self.reader.model_dump_json(),
             self.score.model_dump_json(),
             self.retrieval.model_dump_json(),
+            *(entry.model_dump_json() for entry in self.stopping),
         )
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
@@ -149,7 +158,7 @@ def read_manifest(directory: Path) -> Manifest:
 
     """
     path = directory / FILE
-    text, content = read_object(path, "a bundle")
+    text, content = read_object(open_object(path, "a bundle"))
     if FIELD in content and not is_vouched(text, content):
         raise ArtefactError(
             f"{path} is damaged: it is not as it was written; copy it again, or take out its "

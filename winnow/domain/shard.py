@@ -15,8 +15,8 @@ class ShardInfo:
     bundle_name: str
     bundle_fingerprint: str
     generation: str = ""
-    """Names the rows: replicas with equal generations hold the same passages in the same rows.
-    Empty if not known.
+    """Names the rows and how they are found: replicas with equal generations hold the same passages
+    in the same rows, and give the same answers. Empty if not known.
     """
     index_passages: int = 0
     """Passages of all shards together; 0 if not known."""

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 
 
 def sha256(path: Path) -> str:
@@ -19,16 +19,4 @@ def verify(path: Path, expected: str, size: int) -> None:
         ArtefactError: it is missing, cannot be read, or has another size or checksum.
 
     """
-    try:
-        actual_size = path.stat().st_size
-        if actual_size != size:
-            raise _damaged(path, f"it has {actual_size} bytes, its manifest says {size}")
-        actual = sha256(path)
-    except OSError as error:
-        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
-    if actual != expected:
-        raise _damaged(path, f"its SHA-256 is {actual}, its manifest says {expected}")
-
-
-def _damaged(path: Path, how: str) -> ArtefactError:
-    return ArtefactError(f"{path} is damaged, copy it again: {how}")
+    OpenFile(path).verify(expected, size)

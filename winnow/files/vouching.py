@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 
 FIELD = "checksum"
 """The field that holds it: the SHA-256, in hex, of the file as it is with an empty checksum."""
@@ -34,25 +35,36 @@ def is_vouched(text: str, content: Mapping[str, Any]) -> bool:
     return _digest(text.replace(claimed, "", 1)) == claimed
 
 
-def read_object(path: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """The text of a JSON file and the object in it; `what` its directory should be.
+def open_object(path: Path, what: str) -> OpenFile:
+    """Opens a JSON file; `what` its directory should be.
+
+    Raises:
+        ArtefactError: it cannot be opened.
+
+    """
+    try:
+        return OpenFile(path)
+    except ArtefactError as error:
+        raise ArtefactError(f"{error}; is this {what}?") from error
+
+
+def read_object(file: OpenFile) -> tuple[str, dict[str, Any]]:
+    """The text of a JSON file and the object in it.
 
     Raises:
         ArtefactError: it cannot be read, or holds something else.
 
     """
     try:
-        text = path.read_bytes().decode()
-    except OSError as error:
-        raise ArtefactError(f"cannot read {path}: {error.strerror}; is this {what}?") from error
+        text = file.read(file.size, 0).decode()
     except UnicodeDecodeError as error:
-        raise ArtefactError(f"{path} is damaged: {error}") from error
+        raise ArtefactError(f"{file.path} is damaged: {error}") from error
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArtefactError(f"{path} is damaged: it is not JSON: {error}") from error
+        raise ArtefactError(f"{file.path} is damaged: it is not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ArtefactError(f"{path} is damaged: it is not a JSON object")
+        raise ArtefactError(f"{file.path} is damaged: it is not a JSON object")
     return text, content
 
 

@@ -96,7 +96,7 @@ def test_a_manifest_does_not_pass_for_one_of_an_older_format(copy: Path) -> None
         ({"index_passages": 10**30}, "damaged: index_passages"),
         ({"shards": 10**12}, "damaged: shards"),
         ({"shard": 1}, "there is no shard 1 of 1"),
-        ({"store": "graph.hnsw"}, r"graph\.hnsw holds no passages"),
+        ({"store": "graph.hnsw"}, r"graph\.hnsw cannot be read"),
     ],
 )
 def test_an_altered_figure_that_no_checksum_tells_is_refused(

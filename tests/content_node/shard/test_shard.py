@@ -11,6 +11,8 @@ from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksum import sha256
+from winnow.files.opened import OpenFile
 from winnow.files.vouching import vouched
 
 
@@ -53,6 +55,20 @@ def test_a_shard_of_another_index_is_a_fault(index: Path, indexes: dict[int, Pat
     faults = verify_index(index, 10, 0.9)[1].faults
     assert any("calls itself shard 1 of 3" in fault for fault in faults)
     assert any("belongs to index" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("name", ["tokens.npy", "ends.npy", "frequencies.npy", "passages.sqlite"])
+def test_a_file_of_nonsense_whose_checksum_fits_is_a_fault_of_its_shard(
+    index: Path, name: str
+) -> None:
+    directory = index / shard_name(1, 2)
+    (directory / name).write_bytes(b"nonsense")
+    content = json.loads((directory / SHARD_FILE).read_text())
+    content["files"][name] = {"sha256": sha256(directory / name), "bytes": 8}
+    (directory / SHARD_FILE).write_text(vouched(content))
+    first, second = verify_index(index, 10, 0.9)
+    assert not first.faults
+    assert second.faults
 
 
 def test_a_shard_that_was_swapped_is_named(index: Path, tmp_path: Path) -> None:
@@ -157,7 +173,11 @@ def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> No
     vectors = opened.store.vectors(opened.manifest.dimension)
     exact = ExactIndex(vectors)
     graph = load_graph(
-        directory / "graph.hnsw", vectors.shape[1], len(vectors), ef=64, chunks=lambda: [vectors]
+        OpenFile(directory / "graph.hnsw"),
+        vectors.shape[1],
+        len(vectors),
+        ef=64,
+        chunks=lambda: [vectors],
     )
     for vector in vectors:
         assert graph.search(vector, 50) == exact.search(vector, 50)

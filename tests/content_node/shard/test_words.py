@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from content_node.indexing.counting import count_words
 from content_node.shard.manifest import WordsEntry
+from content_node.shard.stored_array import StoredArray
 from content_node.shard.words import K1, B, WordIndex, load_words
 from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
 
 PASSAGES = [[5, 5, 7], [7], [9, 2, 2, 2, 2, 2], []]
 texts = st.lists(st.lists(st.integers(0, 12), max_size=9), min_size=1, max_size=8)
@@ -24,6 +27,10 @@ def index_of(passages: list[list[int]], counted: list[list[int]] | None = None) 
     ends = np.cumsum([len(tokens) for tokens in passages], dtype=np.int64)
     tokens = np.array([token for own in passages for token in own], np.uint16)
     return WordIndex(tokens, ends, counts.passages, len(whole), counts.tokens / len(whole))
+
+
+def opened(directory: Path) -> dict[str, OpenFile]:
+    return {path.name: OpenFile(path) for path in directory.iterdir()}
 
 
 def by_hand(question: list[int], passage: list[int], passages: list[list[int]]) -> float:
@@ -74,15 +81,35 @@ def test_damaged_files_are_refused(torn: str, tmp_path: Path) -> None:
     np.save(tmp_path / "tokens.npy", np.array([1, 2, 3], np.uint16))
     np.save(tmp_path / "ends.npy", np.array([1, 3]))
     np.save(tmp_path / "frequencies.npy", np.array([0, 1, 1, 1], np.uint32))
-    assert load_words(tmp_path, entry, 2, 2).match([2], [0, 1]).argmax() == 1
+    assert load_words(opened(tmp_path), entry, 2, 2).match([2], [0, 1]).argmax() == 1
     (tmp_path / torn).write_bytes(b"x")
-    with pytest.raises(ArtefactError, match="cannot be loaded"):
-        load_words(tmp_path, entry, 2, 2)
+    with pytest.raises(ArtefactError, match=f"{torn} (cannot be loaded|holds no array)"):
+        load_words(opened(tmp_path), entry, 2, 2)
 
 
 def test_words_of_other_passages_are_refused(tmp_path: Path) -> None:
     entry = WordsEntry(tokens="t.npy", ends="e.npy", frequencies="f.npy", index_tokens=3)
     for name, values in (("t", [1, 2, 3]), ("e", [1, 3]), ("f", [0, 1, 1, 1])):
-        np.save(tmp_path / f"{name}.npy", np.array(values))
-    with pytest.raises(ArtefactError, match="its manifest says 3 passages"):
-        load_words(tmp_path, entry, 3, 3)
+        np.save(tmp_path / f"{name}.npy", np.array(values, np.uint32))
+    with pytest.raises(ArtefactError, match="the manifest says 3 passages"):
+        load_words(opened(tmp_path), entry, 3, 3)
+
+
+def test_tokens_on_disk_are_read_as_they_would_be_from_memory(tmp_path: Path) -> None:
+    values = np.arange(100, dtype=np.uint16)
+    np.save(tmp_path / "t.npy", values)
+    stored = StoredArray(OpenFile(tmp_path / "t.npy"))
+    assert len(stored) == 100
+    for place in (slice(0, 0), slice(0, 100), slice(17, 40), slice(100, 100)):
+        assert stored[place].tolist() == values[place].tolist()
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros((2, 2), np.uint16), np.zeros(2), np.zeros(2, np.int16), np.array("x")]
+)
+def test_another_array_than_a_row_of_tokens_is_refused(
+    values: NDArray[np.generic], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "t.npy", values)
+    with pytest.raises(ArtefactError, match=r"t\.npy holds"):
+        StoredArray(OpenFile(tmp_path / "t.npy"))

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 
 from rich.console import Console
 
@@ -13,6 +12,7 @@ from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
 from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.settings import UpSettings
 
@@ -35,11 +35,12 @@ def run(settings: UpSettings) -> None:
     end_on_signals()
     with LocalCluster(plan) as cluster:
         cluster.start()
-        asyncio.run(cluster.wait_ready())
+        keeping = Keeping(cluster, Restarts(time.monotonic), console.print)
+        asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
         for number, address in enumerate(cluster.node_metrics):
             console.print(f"metrics of node {number} on {address}")
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
-        serve_until_stopped(cluster, console.print)
+        serve_until_stopped(keeping)
     console.print("stopped")
 
 
@@ -53,26 +54,21 @@ def _node_metrics(settings: UpSettings) -> str:
         raise SettingsError(f"{place}: {error}") from error
 
 
-def serve_until_stopped(cluster: LocalCluster, say: Callable[[str], None]) -> None:
-    """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then the others
-    answer from what is left.
+def serve_until_stopped(keeping: Keeping) -> None:
+    """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then, and where that
+    does not help, the others answer from what is left.
 
     Raises:
-        UnavailableError: a process ended again and again.
+        UnavailableError: the front, or every node, ended again and again.
 
     """
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_watch(cluster, say))
+        asyncio.run(_watch(keeping))
 
 
-async def _watch(cluster: LocalCluster, say: Callable[[str], None]) -> None:
-    restarts = Restarts(time.monotonic)
+async def _watch(keeping: Keeping) -> None:
     while True:
-        for name, code in cluster.processes.ended().items():
-            if not restarts.allow(name):
-                cluster.check()
-            say(f"{name} ended with exit code {code}: starting it again")
-            cluster.processes.again(name)
+        keeping.look()
         await asyncio.sleep(_LOOK_SECONDS)
 
 

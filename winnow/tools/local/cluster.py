@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import shlex
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -13,7 +14,7 @@ from winnow.address import Address
 from winnow.client.messages import AnswerClient
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.files.vouching import read_object
+from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.plan import LocalPlan, commands
 from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports
@@ -36,6 +37,7 @@ class LocalCluster:
         self._shards = [s for s in shard_directories(plan.index) for _ in range(plan.replicas)]
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
+        self._commands: dict[str, list[str]] = {}
         self._fronts = [chosen(Address.parse(each)) for each in (plan.listen, *plan.more_fronts)]
         self.fronts = [str(address.reachable) for address in self._fronts]
         """HOST:PORT of the front nodes, as clients reach them."""
@@ -62,6 +64,7 @@ class LocalCluster:
         expect_free([*self._fronts, *measured, *metrics])
         fronts = list(map(str, self._fronts))
         started = commands(plan, self._shards, fronts, self.nodes, list(map(str, metrics)))
+        self._commands = started
         for name, arguments in started.items():
             self._start(name, arguments)
 
@@ -70,8 +73,15 @@ class LocalCluster:
         """What a client is given: the front node, or all of them."""
         return self.fronts[0] if len(self.fronts) == 1 else f"ipv4:{','.join(self.fronts)}"
 
-    async def wait_ready(self, look: Callable[[], None] = lambda: None) -> None:
+    async def wait_ready(
+        self,
+        look: Callable[[], None] = lambda: None,
+        keep: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Waits until every front node serves; `look` is called now and then.
+
+        So is `keep`, which decides what to do about processes that end and shards that cannot be
+        loaded. Without it each is an error.
 
         Raises:
             UnavailableError: a process ended, a shard cannot be loaded, or it takes too long; says
@@ -79,30 +89,55 @@ class LocalCluster:
 
         """
         started = time.monotonic()
+        keep = keep or self._expect_all
         for address in self.fronts:
             async with AnswerClient(address) as client:
                 while not await client.serving():
                     look()
-                    self.check()
-                    await self._check_shards()
+                    await keep()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(
-                            f"not ready after {_READY_SECONDS:g} s{self._said()}"
+                            f"not ready after {_READY_SECONDS:g} s{self.last_words()}"
                         )
                     await asyncio.sleep(_LOOK_SECONDS)
         # the port may have been somebody else's all along
-        self.check()
+        await keep()
 
-    def check(self) -> None:
-        """Raises UnavailableError if a process has ended."""
-        for name, code in self.processes.ended().items():
-            raise UnavailableError(f"{name} ended with exit code {code}{self._said(name)}")
+    def ended(self) -> dict[str, int]:
+        """Exit codes of the processes that have ended, by their names."""
+        return self.processes.ended()
 
-    async def _check_shards(self) -> None:
-        """Raises UnavailableError if a node runs without its shard."""
-        for number, fault in enumerate(await asyncio.gather(*map(not_loaded, self.nodes))):
-            if fault:
-                raise UnavailableError(f"node {number} could not load its shard: {fault}")
+    def again(self, name: str) -> None:
+        """Starts a process that has ended once more."""
+        self.processes.again(name)
+
+    def pid(self, name: str) -> int:
+        """The id of a process."""
+        return self.processes.pid(name)
+
+    def by_hand(self, name: str) -> str:
+        """The command that starts a process from a shell."""
+        return shlex.join(["winnow", *self._commands[name]])
+
+    def last_words(self, name: str | None = None) -> str:
+        """The last lines of a process' log, or of every process'; empty where logs are shown."""
+        lines = []
+        for each, log in self._logs.items():
+            if name in (None, each):
+                lines += [f"  {each}: {line}" for line in _last_lines(log)]
+        return "".join(f"\n{line}" for line in lines)
+
+    async def not_loaded(self) -> dict[str, str]:
+        """What nodes that run without their shards say of that, by their names."""
+        faults = await asyncio.gather(*map(not_loaded, self.nodes))
+        return {f"node {number}": fault for number, fault in enumerate(faults) if fault}
+
+    async def _expect_all(self) -> None:
+        """Raises UnavailableError if a process has ended, or a node runs without its shard."""
+        for name, code in self.ended().items():
+            raise UnavailableError(f"{name} ended with exit code {code}{self.last_words(name)}")
+        for name, fault in (await self.not_loaded()).items():
+            raise UnavailableError(f"{name} could not load its shard: {fault}")
 
     def __enter__(self) -> Self:
         return self
@@ -121,14 +156,6 @@ class LocalCluster:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
         self.processes.start(name, arguments, log=self._logs.get(name))
-
-    def _said(self, name: str | None = None) -> str:
-        """The last lines of a process' log, or of every process'."""
-        lines = []
-        for each, log in self._logs.items():
-            if name in (None, each):
-                lines += [f"  {each}: {line}" for line in _last_lines(log)]
-        return "".join(f"\n{line}" for line in lines)
 
 
 def _last_lines(log: IO[bytes]) -> list[str]:
@@ -151,9 +178,11 @@ def shard_directories(index: Path) -> list[Path]:
             f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
             "`winnow index build`"
         )
-    _, manifest = read_object(path, "an index")
+    text, manifest = read_object(open_object(path, "an index"))
+    if FIELD in manifest and not is_vouched(text, manifest):
+        raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
     shards = manifest.get("shards")
-    if not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
         raise ArtefactError(
             f"{path} is damaged: {shards!r} is no number of shards from 1 to "
             f"{MOST_SHARDS}; copy it again, or build the index again"

@@ -4,7 +4,9 @@ import asyncio
 import hashlib
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,9 @@ from winnow.signals import end_on_signals
 from winnow.tools.local.cli import serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
+from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.ports import chosen, expect_free
+from winnow.tools.local.restarts import Restarts
 from winnow.tools.questions import AskedQuestion, read_questions
 
 _CORPUS = demo_corpus()
@@ -76,7 +80,8 @@ def demo(
         console.print(f"\nask your own on {cluster.address}:", markup=False)
         console.print(try_line(cluster.address), markup=False, soft_wrap=True)
         console.print("\nserving until Ctrl-C")
-        serve_until_stopped(cluster, console.print)
+        say = partial(console.print, markup=False, soft_wrap=True)
+        serve_until_stopped(Keeping(cluster, Restarts(time.monotonic), say))
 
 
 def kept_index(passages: Path, bundle: Path, shards: int) -> Path:

@@ -1,0 +1,203 @@
+"""However bad a shard is, it is refused as one: nothing else comes out of opening it.
+
+Checksums are made again for what was altered, so that what is tested is what lies behind them.
+"""
+
+import contextlib
+import copy
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from content_node.identity import shard_info
+from content_node.shard import open_shard
+from content_node.shard.manifest import (
+    FORMAT,
+    SHARD_FILE,
+    IndexManifest,
+    ShardManifest,
+    read_index_manifest,
+)
+from winnow.bundle import Bundle, default_bundle, load_bundle, read_manifest
+from winnow.bundle.manifest import FILE, Manifest
+from winnow.convert.shard import info_to_message
+from winnow.domain.layout import INDEX_FILE
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import ArtefactError, IdentityError
+from winnow.files.vouching import vouched
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden"
+MANIFESTS = {
+    number: json.loads((GOLDEN / f"shard-format-{number}" / SHARD_FILE).read_text())
+    for number in range(1, FORMAT + 1)
+}
+INDEX = IndexManifest(
+    format=FORMAT,
+    index_id="golden",
+    shards=1,
+    passages=3,
+    dimension=8,
+    bundle_name="golden",
+    encoding_fingerprint="golden",
+    source="",
+    bad_rows=0,
+    truncated_passages=0,
+    manifests=("",),
+).model_dump(mode="json")
+BUNDLE = json.loads((default_bundle() / FILE).read_text())
+QUESTION = EncodedQuestion("", (1, 9), np.eye(8, dtype=np.float32)[1], "")
+anything: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([
+        None, True, False, 0, -1, 1, 2, 3, 4, 16, 2**31, 2**32, 2**53, 2**63, 2**64, 10**40, 1.5,
+        3.0, -0.0, 1e308, float("nan"), float("inf"), "", "3", ".", "..", "/", "a/b", "\0", "\ud800",
+        "é", "x" * 5_000, "passages.sqlite", "graph.hnsw", "tokens.npy", "ends.npy", "l2", "cosine",
+        "frequencies.npy", "manifest.json", "0" * 64, "0" * 64 + "\n", [], [[]], {}, {"": {}},
+        {"sha256": "0" * 64, "bytes": 0},
+    ]),
+    st.integers(),
+    st.text(max_size=8),
+    st.dictionaries(st.text(max_size=3), st.none() | st.integers(), max_size=2),
+)  # fmt: skip
+
+
+def places(content: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value in it."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    found = []
+    for key, value in items:
+        found.append((*before, key))
+        if isinstance(value, dict | list):
+            found += places(value, (*before, key))
+    return found
+
+
+@st.composite
+def mutations(draw: st.DrawFn, content: dict[str, Any]) -> dict[str, Any]:
+    """The content, with up to three values altered, taken out or put in."""
+    altered = copy.deepcopy(content)
+    for _ in range(draw(st.integers(1, 3))):
+        way = draw(st.sampled_from(places(altered) or [("format",)]))
+        inside: Any = altered
+        for key in way[:-1]:
+            inside = inside[key]
+        how = draw(st.sampled_from(["alter", "alter", "alter", "take out", "put in"]))
+        if how == "take out":
+            if way[-1] in inside if isinstance(inside, dict) else way[-1] < len(inside):
+                del inside[way[-1]]
+        elif how == "put in" and isinstance(inside, dict):
+            inside[draw(st.text(max_size=5))] = copy.deepcopy(draw(anything))
+        else:
+            inside[way[-1]] = copy.deepcopy(draw(anything))
+    return altered
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def write(path: Path, content: dict[str, Any], vouches: bool) -> None:
+    text = vouched(content) if vouches else json.dumps(content)
+    path.write_bytes(text.encode(errors="surrogatepass"))
+
+
+def tried(directory: Path, exact_up_to: int) -> None:
+    """Opens it and asks it: whatever opens answers."""
+    try:
+        shard = open_shard(directory, 64, exact_up_to=exact_up_to)
+        info_to_message(shard_info(shard, bundle_of(shard.manifest)))
+    except (ArtefactError, IdentityError):
+        return
+    found = shard.retrieve(QUESTION, Depth(3, 3), 0.1)
+    assert [hit.passage_id for hit in found.hits][:1] == ["b"]
+    assert shard.store.load([hit.row for hit in found.hits])
+
+
+def bundle_of(manifest: ShardManifest) -> Bundle:
+    """One that fits the shard but for its dimension."""
+    own = Manifest.model_validate(BUNDLE)
+
+    class Fitting(Manifest):
+        @property
+        def encoding_fingerprint(self) -> str:
+            return manifest.encoding_fingerprint
+
+        @property
+        def fingerprint(self) -> str:
+            return ""
+
+    encoder = own.encoder.model_copy(update={"dimension": 8})
+    return Bundle(Path(), Fitting.model_validate({**own.model_dump(), "encoder": encoder}))
+
+
+many = settings(max_examples=300, suppress_health_check=list(HealthCheck))
+
+
+@many
+@given(st.data(), st.sampled_from([1, 2]), st.booleans(), st.sampled_from([0, 3]))
+def test_whatever_a_manifest_says_it_is_a_shard_that_answers_or_none(
+    directory: Path, data: st.DataObject, number: int, vouches: bool, exact_up_to: int
+) -> None:
+    place = directory / f"{number}"
+    shutil.copytree(GOLDEN / f"shard-format-{number}", place, dirs_exist_ok=True)
+    content = data.draw(mutations(MANIFESTS[number]))
+    write(place / SHARD_FILE, content, vouches and number > 1)
+    tried(place, exact_up_to)
+
+
+@many
+@given(st.data(), st.sampled_from(["passages.sqlite", "tokens.npy", "ends.npy", "frequencies.npy"]))
+def test_whatever_a_file_holds_nothing_but_a_refusal_comes_out_of_opening_it(
+    directory: Path, data: st.DataObject, name: str
+) -> None:
+    """With a checksum that fits: of another version, or of a mistake in a builder."""
+    place = directory / "files"
+    shutil.copytree(GOLDEN / "shard-format-2", place, dirs_exist_ok=True)
+    content = bytearray((place / name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(content) - 1))
+        put = data.draw(st.binary(max_size=8))
+        content[start : start + data.draw(st.sampled_from([0, len(put), len(put), 1_000]))] = put
+        content = content or bytearray(1)
+    (place / name).write_bytes(content)
+    manifest = copy.deepcopy(MANIFESTS[2])
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    manifest["files"][name] = entry
+    write(place / SHARD_FILE, manifest, vouches=True)
+    with contextlib.suppress(ArtefactError):
+        open_shard(place, 64, exact_up_to=data.draw(st.sampled_from([0, 3])))
+
+
+@many
+@given(mutations(INDEX), st.booleans())
+def test_whatever_an_index_says_it_is_one_or_none(
+    directory: Path, content: dict[str, Any], vouches: bool
+) -> None:
+    write(directory / INDEX_FILE, content, vouches)
+    with contextlib.suppress(ArtefactError):
+        assert read_index_manifest(directory).shards > 0
+
+
+@many
+@given(mutations(BUNDLE), st.booleans())
+@example({**BUNDLE, "score": {**BUNDLE["score"], "span": float("nan")}}, True)
+@example({**BUNDLE, "files": {**BUNDLE["files"], "\0": {"sha256": "", "bytes": 1}}}, True)
+def test_whatever_a_bundle_says_it_is_one_or_none(
+    directory: Path, content: dict[str, Any], vouches: bool
+) -> None:
+    """Its models are not there: what is read of them is refused, too."""
+    write(directory / FILE, content, vouches)
+    with pytest.raises(ArtefactError):
+        load_bundle(directory)
+    try:
+        found = read_manifest(directory)
+    except ArtefactError:
+        return
+    assert len(found.fingerprint) == len(found.encoding_fingerprint) == 16

@@ -1,0 +1,262 @@
+"""A shard's files are replaced, deleted, cut short or written over while it is asked.
+
+Real files, a real server. What was verified is what is answered from, or nothing is.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from content_node.changing import Changing
+from content_node.metrics import NodeMetrics
+from content_node.reader import open_reader
+from content_node.reader.pool import ReaderPool
+from content_node.searcher import LocalSearcher
+from content_node.servicer import SERVICE, ShardServicer
+from content_node.shard import Shard, open_shard
+from content_node.shard.changes import Change, after, change_of
+from content_node.shard.store import PassageStore
+from content_node.watching import watch
+from stateless.replicas.remote import RemoteSearcher
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import ArtefactError, NotLoadedError
+from winnow.policy.pace import Pace
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_channel
+from winnow.rpc.server import Server
+from winnow.searcher import Read
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import shard_pb2_grpc
+
+FILES = ["passages.sqlite", "tokens.npy"]
+"""Those that are read for each question; the others are in memory."""
+
+
+@dataclass
+class Node:
+    """A node, and what a front has of it."""
+
+    directory: Path
+    shard: Shard
+    remote: RemoteSearcher
+    health: health_pb2_grpc.HealthStub
+    looks: "asyncio.Queue[None]"
+    question: EncodedQuestion
+    registry: CollectorRegistry
+
+    async def ask(self) -> Read:
+        """Retrieves by encoding and words, and reads what is best."""
+        return await self.remote.search(self.question, Depth(3, 12), 10, Deadline.after(60))
+
+    async def look(self) -> None:
+        """Has the files looked at once, and waits until what was found has been told."""
+        self.looks.put_nowait(None)
+        await self.looks.join()
+
+    async def serving(self) -> bool:
+        """What its health says."""
+        reply = await self.health.Check(health_pb2.HealthCheckRequest(service=SERVICE))
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def metric(self, name: str) -> float | None:
+        return self.registry.get_sample_value(name)
+
+
+@pytest.fixture
+async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> AsyncIterator[Node]:
+    directory = Path(shutil.copytree(indexes[1] / shard_name(0, 1), tmp_path / "shard"))
+    # by the graph, as a large shard is: every text, id and token is read from the files
+    shard = await asyncio.to_thread(open_shard, directory, 64, exact_up_to=0)
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry)
+    pool = ReaderPool(2, 2, metrics)
+    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    servicer = ShardServicer(60.0)
+    servicer.serve(LocalSearcher(shard, reader, bundle, pool, Pace(2.0, ManualClock()), metrics))
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    await server.serving(True)
+    looks: asyncio.Queue[None] = asyncio.Queue()
+    looked = False
+
+    async def sleep(seconds: float) -> None:
+        nonlocal looked
+        if looked:
+            looks.task_done()
+        await looks.get()
+        looked = True
+
+    watching = asyncio.create_task(
+        watch(shard.change, Changing(servicer, server, metrics).tell, 2.0, sleep)
+    )
+    vector = shard.store.vectors(shard.manifest.dimension)[0]
+    words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
+    question = EncodedQuestion("who", words, vector, bundle.manifest.fingerprint)
+    async with open_channel(address) as channel:
+        remote, health = RemoteSearcher(channel, address), health_pb2_grpc.HealthStub(channel)
+        yield Node(directory, shard, remote, health, looks, question, registry)
+    watching.cancel()
+    await server.drain(0)
+    pool.close()
+
+
+def replace(directory: Path, other: Path) -> None:
+    """Another shard takes its place."""
+    directory.rename(directory.with_name("before"))
+    shutil.copytree(other, directory)
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+async def test_a_directory_that_is_gone_is_told_and_answers_stay_those_of_what_was_verified(
+    how: str, node: Node, indexes: dict[int, Path]
+) -> None:
+    assert await node.serving()
+    before = (await node.ask()).readings
+    if how == "replaced":
+        replace(node.directory, indexes[2] / shard_name(1, 2))
+    else:
+        shutil.rmtree(node.directory)
+    # on many threads and connections, not only those that were in use already
+    found = await asyncio.gather(*(node.ask() for _ in range(20)))
+    assert all(read.readings == before for read in found)
+    await node.look()
+    assert not await node.serving()
+    with pytest.raises(NotLoadedError, match="was replaced or deleted while it was served"):
+        await node.remote.info(Deadline.after(60))
+    assert node.metric("winnow_node_shard_changed") == 1
+    assert node.metric("winnow_node_ready") == 0
+    assert (await node.ask()).readings == before
+
+
+def cut_short(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def written_over(path: Path) -> None:
+    """The same size, other bytes: as `cp` and `rsync --inplace` leave it."""
+    with path.open("rb+") as file:
+        file.write(bytes(byte ^ 1 for byte in file.read()))
+        file.seek(0)
+
+
+def emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("change", [cut_short, written_over, emptied])
+async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer(
+    change: Callable[[Path], None], name: str, node: Node
+) -> None:
+    await node.ask()
+    change(node.directory / name)
+    for outcome in await asyncio.gather(*(node.ask() for _ in range(20)), return_exceptions=True):
+        assert isinstance(outcome, NotLoadedError)
+        assert name in str(outcome)
+    await node.look()
+    assert not await node.serving()
+    with pytest.raises(NotLoadedError, match=f"{name} was written to while it was served"):
+        await node.remote.info(Deadline.after(60))
+    with pytest.raises(NotLoadedError, match=f"{name} was written to while it was served"):
+        await node.ask()
+
+
+@pytest.mark.parametrize("name", ["graph.hnsw", "ends.npy", "frequencies.npy", "manifest.json"])
+async def test_a_file_that_is_in_memory_may_be_cut_short_and_that_is_told(
+    name: str, node: Node
+) -> None:
+    before = (await node.ask()).readings
+    cut_short(node.directory / name)
+    assert (await node.ask()).readings == before
+    await node.look()
+    assert not await node.serving()
+
+
+async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
+    away = node.directory.rename(node.directory.with_name("away"))
+    await node.look()
+    assert not await node.serving()
+    away.rename(node.directory)
+    await node.look()
+    assert await node.serving()
+    assert (await node.remote.info(Deadline.after(60))).passages == 12
+    assert node.metric("winnow_node_shard_changed") == 0
+
+
+async def test_nothing_is_told_while_nothing_changes(node: Node) -> None:
+    (node.directory / "passages.sqlite").chmod(0o400)
+    os.link(node.directory / "tokens.npy", node.directory / "another name")
+    await node.look()
+    assert await node.serving()
+
+
+async def test_files_that_cannot_be_looked_at_are_told_as_a_change() -> None:
+    told: list[Change | None] = []
+    ended = asyncio.Event()
+
+    async def tell(change: Change | None) -> None:
+        told.append(change)
+        ended.set()
+
+    def look() -> Change | None:
+        raise OSError("stale file handle")
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    watching = asyncio.create_task(watch(look, tell, 2.0, sleep))
+    await asyncio.wait_for(ended.wait(), 60)
+    watching.cancel()
+    assert [change.reason for change in told if change] == [
+        "the files of the shard cannot be looked at: OSError('stale file handle')"
+    ]
+
+
+@dataclass
+class Looked:
+    path: Path
+    altered: bool = False
+    named: bool = True
+
+
+def test_what_was_written_over_is_worse_than_what_was_replaced_and_does_not_come_back() -> None:
+    assert change_of([Looked(Path("a")), Looked(Path("b"))]) is None
+    gone = change_of([Looked(Path("a"), named=False), Looked(Path("b"))])
+    assert gone is not None
+    assert gone.readable
+    worse = change_of([Looked(Path("a"), named=False), Looked(Path("b"), altered=True)])
+    assert worse is not None
+    assert not worse.readable
+    assert worse.reason.startswith("b was written to")
+    assert after(gone, None) is None
+    assert after(worse, None) == worse
+    assert after(worse, gone) == worse
+    assert after(None, gone) == gone
+
+
+def test_a_file_that_is_written_to_while_it_is_loaded_is_refused(
+    indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = Path(shutil.copytree(indexes[1] / shard_name(0, 1), tmp_path / "shard"))
+    count = PassageStore.count
+
+    def slow(store: PassageStore) -> int:
+        written_over(directory / "graph.hnsw")
+        return count(store)
+
+    monkeypatch.setattr(PassageStore, "count", slow)
+    with pytest.raises(ArtefactError, match=r"graph\.hnsw was written to"):
+        open_shard(directory, 64)
