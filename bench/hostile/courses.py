@@ -11,6 +11,7 @@ from bench.hostile.attacking import attacking
 from bench.hostile.judge import CHANGED, LABEL, OUTCOME
 from bench.hostile.witness import answers, holdings, labels
 from winnow.client.messages import AnswerClient
+from winnow.errors import UnavailableError
 
 _LONGEST = 4
 """Times a phase's seconds that an attack lasts at most, so that a p99 can be judged."""
@@ -37,7 +38,9 @@ async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
         front, node = stage.cluster.fronts[0], stage.cluster.nodes[0]
 
         def grown() -> int:
-            stage.cluster.check()  # raises, and says what a process said last, if one has ended
+            for process, code in stage.cluster.ended().items():
+                said = stage.cluster.last_words(process)
+                raise UnavailableError(f"{process} ended with exit code {code}{said}")
             return holdings(stage).memory - held.memory
 
         until = stage.load.now + lasts

@@ -76,6 +76,16 @@ class Up:
         until(lambda: asyncio.run(serving()), 120)
         return children(self.process.pid)
 
+    def wait_said(self, words: str) -> str:
+        """Everything it says up to the line with `words`."""
+        assert self.process.stderr is not None
+        said = ""
+        for line in self.process.stderr:
+            said += line
+            if words in line:
+                return said
+        raise AssertionError(f"it never said {words!r}:\n{said}")
+
 
 @pytest.fixture
 def up(indexes: dict[int, Path]) -> Iterator[Up]:
@@ -253,15 +263,13 @@ async def test_a_damaged_shard_is_named_and_the_rest_is_served(
     monkeypatch.setenv("WINNOW_FRONT_FORM_TIMEOUT", "1")
     up = Up(damaged)
     try:
-        await asyncio.to_thread(up.wait_ready)
+        said = await asyncio.to_thread(up.wait_said, "ready on")
         async with AnswerClient(up.address) as client:
             reply = await client.ask(answer_pb2.AnswerRequest(question=QUESTIONS[0][0]), 10.0)
         assert not reply.coverage.complete
         assert 0 < reply.coverage.passages_searched < reply.coverage.passages_known == 12
         up.process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(up.process.wait, 60) == 0
-        assert up.process.stderr is not None
-        said = up.process.stderr.read()
         assert "node 1 could not load its shard" in said
         assert "passages.sqlite is damaged" in said
         assert "it is started again" in said
