@@ -18,8 +18,9 @@ class WaitingSettings:
     """When to stop waiting. The defaults are Vespa's: wait for every shard."""
 
     minimum_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all, 0 for the
-    first that finds something.
+    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all.
+
+    However small it is, one that found something is waited for.
     """
     min_factor: float = 0.0
     """Share of the time left, 0 to 1, to wait once that is reached and one shard is missing."""

@@ -29,8 +29,11 @@ class CachedTextEncoder:
         self._kept: OrderedDict[_Key, TextEncoding] = OrderedDict()
         self._running: dict[_Key, asyncio.Task[TextEncoding]] = {}
 
-    async def encode(self, ids: Sequence[int]) -> TextEncoding:
-        """The encoding that is kept, or a new one; its arrays are shared and cannot be written."""
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
+
+        It is made in the turn of whoever asks first.
+        """
         key = tuple(ids)
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
@@ -40,7 +43,7 @@ class CachedTextEncoder:
         self._count("miss" if running is None else "hit")
         if running is None:
             # others may come to wait for it: whoever is cancelled must not take it from them
-            return await asyncio.shield(self._begin(key))
+            return await asyncio.shield(self._begin(key, client))
         started = time.perf_counter()
         encoding = await asyncio.shield(running)
         return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
@@ -55,13 +58,13 @@ class CachedTextEncoder:
             task.cancel()
         self._inner.close()
 
-    def _begin(self, key: _Key) -> asyncio.Task[TextEncoding]:
-        task = self._running[key] = asyncio.create_task(self._encode(key))
+    def _begin(self, key: _Key, client: str) -> asyncio.Task[TextEncoding]:
+        task = self._running[key] = asyncio.create_task(self._encode(key, client))
         task.add_done_callback(lambda ended: self._ended(key, ended))
         return task
 
-    async def _encode(self, key: _Key) -> TextEncoding:
-        made = await self._inner.encode(key)
+    async def _encode(self, key: _Key, client: str) -> TextEncoding:
+        made = await self._inner.encode(key, client)
         states = None if made.states is None else _frozen(made.states)
         made = replace(made, vector=_frozen(made.vector), states=states)
         self._keep(key, replace(made, queue=0.0, encode=0.0))
