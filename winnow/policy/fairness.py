@@ -97,24 +97,29 @@ class FairShares:
             beside: what clients that are not known here have in hand, as in `share`.
 
         """
+        due = self._due_to_others(client, whole, 0.5)
         room = self.share(client, limit, beside) - self._held[client]
-        if not self._held[client] and least <= self._in_time(client, limit, beside):
-            room = max(room, least)
-        return min(room, whole - self.total - beside - self._due_to_others(client, whole))
+        if not self._held[client]:
+            # what is kept is left alone here: a crowd is slower than one client with as much
+            before = self._kept_beside(client) * limit + self._due_to_others(client, limit, 1.0)
+            free = whole - before - self.total - beside
+            if least <= min(free, self._in_time(client, limit - before, beside)):
+                room = max(room, least)
+        return min(room, whole - self.total - beside - due)
 
     def _in_time(self, client: str, limit: float, beside: float) -> float:
         """What can be done for a client if nobody asks for more."""
         held = [float(amount) for one, amount in self._held.items() if one != client]
         return _level([*held, beside], limit)
 
-    def _due_to_others(self, client: str, whole: float) -> int:
-        """What must stay free for those whose turn comes before the client's; names that nobody
-        has seen yet leave something to the others.
+    def _due_to_others(self, client: str, whole: float, of_new: float) -> int:
+        """What must stay free for those whose turn comes before the client's; a name that nobody
+        has seen yet leaves a share of what is kept, `of_new`, to the others.
         """
         kept = whole * self._kept_beside(client)
         ahead = self._turns.ahead_of(client, kept)
         seen = self._came.keys()
-        return math.floor(ahead if client in seen else max(ahead, kept / 2))
+        return math.floor(ahead if client in seen else max(ahead, kept * of_new))
 
     def _kept_beside(self, client: str) -> float:
         others = self._held.keys() | self._refused.keys() | self._came.keys()
