@@ -167,7 +167,8 @@ async def measure(asking: Asking, greed: Greed, seconds: float) -> Row:
         answered,
         taken.failed,
         beside.failed,
-        (answered + len(beside.seconds)) // (greed.parties + 1),
+        # less the one for which it still waits at the end
+        max((answered + len(beside.seconds)) // (greed.parties + 1) - 1, 0),
     )
 
 
