@@ -1,10 +1,12 @@
 """A shard that lets in only what it can do in time, as a `Searcher` around another one.
 
 Work is counted in passages to read, those that wait and those in hand. Nothing waits here: what
-cannot meet its deadline is refused at once, so that the caller has time left to ask elsewhere.
-Retrieving takes next to nothing beside that and goes ahead of it, so it is only bounded in number.
+cannot meet its deadline, with clients taking turns, is refused at once, so that the caller has time
+left to ask elsewhere. Retrieving takes next to nothing beside that and goes ahead of it, so it is
+only bounded in number.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,9 +32,16 @@ class AdmittedSearcher:
 
         `most_reads` bounds the queue of reads, and the number of retrievals beside it.
         """
-        # a node does all or nothing: fronts choose how much is read, know who asks, and leave the
-        # margin, which is what one shard may get more than its part of a question
-        settings = LoadSettings(most_reads=most_reads, usable=1.0, least_share=1.0, kept=0.0)
+        # a node does all or nothing: fronts choose how much is read, keep room for who wants more,
+        # and leave the margin, which is what one shard may get more than its part of a question
+        settings = LoadSettings(
+            most_reads=most_reads,
+            horizon=math.inf,
+            usable=1.0,
+            least_share=1.0,
+            kept=0.0,
+            hungry_for=0.0,
+        )
         self._load = Load(settings, clock, lambda: pace.seconds)
         self._inner, self._pace, self._metrics = inner, pace, metrics
         self._most, self._retrieving = most_reads, 0
@@ -65,22 +74,22 @@ class AdmittedSearcher:
         deadline: Deadline,
     ) -> Read:
         """Reads passages that `retrieve` named; raises OverloadedError if not in time."""
-        with self._admitted(len(hits), deadline):
+        with self._admitted(len(hits), deadline, question.client):
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 
     async def search(
         self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once; raises OverloadedError if not in time."""
-        with self._admitted(depth.passages, deadline):
+        with self._admitted(depth.passages, deadline, question.client):
             return await self._inner.search(question, depth, max_answer_tokens, deadline)
 
     @contextmanager
-    def _admitted(self, reads: int, deadline: Deadline) -> Iterator[None]:
+    def _admitted(self, reads: int, deadline: Deadline, client: str) -> Iterator[None]:
         if not self._load.reads:
             self._pace.begin()
         try:
-            ticket = self._load.admit(reads, deadline.left())
+            ticket = self._load.admit(reads, deadline.left(), client)
         except OverloadedError:
             self._metrics.admission.labels("refused").inc()
             raise

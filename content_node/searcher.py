@@ -96,7 +96,7 @@ class LocalSearcher:
         """What may be among the passages to be read, of all candidates of all shards."""
         self._check(question)
         work = partial(self._retrieve, self._generations.lease(deadline), question, depth)
-        done = await self._pool.call(partial(_timed, work), deadline)
+        done = await self._pool.call(partial(_timed, work), deadline, question.client)
         found, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
@@ -115,7 +115,8 @@ class LocalSearcher:
         shard = self._shard_of(hits, deadline)
         started = time.perf_counter()
         work = partial(self._read_one, shard.store, question, max_answer_tokens)
-        done = await self._pool.map(work, hits, _before(deadline), self._count_read)
+        until, client = _before(deadline), question.client
+        done = await self._pool.map(work, hits, until, self._count_read, client)
         spent = time.perf_counter() - started - done.queued
         self._metrics.stage.labels("read").observe(spent)
         timings = ShardTimings(queue=done.queued, read=spent)

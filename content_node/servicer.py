@@ -3,12 +3,15 @@
 Knows whether there is a shard to call, and what to say if not.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion
 from winnow.errors import NotLoadedError, UnavailableError
+from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
 from winnow.rpc.server import KIB
 from winnow.searcher import Searcher
@@ -63,7 +66,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         depth = convert.depth_of_message(request)
         check_passages(depth.looked_at, "candidates")
         found = await self._ready().retrieve(
-            convert.question_of_message(request.question), depth, self._deadline(context)
+            _question(request, context), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
 
@@ -75,7 +78,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         hits = convert.hits_of_messages(request.hits, request.generation)
         check_hits(hits)
         read = await self._ready().read(
-            convert.question_of_message(request.question),
+            _question(request, context),
             hits,
             request.max_answer_tokens,
             self._deadline(context),
@@ -90,7 +93,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_passages(depth.looked_at, "candidates")
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().search(
-            convert.question_of_message(request.question),
+            _question(request, context),
             depth,
             request.max_answer_tokens,
             self._deadline(context),
@@ -108,3 +111,9 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         deadline = of_context(context, self._default_deadline)
         deadline.check("the call began")
         return deadline
+
+
+def _question(request: Any, context: Any) -> EncodedQuestion:
+    """The question, with the key of whoever asks it, which a front handed on."""
+    client = client_key.of_metadata(context.invocation_metadata())
+    return replace(convert.question_of_message(request.question), client=client)

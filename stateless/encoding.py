@@ -32,8 +32,10 @@ class QuestionEncoder:
         self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
-    async def encode(self, text: str, timings: Timings) -> Encoded:
+    async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
         """The question's encoding; writes what it took into `timings`.
+
+        `client`: a key of the caller, for sharing the encoder fairly.
 
         Raises:
             InvalidRequestError: the question has no word in it.
@@ -45,10 +47,10 @@ class QuestionEncoder:
         if not ids:
             raise InvalidRequestError(Violation("question", "has no word in it"))
         kept = ids[: self._most]
-        encoding = await self._encoder.encode(kept)
+        encoding = await self._encoder.encode(kept, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, kept, encoding.vector, self._fingerprint)
+        question = EncodedQuestion(text, kept, encoding.vector, self._fingerprint, client)
         return Encoded(question, len(ids) > self._most)
 
     async def warm_up(self) -> None:

@@ -56,6 +56,7 @@ CALCULATING = {
     "math",
     "random",
     "statistics",
+    "typing",
 }
 """Modules of the standard library that neither wait, nor look at a clock, nor do I/O."""
 

@@ -59,6 +59,8 @@ class FakeSearcher:
     """Readers that it says are free."""
     depths: list[Depth] = field(default_factory=list)
     """How far it was told to look."""
+    clients: list[str] = field(default_factory=list)
+    """Whose questions it was asked."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         await self._behave()
@@ -76,6 +78,7 @@ class FakeSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
+        self.clients.append(question.client)
         await self._behave()
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
@@ -96,6 +99,7 @@ class FakeSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
+        self.clients.append(question.client)
         await self._behave()
         await self._behave_reading()
         if any(hit.generation not in ("", self.generation) for hit in hits):

@@ -4,14 +4,17 @@ Knows how much work a question is, in passages to read. `winnow.policy.load` say
 much, and how much each client may have.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from stateless.metrics import AdmissionMetrics
+from winnow.deadline import Clock
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
-from winnow.policy.load import Load
+from winnow.policy.fairness import FairShares
+from winnow.policy.load import Load, LoadSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,25 @@ class Admitted:
     """Passages that the caller wanted to be read, over all shards."""
     granted: int
     """Passages that may be read, over all shards."""
+    client: str = ""
+    """A key of the caller, for sharing fairly."""
 
 
 class Admission:
     """Lets questions in."""
 
-    def __init__(self, load: Load, most: int, metrics: AdmissionMetrics) -> None:
+    def __init__(
+        self, load: Load, most: int, metrics: AdmissionMetrics, clock: Clock = time.monotonic
+    ) -> None:
         """`most`: questions at once, however few passages they need; they take memory, too."""
         self._load, self._most, self._metrics = load, most, metrics
-        self.inside = 0
+        shared = LoadSettings()
+        self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+
+    @property
+    def inside(self) -> int:
+        """Questions being answered."""
+        return self._places.total
 
     @contextmanager
     def enter(
@@ -54,21 +67,26 @@ class Admission:
         parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
         asked = question.passages_to_read * parts
         try:
-            if self.inside >= self._most:
-                raise OverloadedError(
-                    f"{self._most} questions are being answered already; try again"
-                )
+            self._check_places(client)
             ticket = self._load.admit(asked, left, client, parts)
         except OverloadedError:
             self._metrics.admitted("refused")
             raise
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
-        self.inside += 1
+        self._places.take(client, 1)
         self._metrics.reads.set(self._load.reads)
         try:
             granted = replace(question, passages_to_read=ticket.reads // parts)
-            yield Admitted(granted, asked, ticket.reads)
+            yield Admitted(granted, asked, ticket.reads, client)
         finally:
-            self.inside -= 1
+            self._places.give_back(client, 1)
             self._load.release(ticket)
             self._metrics.reads.set(self._load.reads)
+
+    def _check_places(self, client: str) -> None:
+        if self._places.room(client, self._most, self._most) < 1:
+            self._places.refuse(client, 1)
+            raise OverloadedError(
+                f"{self.inside} questions are being answered already, of at most {self._most}, and "
+                "no client gets more than its share; try again"
+            )

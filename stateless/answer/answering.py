@@ -53,7 +53,7 @@ class Answerer:
         """
         started = time.perf_counter()
         question, timings = admitted.question, Timings()
-        encoded = await self._encoder.encode(question.text, timings)
+        encoded = await self._encoder.encode(question.text, timings, admitted.client)
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)

@@ -3,7 +3,7 @@
 Knows the question, the shards and the time; does not know which passages are worth reading.
 """
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -61,7 +61,7 @@ class Calls:
             shard: searcher.search(self.encoded, self.depth, most, self.deadline)
             for shard, searcher in self.searchers.items()
         }
-        return await self.gather(calls, self.deadline)
+        return await self.gather(calls, self.deadline, _nothing_read)
 
     async def retrieve(self) -> Gathered[Retrieved]:
         """Every shard retrieves, within its share of the time left."""
@@ -70,7 +70,7 @@ class Calls:
             shard: searcher.retrieve(self.encoded, self.depth, until)
             for shard, searcher in self.searchers.items()
         }
-        return await self.gather(calls, until)
+        return await self.gather(calls, until, lambda found: not found.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
         """One shard retrieves, as all of them did."""
@@ -81,14 +81,24 @@ class Calls:
         most = self.question.max_answer_tokens
         return self.searchers[shard].read(self.encoded, hits, most, self.deadline)
 
+    async def read_all(
+        self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed: int
+    ) -> Gathered[Read]:
+        """Awaits the reads of some shards; `failed` others have failed before."""
+        return await self.gather(reads, self.deadline, _nothing_read, failed)
+
     async def gather(
-        self, calls: Mapping[int, Coroutine[Any, Any, Result]], until: Deadline, failed: int = 0
+        self,
+        calls: Mapping[int, Coroutine[Any, Any, Result]],
+        until: Deadline,
+        empty: Callable[[Result], bool],
+        failed: int = 0,
     ) -> Gathered[Result]:
         """Awaits one call per shard, as long as the question waits; see `scatter`.
 
         Minimum coverage is judged over the shards that are called: one that has nothing to do
         here takes no time from those that have. It is judged over all shards, too: `failed` have
-        failed before.
+        failed before. Nobody is given up before a result came that is not `empty`.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.
@@ -100,8 +110,12 @@ class Calls:
         )
         settings = of_step(settings, len(self.searchers), len(calls), failed)
         waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
-        return await scatter(calls, waits, self.partial)
+        return await scatter(calls, waits, self.partial, empty)
 
     @property
     def _retrieval_deadline(self) -> Deadline:
         return self.deadline.earlier(self.deadline.left() * (1 - self.limits.retrieve_share))
+
+
+def _nothing_read(read: Read) -> bool:
+    return not read.readings

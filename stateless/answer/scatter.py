@@ -5,7 +5,7 @@ dispatch). Knows awaitables and errors; knows no gRPC.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -51,6 +51,7 @@ async def scatter(
     calls: Mapping[int, Coroutine[Any, Any, Result]],
     waits: AdaptiveTimeout,
     partial: bool = True,
+    empty: Callable[[Result], bool] = lambda _: False,
 ) -> Gathered[Result]:
     """Awaits one call per shard for as long as `waits` says, then cancels the calls that are late.
 
@@ -60,6 +61,7 @@ async def scatter(
         calls: by shard.
         waits: of as many shards as there are calls.
         partial: goes on when a shard fails.
+        empty: whether a result holds nothing to answer with, so that others are waited for.
 
     Raises:
         WinnowError: a shard failed, and `partial` is false.
@@ -70,7 +72,8 @@ async def scatter(
     pending = set(shards)
     try:
         while pending:
-            wait = waits.next(len(gathered.results), len(gathered.failures))
+            found_nothing = sum(map(empty, gathered.results.values()))
+            wait = waits.next(len(gathered.results), len(gathered.failures), found_nothing)
             done, pending = await asyncio.wait(
                 pending, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED
             )

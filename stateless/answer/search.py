@@ -88,7 +88,7 @@ async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: ReadingAh
     """Reads some passages, but for those of shards that have failed."""
     wanted = {n: hits for n, hits in by_shard(wave).items() if n not in findings.failures}
     reads = {shard: ahead.read(shard, hits) for shard, hits in wanted.items()}
-    gathered = await calls.gather(reads, calls.deadline, len(findings.failures))
+    gathered = await calls.read_all(reads, len(findings.failures))
     findings.add(gathered)
     for shard in gathered.failures:
         findings.keep(shard, ahead.in_hand(shard, wanted[shard]))

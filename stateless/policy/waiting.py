@@ -2,7 +2,8 @@
 
 Knows how many shards were asked and how many replied, and a deadline; knows neither shards nor
 calls. Once enough shards have answered, the others get only a part of the time left: the fewer are
-missing, the less. The rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
+missing, the less. An answer that exists is never lost to that: until one shard has found something,
+all are waited for. The rest of the rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
 https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
 """
 
@@ -17,7 +18,10 @@ class WaitingSettings:
     """When to stop waiting. The defaults are Vespa's: wait for every shard."""
 
     minimum_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all."""
+    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all.
+
+    However small it is, one that found something is waited for.
+    """
     min_factor: float = 0.0
     """Share of the time left, 0 to 1, to wait once that is reached and one shard is missing."""
     max_factor: float = 1.0
@@ -65,16 +69,18 @@ class AdaptiveTimeout:
         self._left: float | None = None
         """Seconds that were left when the minimum was reached."""
 
-    def next(self, answered: int, failed: int = 0) -> Wait:
+    def next(self, answered: int, failed: int = 0, empty: int = 0) -> Wait:
         """How long to wait now that `answered` shards gave a result and `failed` an error.
 
         A failure covers nothing, so it never counts towards the minimum; it is not waited for
         either. Waits never get longer from one reply to the next.
+
+        `empty`: the shards among `answered` that found nothing.
         """
         pending = self._asked - answered - failed
         if pending <= 0:
             return Wait(0.0, adaptive=False)
-        if answered >= self._minimum:
+        if answered >= self._minimum and answered > empty:
             self._shorten(pending)
         return Wait(max(self._until.left(), 0.0), self._until is not self._deadline)
 

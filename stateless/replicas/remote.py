@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
-from winnow.rpc import request_id
+from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import timeout
 from winnow.rpc.status import error_of
 from winnow.searcher import Read, Retrieved
@@ -21,7 +21,7 @@ Reply = TypeVar("Reply")
 
 
 class RemoteSearcher:
-    """Calls a content node; deadlines and request ids travel along."""
+    """Calls a content node; deadlines, request ids and keys of clients travel along."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
@@ -50,7 +50,7 @@ class RemoteSearcher:
         with self._in_hand():
             reply = await self._call(
                 self._stub.Retrieve(
-                    request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                    request, timeout=timeout(deadline), metadata=_metadata(question)
                 )
             )
         return convert.retrieved_of_message(reply)
@@ -71,7 +71,7 @@ class RemoteSearcher:
         )
         with self._in_hand(len(hits)):
             reply = await self._call(
-                self._stub.Read(request, timeout=timeout(deadline), metadata=request_id.outgoing())
+                self._stub.Read(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
         return convert.read_of_message(reply)
 
@@ -87,9 +87,7 @@ class RemoteSearcher:
         )
         with self._in_hand(depth.passages):
             reply = await self._call(
-                self._stub.Search(
-                    request, timeout=timeout(deadline), metadata=request_id.outgoing()
-                )
+                self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
         return convert.search_of_message(reply)
 
@@ -109,3 +107,7 @@ class RemoteSearcher:
         except grpc.aio.AioRpcError as error:
             message = f"{self.address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error
+
+
+def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:
+    return request_id.outgoing() + client_key.outgoing(question.client)

@@ -56,9 +56,10 @@ class Recording(ReaderPool):
         items: Sequence[Item],
         deadline: Deadline,
         each: Callable[[], None] = lambda: None,
+        client: str = "",
     ) -> Done[Result]:
         self.deadlines.append(deadline)
-        return await super().map(work, items, deadline, each)
+        return await super().map(work, items, deadline, each, client)
 
 
 @pytest.fixture

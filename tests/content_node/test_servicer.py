@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,3 +85,16 @@ async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
     assert len((await node.retrieve(QUESTION, Depth(3), Deadline.after(10))).hits) == 2
+
+
+async def test_a_front_hands_on_whose_question_it_is(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    searcher = FakeSearcher([reading("a")])
+    servicer.serve(searcher)
+    for client in ("", "tenant-7"):
+        asked, deadline = replace(QUESTION, client=client), Deadline.after(10)
+        found = await node.retrieve(asked, Depth(1), deadline)
+        await node.read(asked, found.hits, 10, deadline)
+        await node.search(asked, Depth(1), 10, deadline)
+    assert searcher.clients == [""] * 4 + ["tenant-7"] * 4

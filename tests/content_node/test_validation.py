@@ -40,6 +40,9 @@ class Caller:
     def time_remaining(self) -> float:
         return 60.0
 
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
 
 class Node:
     """A node with a real shard and the real models."""

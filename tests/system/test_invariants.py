@@ -112,6 +112,18 @@ async def test_a_stopped_shard_lowers_coverage_and_is_named(
         assert failed[0].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE
 
 
+@pytest.mark.parametrize("scope", [answer_pb2.READ_SCOPE_GLOBAL, answer_pb2.READ_SCOPE_PER_SHARD])
+@pytest.mark.parametrize("least", [0.0, 0.001, 0.3])
+async def test_who_hardly_waits_for_shards_still_gets_an_answer(
+    bundle: Bundle, indexes: dict[int, Path], least: float, scope: answer_pb2.ReadScope.ValueType
+) -> None:
+    patience = {"min_coverage": least, "min_wait_factor": 0.0, "max_wait_factor": 0.0}
+    async with running(indexes[8], bundle) as cluster:
+        for text, _ in QUESTIONS:
+            reply = await cluster.client.ask(asked(text, read_scope=scope, **patience), TIMEOUT)
+            assert reply.answers
+
+
 async def test_all_shards_stopped_is_unavailable(bundle: Bundle, indexes: dict[int, Path]) -> None:
     async with running(indexes[2], bundle) as cluster:
         for node in cluster.nodes:

@@ -27,7 +27,7 @@ class Slow:
         self.warmed = 0
         self.closed = False
 
-    async def encode(self, ids: Sequence[int]) -> TextEncoding:
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
         self.encoded.append(tuple(ids))
         try:
             await self.go_on.wait()

@@ -88,3 +88,7 @@ class EncodedQuestion:
     """[dimension], of norm one."""
     bundle_fingerprint: str
     """The bundle that made the ids and the vector."""
+    client: str = ""
+    """A key of whoever asks, for sharing fairly; empty for all who have none. No answer depends on
+    it.
+    """

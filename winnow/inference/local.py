@@ -1,11 +1,11 @@
 """Encoding in threads of this process, as a `TextEncoder`."""
 
-import asyncio
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from winnow.inference.encoder import Encoder
+from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import TextEncoding
 
 _WARM_UP = (1, 8, 16, 32)
@@ -19,13 +19,12 @@ class LocalTextEncoder:
 
     def __init__(self, encoder: Encoder, threads: int) -> None:
         self._encoder = encoder
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="encode")
+        self._pool = FairThreads(threads, "encode")
 
-    async def encode(self, ids: Sequence[int]) -> TextEncoding:
-        """Encodes in the next thread that is free."""
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        """Encodes in the next thread that is free, when it is the client's turn."""
         submitted = time.perf_counter()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._encode, tuple(ids), submitted)
+        return await self._pool.run(client, partial(self._encode, tuple(ids), submitted))
 
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens."""
@@ -34,7 +33,7 @@ class LocalTextEncoder:
 
     def close(self) -> None:
         """Drops what waits, and waits for the threads to end."""
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.close()
 
     def _encode(self, ids: tuple[int, ...], submitted: float) -> TextEncoding:
         began = time.perf_counter()

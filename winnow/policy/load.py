@@ -4,7 +4,8 @@ Knows the reads in hand, the client of each, and the pace of reading; does not k
 or which process does it. Work is counted in passages to read, since questions differ in them. By
 Little's law (1961) the reads in hand take their number times the seconds per read, so it is known
 when a request arrives whether it can meet its deadline. Under pressure fewer passages are read for
-it (brown-out: Klein et al., 2014) before it is refused, and nobody takes what others need.
+it (brown-out: Klein et al., 2014) before it is refused, and nobody takes what others need: readers
+serve clients in turn, so what can be in time for one is its share of what can be in time at all.
 """
 
 import math
@@ -16,6 +17,9 @@ from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.shares import at_least
 
+_ROUNDING = 1e-6
+"""Reads: 79.9999999 are 80."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
@@ -23,6 +27,10 @@ class LoadSettings:
 
     most_reads: int = 2_000
     """Most reads in hand: the bound of the queue."""
+    horizon: float = 2.0
+    """Seconds of work that may be in hand: a longer deadline lets nobody wait for longer, or it
+    would take the turns of others.
+    """
     usable: float = 0.8
     """Share of the time left that reads may take, by estimate."""
     calm: float = 0.5
@@ -97,13 +105,16 @@ class Load:
         if left <= 0:
             raise DeadlineExceededError("the deadline passed before there was room")
         fewest = self._fewest(asked, unit)
-        limit = self._limit(left)
-        room = self._shares.room(client, limit)
-        granted = min(self._dimmed(asked, fewest, limit), math.floor(room)) // unit * unit
+        limit, others = self._limit(left), self._others()
+        share = self._shares.share(client, limit, others)
+        whole = self._limit(math.inf)
+        room = self._shares.room(client, limit, whole, fewest, others) + _ROUNDING
+        filled = max(self.reads / whole, self._shares.held(client) / share) if share else 1.0
+        granted = min(self._dimmed(asked, fewest, filled), math.floor(room)) // unit * unit
         if not self.reads:
             granted = max(granted, fewest)
         if granted < fewest:
-            self._shares.refuse(client)
+            self._shares.refuse(client, fewest)
             raise self._refusal(fewest, room, limit)
         self._shares.take(client, granted)
         return Ticket(client, asked, granted)
@@ -119,15 +130,14 @@ class Load:
 
     def _limit(self, left: float) -> float:
         """Reads that may be in hand so that all of them are done in time."""
-        most, usable = float(self._settings.most_reads), left * self._settings.usable
-        pace = self._pace()
-        return min(most, max(usable / pace - self._others(), 0.0)) if pace else most
+        settings, pace = self._settings, self._pace()
+        most, usable = float(settings.most_reads), min(left, settings.horizon) * settings.usable
+        return min(most, max(usable / pace, 0.0)) if pace else most
 
-    def _dimmed(self, asked: int, fewest: int, limit: float) -> int:
+    def _dimmed(self, asked: int, fewest: int, filled: float) -> int:
         """All reads while it is calm, then fewer and fewer down to the fewest."""
-        calm, shared = self._settings.calm, limit * (1 - self._settings.kept)
-        filled = self.reads / shared if shared else 1.0
-        pressure = min(max((filled - calm) / (1 - calm), 0.0), 1.0) if calm < 1 else 0.0
+        calm, most = self._settings.calm, 1 - self._settings.kept
+        pressure = min(max((filled / most - calm) / (1 - calm), 0.0), 1.0) if calm < 1 else 0.0
         return math.ceil(asked - (asked - fewest) * pressure)
 
     def _refusal(self, fewest: int, room: float, limit: float) -> OverloadedError:
@@ -136,7 +146,7 @@ class Load:
         wait = min(max(wait, settings.shortest_wait), settings.longest_wait)
         return OverloadedError(
             f"no room for {fewest} more passages: {self.reads} are waiting to be read, "
-            f"{math.floor(limit)} can be in time, and no client gets more than its share; "
-            f"try again in {wait:.2f} s",
+            f"{math.floor(limit + _ROUNDING)} can be in time, and no client gets more than its "
+            f"share; try again in {wait:.2f} s",
             wait,
         )

@@ -1,6 +1,7 @@
 """Who asks, as far as sharing fairly needs to know it: a key that the caller sends along.
 
-Nobody checks it: behind a proxy that knows its callers, the proxy sets it.
+Nobody checks it: behind a proxy that knows its callers, the proxy sets it. Fronts hand it on to
+content nodes, which share their readers by it.
 """
 
 import re
@@ -15,3 +16,8 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
     """The caller's key; empty, the key of all who have none, if it sent none that is usable."""
     sent = next((value for key, value in metadata or () if key == KEY), "")
     return sent if isinstance(sent, str) and _ALLOWED.fullmatch(sent) else ""
+
+
+def outgoing(client: str) -> tuple[tuple[str, str], ...]:
+    """Metadata that hands the key on."""
+    return ((KEY, client),) if client else ()

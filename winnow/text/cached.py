@@ -38,8 +38,11 @@ class CachedTextEncoder:
         self._kept: OrderedDict[_Key, TextEncoding] = OrderedDict()
         self._running: dict[_Key, _Running] = {}
 
-    async def encode(self, ids: Sequence[int]) -> TextEncoding:
-        """The encoding that is kept, or a new one; its arrays are shared and cannot be written."""
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
+
+        It is made in the turn of whoever asks first.
+        """
         key = tuple(ids)
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
@@ -48,7 +51,7 @@ class CachedTextEncoder:
         running = self._running.get(key)
         self._count("miss" if running is None else "hit")
         if running is None:
-            return await self._wait(key, self._begin(key))
+            return await self._wait(key, self._begin(key, client))
         started = time.perf_counter()
         encoding = await self._wait(key, running)
         return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
@@ -63,8 +66,8 @@ class CachedTextEncoder:
             running.task.cancel()
         self._inner.close()
 
-    def _begin(self, key: _Key) -> _Running:
-        running = self._running[key] = _Running(asyncio.create_task(self._encode(key)))
+    def _begin(self, key: _Key, client: str) -> _Running:
+        running = self._running[key] = _Running(asyncio.create_task(self._encode(key, client)))
         running.task.add_done_callback(lambda _: self._ended(key, running))
         return running
 
@@ -81,8 +84,8 @@ class CachedTextEncoder:
                 running.task.cancel()
                 self._forget(key, running)
 
-    async def _encode(self, key: _Key) -> TextEncoding:
-        made = await self._inner.encode(key)
+    async def _encode(self, key: _Key, client: str) -> TextEncoding:
+        made = await self._inner.encode(key, client)
         states = None if made.states is None else _frozen(made.states)
         made = replace(made, vector=_frozen(made.vector), states=states)
         self._keep(key, replace(made, queue=0.0, encode=0.0))

@@ -31,8 +31,11 @@ class TextEncoding:
 class TextEncoder(Protocol):
     """Encodes each text by itself, so that none depends on its neighbours."""
 
-    async def encode(self, ids: Sequence[int]) -> TextEncoding:
-        """Encodes token ids given without special tokens; at most what the encoder was made for."""
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        """Encodes token ids given without special tokens; at most what the encoder was made for.
+
+        `client`: a key of whoever asks, for sharing the encoder fairly.
+        """
 
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens: first runs at a length are slow."""

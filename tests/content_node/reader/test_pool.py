@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import turn
 
 from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
@@ -150,6 +151,35 @@ async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: Re
         await pool.call(lambda _: go_on.wait(), Deadline.after(0.01))
     go_on.set()
     await all_free(pool)
+
+
+async def test_clients_take_turns_passage_by_passage_however_many_one_has_waiting() -> None:
+    pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()))
+    go_on, begun, order = threading.Event(), threading.Event(), list[str]()
+
+    def greedy(number: int, _: Stop) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        order.append("greedy")
+
+    def polite(number: int, _: Stop) -> None:
+        order.append("polite")
+
+    later = Deadline.after(60)
+    try:
+        tasks = [
+            asyncio.create_task(pool.map(greedy, list(range(20)), later, client="greedy"))
+            for _ in range(5)
+        ]
+        await asyncio.to_thread(begun.wait, 60)
+        tasks.append(asyncio.create_task(pool.map(polite, [1, 2, 3], later, client="polite")))
+        await turn()
+        go_on.set()
+        await asyncio.gather(*tasks)
+    finally:
+        pool.close()
+    assert [place for place, who in enumerate(order) if who == "polite"][-1] <= 6
+    assert len(order) == 103
 
 
 async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> None:

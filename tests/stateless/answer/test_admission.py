@@ -62,7 +62,7 @@ def test_under_pressure_fewer_passages_are_read_and_that_is_said(
     house = House()
     question = asked(10, scope)
     with (
-        house.admission.enter(asked(80), 3, 1.0, "other"),
+        house.admission.enter(asked(80), 3, 1.0, ""),
         house.admission.enter(question, shards, 1.0, "") as admitted,
     ):
         assert admitted.question.passages_to_read == passages
@@ -124,6 +124,20 @@ def test_questions_are_bounded_whatever_they_ask_for() -> None:
         pass
     with house.admission.enter(asked(1), 1, 1.0, ""):
         assert house.admission.inside == 1
+
+
+def test_one_client_does_not_take_every_place() -> None:
+    house = House(pace=None, most=64, settings=replace(SETTINGS, most_reads=10_000))
+    with house.admission.enter(asked(1), 1, 1.0, "polite"):
+        pass
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OverloadedError):
+            while True:
+                stack.enter_context(house.admission.enter(asked(1), 1, 1.0, "greedy"))
+        assert 50 <= house.admission.inside < 64
+        for _ in range(3):
+            with house.admission.enter(asked(1), 1, 1.0, "polite"):
+                pass
 
 
 def test_a_question_that_fails_gives_its_room_back() -> None:

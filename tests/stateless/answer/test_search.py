@@ -238,6 +238,23 @@ async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: Re
     assert found.failures[0].status is ShardStatus.ADAPTIVE
 
 
+@pytest.mark.parametrize("scope", list(ReadScope))
+@pytest.mark.parametrize("coverage", [0.0, 0.3, 0.6])
+async def test_shards_that_find_nothing_cost_nobody_the_answer_of_a_slower_one(
+    scope: ReadScope, coverage: float
+) -> None:
+    slow = FakeSearcher([reading("a", distance=0.1)], hangs=True)
+    asked = question(scope, patience=Patience(coverage, 0.0, 0.001))
+    finding = asyncio.create_task(find([FakeSearcher([]), FakeSearcher([]), slow], asked))
+    await slow.hanging.wait()
+    for _ in range(20):  # the others have long answered
+        await asyncio.sleep(0)
+    slow.go_on.set()
+    found = await finding
+    assert passages(found) == {"a"}
+    assert not found.failures
+
+
 async def test_shards_without_a_passage_take_no_time_from_the_one_that_has_them_all() -> None:
     best = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
     others = [FakeSearcher([reading(name, distance=0.9)]) for name in "cd"]

@@ -81,8 +81,8 @@ def test_a_timeout_before_the_minimum_is_plain_also_where_waiting_may_adapt() ->
         (WaitingSettings(0.5, 1.0, 1.0), 4, [1.0, 1.0, 1.0], [5000, 4000, 3000, 2000]),
         # rounding does not ask for an eleventh of twenty shards at 55 %
         (WaitingSettings(0.55, 0.0, 0.0), 20, [0.0] * 11, [5000] * 11 + [0]),
-        # a minimum of nothing adapts from the start
-        (WaitingSettings(0.0, 0.0, 0.6), 4, [0.0], [3000, 2000]),
+        # a minimum of nothing still waits for the first answer
+        (WaitingSettings(0.0, 0.0, 0.6), 4, [0.0], [5000, 2000]),
     ],
 )
 def test_waits_follow_the_rule(
@@ -136,6 +136,15 @@ def test_a_step_waits_for_its_own_part_and_for_what_the_whole_question_needs(
     assert (settings.min_factor, settings.max_factor) == (0.2, 0.8)
 
 
+@pytest.mark.parametrize("coverage", [0.0, 0.3, 0.5])
+def test_shards_that_found_nothing_end_no_wait(coverage: float) -> None:
+    timeout = AdaptiveTimeout(WaitingSettings(coverage), 4, Deadline.after(TIMEOUT, ManualClock()))
+    assert timeout.next(0) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next(3, empty=3) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next(2, failed=1, empty=2) == Wait(TIMEOUT, adaptive=False)
+    assert timeout.next(3, empty=2) == Wait(0.0, adaptive=True)
+
+
 shares = st.floats(0, 1)
 settings_of = st.builds(
     lambda coverage, one, two: WaitingSettings(coverage, min(one, two), max(one, two)),
@@ -178,7 +187,16 @@ def test_nobody_is_given_up_by_policy_before_the_minimum_has_answered(
             assert wait.seconds == pytest.approx(TIMEOUT - 0.01 * replies)
 
 
-@given(settings_of, st.integers(2, 12), st.integers(0, 11))
+@given(settings_of, st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
+def test_nobody_is_given_up_before_something_was_found(
+    settings: WaitingSettings, asked: int, empty: int, failed: int
+) -> None:
+    timeout = AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, ManualClock()))
+    if empty + failed < asked:
+        assert timeout.next(empty, failed, empty) == Wait(TIMEOUT, adaptive=False)
+
+
+@given(settings_of, st.integers(2, 12), st.integers(1, 11))
 def test_the_fewer_are_missing_the_less_is_waited(
     settings: WaitingSettings, asked: int, answered: int
 ) -> None:

@@ -1,6 +1,7 @@
 """Admission by work: in time or refused, dimmed before refused, fair between clients."""
 
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 
 from winnow.errors import DeadlineExceededError, OverloadedError
+from winnow.policy.fair_queue import FairQueue
 from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.pace import Pace
 
@@ -20,13 +22,22 @@ PLAIN = LoadSettings(least_share=1.0, kept=0.0)
 """All reads or none, and nothing kept."""
 
 
+@dataclass(eq=False)
+class Asked:
+    """A request in hand."""
+
+    ticket: Ticket
+    deadline: float
+    unread: int
+
+
 @dataclass
 class Machine:
-    """Does one read after another, request by request, and lets in what `load` lets in."""
+    """Does one read after another, with clients in turn, and lets in what `load` lets in."""
 
     settings: LoadSettings = SETTINGS
     clock: ManualClock = field(default_factory=ManualClock)
-    waiting: deque[tuple[Ticket, float]] = field(default_factory=deque)
+    waiting: FairQueue["Asked"] = field(default_factory=FairQueue)
     finished: list[tuple[Ticket, float]] = field(default_factory=list)
     """Each with the seconds that were left when it was finished."""
     refused: Counter[str] = field(default_factory=Counter)
@@ -42,23 +53,26 @@ class Machine:
         except OverloadedError:
             self.refused[client] += 1
             return None
-        self.waiting.append((ticket, self.clock() + left))
-        if len(self.waiting) == 1:
+        if not len(self.waiting):
             self.pace.begin()
-            self.free_at = self.clock() + ticket.reads * READ
+            self.free_at = self.clock() + READ
+        self.waiting.add(client, Asked(ticket, self.clock() + left, ticket.reads))
         return ticket
 
     def run(self, seconds: float) -> None:
         """Works for a while."""
-        until = self.clock() + seconds
-        while self.waiting and self.free_at <= until:
+        until = self.clock() + seconds + 1e-9
+        while self.free_at <= until and (taken := self.waiting.take()) is not None:
             self.clock.now = self.free_at
-            ticket, deadline = self.waiting.popleft()
-            self.pace.done(ticket.reads)
-            self.load.release(ticket)
-            self.finished.append((ticket, deadline - self.clock()))
-            if self.waiting:
-                self.free_at += self.waiting[0][0].reads * READ
+            self.free_at += READ
+            asked = taken[1]
+            asked.unread -= 1
+            self.pace.done(1)
+            if asked.unread:
+                self.waiting.put_back(*taken)
+            else:
+                self.load.release(asked.ticket)
+                self.finished.append((asked.ticket, asked.deadline - self.clock()))
         self.clock.now = until
 
     def warm(self) -> "Machine":
@@ -122,7 +136,7 @@ def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_fo
     assert machine.load.reads <= 100
 
 
-@pytest.mark.parametrize("unit", [1, 3, 7])
+@pytest.mark.parametrize("unit", [1, 3, 5])
 def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: int) -> None:
     machine = Machine(replace(SETTINGS, kept=0.0)).warm()
     granted = []
@@ -131,7 +145,7 @@ def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: in
             granted.append(machine.load.admit(10 * unit, 4.0, unit=unit).reads)
         except OverloadedError:
             break
-    assert machine.load.reads == sum(granted) <= 320
+    assert machine.load.reads == sum(granted) <= 160, "a longer deadline buys no more"
     assert all(reads % unit == 0 for reads in granted)
     assert granted[0] == 10 * unit
     assert 3 * unit <= granted[-1] < 10 * unit
@@ -198,9 +212,9 @@ def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() ->
 def test_what_others_let_in_leaves_less_for_me() -> None:
     load = Load(PLAIN, ManualClock(), lambda: READ, lambda: 50)
     assert load.admit(10, 1.0).reads == 10
-    with pytest.raises(OverloadedError):  # 60 of 80 that can be in time
-        load.admit(21, 1.0)
-    assert load.admit(20, 1.0).reads == 20
+    with pytest.raises(OverloadedError):  # they are served in turn with what I have
+        load.admit(31, 1.0)
+    assert load.admit(30, 1.0).reads == 30
 
 
 def test_without_brown_out_all_reads_are_granted_or_none() -> None:
@@ -256,10 +270,10 @@ def test_who_comes_while_there_are_several_finds_room_however_much_one_asks() ->
 def test_who_comes_to_one_that_was_alone_is_let_in_once_a_part_of_it_is_done() -> None:
     machine = Machine().warm()
     machine.run(SETTINGS.here_for)
-    fill(machine, left=1.0, client="greedy")
+    fill(machine, left=2.0, client="greedy")
     assert machine.ask(10, 1.0, "newcomer") is None
     machine.run(0.2)
-    assert machine.ask(10, 1.0, "greedy") is None
+    assert machine.ask(10, 2.0, "greedy") is None
     assert machine.ask(10, 1.0, "newcomer") is not None
 
 
@@ -268,9 +282,6 @@ def test_a_greedy_client_does_not_take_the_share_of_a_modest_one() -> None:
     fair = overload(replace(SETTINGS, least_share=1.0), {"greedy": 0.01, "modest": 0.2})
     reads = reads_by_client(fair)
     assert reads["modest"] >= 0.45 * reads.total()
-    blind = replace(PLAIN, hungry_for=0.0)
-    unfair = reads_by_client(overload(blind, {"greedy": 0.01, "modest": 0.2}))
-    assert unfair["modest"] < 0.1 * unfair.total(), "so it is the policy that does it"
 
 
 def test_what_a_modest_client_does_not_want_goes_to_the_greedy_one() -> None:
@@ -285,6 +296,68 @@ def test_clients_that_ask_for_the_same_get_the_same() -> None:
     assert min(reads.values()) >= 0.9 * max(reads.values())
 
 
+def waiting(machine: Machine) -> Iterator[Asked]:
+    for line in machine.waiting._lines.values():
+        yield from line
+
+
+@pytest.mark.parametrize("left", [2.0, 10.0, 1e6])
+@pytest.mark.parametrize("own", [0.5, 1.0, 2.0])
+def test_a_longer_deadline_buys_nobody_elses_turn(left: float, own: float) -> None:
+    """64 clients of one name ask again at once, with any deadline; one asks now and then."""
+    machine = Machine().warm()
+    for _ in range(100):
+        machine.run(0.1)
+        for _ in range(64):
+            machine.ask(10, left, "greedy")
+        machine.ask(5, own, "polite")
+    mine = [late for ticket, late in machine.finished if ticket.client == "polite"]
+    assert machine.refused["polite"] <= 10, "at first, as the greedy one was alone"
+    assert len(mine) >= 85
+    assert min(mine) >= 0
+
+
+def answered(names: int, polite: float = 0.0, renamed: bool = False) -> Machine:
+    """Five times the load for 20 s, under so many names in turn; or a new name for each."""
+    machine = Machine().warm()
+    began = machine.clock()
+    asked, due = 0, machine.clock() + polite
+    while machine.clock() < began + 20.0:
+        machine.run(0.02)
+        name = f"name-{asked if renamed else asked % max(names, 1)}" if names else ""
+        machine.ask(10, 2.0, name)
+        asked += 1
+        if polite and machine.clock() >= due:
+            machine.ask(10, 2.0, "polite")
+            due += polite
+    return machine
+
+
+@pytest.mark.parametrize("names", [2, 10, 120, 200, 2_000])
+def test_names_cost_no_goodput(names: int) -> None:
+    alone, named = answered(0), answered(names)
+    for machine in (alone, named):
+        assert sum(left < 0 for _, left in machine.finished) <= 0.02 * len(machine.finished)
+    reads = [sum(ticket.reads for ticket, _ in each.finished) for each in (named, alone)]
+    assert reads[0] >= 0.95 * reads[1]
+    if names >= 120:  # a few names hold less at once, so that each question gets more passages
+        assert len(named.finished) >= 0.95 * len(alone.finished)
+
+
+def test_who_asks_beside_a_new_name_for_every_request_is_answered() -> None:
+    machine = answered(1, polite=0.2, renamed=True)
+    mine = [left for ticket, left in machine.finished if ticket.client == "polite"]
+    assert len(mine) >= 10, "one after the other, each in the time of all that wait"
+    assert min(mine) >= 0
+
+
+def test_who_asks_beside_two_hundred_names_has_its_turn_as_they_have() -> None:
+    machine = answered(200, polite=0.2)
+    by_client = Counter(ticket.client for ticket, _ in machine.finished)
+    others = [by_client[f"name-{number}"] for number in range(200)]
+    assert by_client["polite"] >= sum(others) / len(others) - 1
+
+
 requests = st.lists(
     st.tuples(st.floats(0, 0.3), st.integers(1, 30), st.floats(0.5, 3), st.sampled_from("abc")),
     min_size=1,
@@ -293,17 +366,34 @@ requests = st.lists(
 
 
 @given(requests, st.sampled_from([PLAIN, SETTINGS]))
-def test_whoever_is_let_in_is_done_in_time(
+def test_whoever_is_let_in_while_nobody_else_asks_is_done_in_time(
     asked: list[tuple[float, int, float, str]], settings: LoadSettings
 ) -> None:
     machine = Machine(settings).warm()
-    for pause, reads, left, client in asked:
+    for pause, reads, left, _ in asked:
         machine.run(pause)
-        machine.ask(reads, left, client)
+        machine.ask(reads, max(left, settings.horizon), "a")
     machine.run(1e3)
     assert all(left >= 0 for _, left in machine.finished)
     assert len(machine.finished) + machine.refused.total() == len(asked)
-    assert (machine.load.reads, machine.waiting) == (0, deque())
+    assert (machine.load.reads, len(machine.waiting)) == (0, 0)
+
+
+@given(requests, st.integers(1, 3), st.sampled_from([PLAIN, SETTINGS]))
+def test_whoever_is_let_in_and_has_no_more_than_its_part_is_done_in_time(
+    asked: list[tuple[float, int, float, str]], own: int, settings: LoadSettings
+) -> None:
+    """Whatever the others ask for, and whatever their deadlines: there are three of them."""
+    machine = Machine(settings).warm()
+    mine = set()
+    for number, (pause, reads, left, client) in enumerate(asked):
+        machine.run(pause)
+        machine.ask(reads, left * 10, client)
+        if number % 5 == 0 and not machine.load._shares.held("polite"):
+            ticket = machine.ask(own * 3, 3 * 4 * own * READ / settings.usable, "polite")
+            mine.add(id(ticket)) if ticket else None
+    machine.run(1e3)
+    assert all(left >= 0 for ticket, left in machine.finished if ticket.client == "polite")
 
 
 @given(requests, st.integers(1, 60), st.floats(0.1, 1))
@@ -314,6 +404,7 @@ def test_reads_in_hand_are_counted_and_bounded_and_nobody_gets_less_than_the_flo
     for pause, reads, left, client in asked:
         machine.run(pause)
         ticket = machine.ask(reads, left, client)
-        assert machine.load.reads == sum(held.reads for held, _ in machine.waiting) <= most
+        in_hand = {id(each): each.ticket.reads for each in waiting(machine)}
+        assert machine.load.reads == sum(in_hand.values()) <= most
         if ticket is not None:
             assert min(least_share * reads - 1e-6, most) <= ticket.reads <= ticket.asked == reads

@@ -1,0 +1,248 @@
+"""One polite client beside greedy ones: nobody takes another's turn.
+
+    python bench/fairness.py --index INDEX --questions FILE [--seconds 10] [--json]
+
+A cluster is started on this machine. Each row is a load beside which one polite client asks one
+question after the other, of ten passages and with two seconds each. Medians are of the polite
+client's answers; "alone" is measured before each row, since other work on the machine changes.
+Exit code 1 if a promise does not hold. A load with names is compared with the one before it, which
+has none; on a machine that does other work answers a second differ by more than the promise.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+
+import grpc
+
+from winnow.bundle import default_bundle
+from winnow.client.channels import open_aio_channel
+from winnow.rpc.client_key import KEY
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.questions import read_questions
+from winnow.v1 import answer_pb2, answer_pb2_grpc
+
+MOST_SLOWER = 3.0
+"""The polite client's median beside others, as a multiple of its own alone."""
+LEAST_ANSWERED = 0.95
+"""Of its questions beside one greedy client; and goodput with names, of that without."""
+PAUSE = 0.1
+"""Seconds that a refused greedy client waits."""
+
+
+@dataclass
+class Tally:
+    """What became of one party's questions."""
+
+    seconds: list[float] = field(default_factory=list)
+    failed: dict[str, int] = field(default_factory=dict)
+    passages: int = 0
+
+    @property
+    def asked(self) -> int:
+        """Questions that were asked."""
+        return len(self.seconds) + sum(self.failed.values())
+
+    @property
+    def p50(self) -> float:
+        """Median of the answered ones, in seconds; infinite if there is none."""
+        return median(self.seconds) if self.seconds else float("inf")
+
+
+@dataclass(frozen=True)
+class Greed:
+    """A load: so many questions in flight, each asked again at once."""
+
+    name: str
+    flights: int
+    deadline: float = 2.0
+    passages: int = 10
+    names: Callable[[int, int], str] = lambda _flight, _asked: "greedy"
+    """The name of a flight's next question."""
+    parties: int = 1
+    """Names that take turns with the polite one; names that are used once take none of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One load, measured."""
+
+    load: str
+    alone_ms: float
+    beside_ms: float
+    polite_answered: int
+    polite_asked: int
+    polite_passages: float
+    """Read for an answer of the polite client, at the mean."""
+    greedy_answered: int
+    greedy_failed: dict[str, int]
+    polite_failed: dict[str, int]
+    polite_due: int
+    """Answers that the polite client would have by turns."""
+
+
+class Asking:
+    """Asks a front node, under any name."""
+
+    def __init__(self, channel: grpc.aio.Channel, questions: Sequence[str]) -> None:
+        self._stub = answer_pb2_grpc.AnswerServiceStub(channel)
+        self._questions = itertools.cycle(questions)
+
+    async def ask(self, tally: Tally, name: str, passages: int, deadline: float) -> bool:
+        """Asks the next question; whether it is answered."""
+        request = answer_pb2.AnswerRequest(
+            question=next(self._questions), passages_to_read=passages
+        )
+        began = time.perf_counter()
+        metadata = ((KEY, name),) if name else ()
+        try:
+            reply = await self._stub.Answer(request, timeout=deadline, metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            code = error.code().name
+            tally.failed[code] = tally.failed.get(code, 0) + 1
+            return False
+        tally.seconds.append(time.perf_counter() - began)
+        tally.passages += reply.passages_read
+        return True
+
+    async def polite(self, seconds: float) -> Tally:
+        """One question after the other."""
+        tally, until = Tally(), time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            if not await self.ask(tally, "polite", 10, 2.0):
+                await asyncio.sleep(PAUSE)
+        return tally
+
+    async def greedy(self, greed: Greed, tally: Tally) -> None:
+        """Asks until it is cancelled."""
+
+        async def flight(number: int) -> None:
+            for asked in itertools.count():
+                name = greed.names(number, asked)
+                if not await self.ask(tally, name, greed.passages, greed.deadline):
+                    await asyncio.sleep(PAUSE)
+
+        await asyncio.gather(*(flight(number) for number in range(greed.flights)))
+
+
+UNNAMED = Greed("200 in flight, no names", 200, names=lambda _flight, _asked: "")
+GREEDS = [
+    Greed("100 in flight", 100),
+    Greed("64 in flight, 10 s deadlines", 64, deadline=10.0),
+    Greed("64 in flight, one passage each", 64, passages=1),
+    UNNAMED,
+    Greed("200 in flight, 120 names", 200, names=lambda n, _: f"name-{n % 120}", parties=120),
+    UNNAMED,
+    Greed("200 in flight, 200 names", 200, names=lambda n, _: f"name-{n}", parties=200),
+    UNNAMED,
+    Greed("200 in flight, always new names", 200, names=lambda n, k: f"new-{n}-{k}", parties=50),
+]
+
+
+async def measure(asking: Asking, greed: Greed, seconds: float) -> Row:
+    """One row: alone, then beside."""
+    alone = await asking.polite(seconds / 3)
+    taken = Tally()
+    crowd = asyncio.create_task(asking.greedy(greed, taken))
+    await asking.polite(seconds / 5)  # until the queues are as they stay
+    before = len(taken.seconds)
+    beside = await asking.polite(seconds)
+    answered = len(taken.seconds) - before
+    crowd.cancel()
+    await asyncio.gather(crowd, return_exceptions=True)
+    return Row(
+        greed.name,
+        alone.p50 * 1e3,
+        beside.p50 * 1e3,
+        len(beside.seconds),
+        beside.asked,
+        beside.passages / max(len(beside.seconds), 1),
+        answered,
+        taken.failed,
+        beside.failed,
+        # less the one for which it still waits at the end
+        max((answered + len(beside.seconds)) // (greed.parties + 1) - 1, 0),
+    )
+
+
+def broken(rows: Sequence[Row]) -> list[str]:
+    """The promises that do not hold."""
+    found = []
+    for row in rows:
+        if "names" not in row.load:  # one greedy client
+            if row.beside_ms > MOST_SLOWER * row.alone_ms:
+                times = row.beside_ms / row.alone_ms
+                found.append(f"{row.load}: the polite client is {times:.1f} times as slow as alone")
+            if row.polite_answered < LEAST_ANSWERED * row.polite_asked:
+                found.append(
+                    f"{row.load}: {row.polite_answered} of {row.polite_asked} polite questions "
+                    "were answered"
+                )
+        elif row.polite_answered < min(row.polite_due, row.polite_asked):
+            found.append(
+                f"{row.load}: {row.polite_answered} polite questions were answered, "
+                f"{row.polite_due} would be its turns"
+            )
+    unnamed = 0
+    for row in rows:
+        answers = row.greedy_answered + row.polite_answered
+        if row.load == UNNAMED.name:
+            unnamed = answers
+        elif "names" in row.load and answers < LEAST_ANSWERED * unnamed:
+            found.append(f"{row.load}: {answers} answers, {unnamed} without names")
+    return found
+
+
+async def run(index: Path, questions: Sequence[str], seconds: float, only: str) -> list[Row]:
+    """Every row whose load has `only` in its name, on one cluster."""
+    with LocalCluster(LocalPlan(index, default_bundle(), "127.0.0.1:0")) as cluster:
+        cluster.start()
+        await cluster.wait_ready()
+        async with open_aio_channel(cluster.address) as channel:
+            asking = Asking(channel, questions)
+            await asking.polite(2.0)
+            greeds = [greed for greed in GREEDS if only in greed.name]
+            return [await measure(asking, greed, seconds) for greed in greeds]
+
+
+def main() -> None:
+    """Prints the rows, and what does not hold."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--index", type=Path, required=True, help="Directory of the index.")
+    parser.add_argument(
+        "--questions", type=Path, required=True, help="JSON lines with question (.gz, .zst)."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="Length of each load; at most 60."
+    )
+    parser.add_argument("--only", default="", help="Only loads with this in their names.")
+    parser.add_argument("--json", action="store_true", help="Print JSON.")
+    options = parser.parse_args()
+    asked = [each.question for each in read_questions(options.questions)]
+    rows = asyncio.run(run(options.index, asked, min(options.seconds, 60.0), options.only))
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+    else:
+        for row in rows:
+            print(
+                f"{row.load:34} alone {row.alone_ms:6.0f} ms, beside {row.beside_ms:6.0f} ms "
+                f"({row.beside_ms / row.alone_ms:.1f} times), {row.polite_answered} of "
+                f"{row.polite_asked} polite answered ({row.polite_passages:.1f} passages), "
+                f"failed {row.polite_failed}; {row.greedy_answered} greedy, "
+                f"failed {row.greedy_failed}"
+            )
+    faults = broken(rows)
+    for fault in faults:
+        print(f"does not hold: {fault}", file=sys.stderr)
+    raise SystemExit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Threads that work for several clients in turn.
+
+Knows pieces of work, each of one client; `winnow.policy.fair_queue` says whose turn it is.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from winnow.policy.fair_queue import FairQueue
+
+Turn = Callable[[], bool]
+"""Does a piece of work, and says whether it needs another turn. It must not raise."""
+Result = TypeVar("Result")
+
+
+class FairThreads:
+    """A sized pool of threads. No thread is idle while anything waits."""
+
+    def __init__(self, threads: int, name: str, begin: Callable[[], None] = lambda: None) -> None:
+        """`begin` is called by each thread first."""
+        self._begin = begin
+        self._queue = FairQueue[Turn]()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._awaited: set[asyncio.Future[Any]] = set()
+        # an owner that fails before it closes them must not keep the process
+        self._threads = [
+            threading.Thread(target=self._work, name=f"{name}_{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def add(self, client: str, turn: Turn) -> None:
+        """Has a thread call `turn` when it is the client's turn, again and again if it says so."""
+        with self._changed:
+            self._queue.add(client, turn)
+            self._changed.notify()
+
+    def remove(self, client: str, turn: Turn) -> None:
+        """Takes back what waits; what is being worked on goes on."""
+        with self._changed:
+            while self._queue.remove(client, turn):
+                pass
+
+    async def run(self, client: str, work: Callable[[], Result]) -> Result:
+        """The result of one piece of work. If cancelled before its turn, it is never done."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Result] = loop.create_future()
+
+        def turn() -> bool:
+            try:
+                result = work()
+            except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
+                tell(loop, _fail, done, error)
+            else:
+                tell(loop, _succeed, done, result)
+            return False
+
+        self._awaited.add(done)
+        self.add(client, turn)
+        try:
+            return await done
+        finally:
+            self._awaited.discard(done)
+            self.remove(client, turn)
+
+    def close(self) -> None:
+        """Drops what waits, and waits for the threads to end; who awaits `run` is cancelled."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        for done in list(self._awaited):
+            tell(done.get_loop(), done.cancel)
+
+    def _work(self) -> None:
+        self._begin()
+        again: tuple[str, Turn] | None = None
+        while (taken := self._next(again)) is not None:
+            again = taken if taken[1]() else None
+            del taken  # or what was done last is kept while nothing comes
+
+    def _next(self, again: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
+        with self._changed:
+            if again is not None:
+                self._queue.put_back(*again)
+            while not self._closed:
+                if (taken := self._queue.take()) is not None:
+                    return taken
+                self._changed.wait()
+            return None
+
+
+def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *arguments: object) -> None:
+    """Has the loop call something; nothing happens if it has ended, when nobody waits any more."""
+    try:
+        loop.call_soon_threadsafe(what, *arguments)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _succeed(done: asyncio.Future[Result], result: Result) -> None:
+    if not done.done():
+        done.set_result(result)
+
+
+def _fail(done: asyncio.Future[Result], error: BaseException) -> None:
+    if not done.done():
+        done.set_exception(error)
