@@ -1,5 +1,7 @@
 """Running models: which runtime, and that every way of running says the same."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +79,35 @@ def test_what_is_longer_than_the_padding_stays() -> None:
     echo = Echo()
     PaddedSession(echo, 2).run(model_inputs([5, 6, 7], [0, 0, 1]))
     assert echo.seen == [3]
+
+
+FIRST_RUNS = """
+import os, sys, threading
+from pathlib import Path
+from winnow.inference.openvino import OpenVinoSession
+from winnow.inference.session import model_inputs
+
+session = OpenVinoSession(Path(sys.argv[1]), ["doubled"], bfloat16=False, runs=4)
+together = threading.Barrier(8)
+
+def run():
+    together.wait()
+    session.run(model_inputs([1, 2, 3], [0, 0, 0]))
+
+threads = [threading.Thread(target=run, daemon=True) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(60)
+os._exit(any(thread.is_alive() for thread in threads))
+"""
+
+
+def test_the_first_runs_of_a_process_may_come_from_many_threads_at_once(float_model: Path) -> None:
+    """Two of three such processes hung for ever before numpy was met at opening."""
+    for _ in range(3):
+        command = [sys.executable, "-c", FIRST_RUNS, str(float_model)]
+        assert subprocess.run(command, check=False).returncode == 0
 
 
 def test_a_float_model_says_the_same_in_both_runtimes_padded_or_not(float_model: Path) -> None:

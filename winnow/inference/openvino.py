@@ -10,10 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
 from winnow.packaged import extra
+
+_first_array = threading.Lock()
 
 
 def installed() -> bool:
@@ -42,6 +46,10 @@ class OpenVinoSession:
             raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
         import openvino  # noqa: PLC0415 (an extra)
 
+        with _first_array:
+            # the binding looks numpy up with the first array it gets; where two threads give it
+            # one at once, each waits for the other for ever (OpenVINO 2026.4)
+            openvino.Tensor(np.zeros(1, np.int64))
         properties: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
             "INFERENCE_NUM_THREADS": intra_op_threads * runs,
