@@ -43,6 +43,10 @@ class InvalidRequestError(WinnowError):
         self.violations = violations
 
 
+class NotFoundError(WinnowError):
+    """The request names something that is not there."""
+
+
 class OverloadedError(WinnowError):
     """There is no room for the request now."""
 

@@ -17,7 +17,8 @@ FORMAT = 1
 FILE = "bundle.json"
 
 
-_QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"}
+_HEADS_ONLY = {"states"}
+_QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"} | _HEADS_ONLY
 
 
 _MOST = 2**16
@@ -52,6 +53,10 @@ class EncoderEntry(_Part):
     precision: str
     question_precision: str | None = None
     """Where it differs."""
+    states: str = ""
+    """The value inside the question encoder that holds the last hidden states [1, tokens, width],
+    for heads; empty if they are not to be had. Neither vectors nor answers depend on it.
+    """
 
     @property
     def asked_in(self) -> str:
@@ -126,13 +131,23 @@ class Manifest(_Part):
         )
 
     @property
+    def states_fingerprint(self) -> str:
+        """Names how texts become token states: heads are at home with one encoder only."""
+        return _digest(
+            self.files[self.encoder.question].sha256,
+            self.files[self.tokenizer].sha256,
+            self.encoder.asked_in,
+            self.encoder.states,
+        )
+
+    @property
     def fingerprint(self) -> str:
         """Names everything that an answer depends on: encoding, retrieval, reader, score, and when
         reading stops.
         """
         return _digest(
             self.encoding_fingerprint,
-            self.encoder.model_dump_json(),
+            self.encoder.model_dump_json(exclude=_HEADS_ONLY),
             self.files[self.encoder.question].sha256,
             self.files[self.reader.file].sha256,
             self.reader.model_dump_json(),

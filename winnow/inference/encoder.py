@@ -16,6 +16,7 @@ from winnow.inference.session import Session, model_inputs
 from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
+States = NDArray[np.float16]
 
 
 class Encoder:
@@ -26,8 +27,15 @@ class Encoder:
 
     def question(self, ids: Sequence[int]) -> Vector:
         """Encodes a question given without special tokens."""
+        return self.with_states(ids)[0]
+
+    def with_states(self, ids: Sequence[int]) -> tuple[Vector, States | None]:
+        """The same, and the states [tokens + 2, width] of its tokens; None if it gives none."""
         sequence = [self._special.cls, *ids, self._special.sep]
-        return self._run(sequence, [0] * len(sequence))
+        outputs = self._session.run(model_inputs(sequence, [0] * len(sequence)))
+        # half precision, as they travel: half the memory, and the same wherever heads run
+        states = outputs[1][0].astype(np.float16) if len(outputs) > 1 else None
+        return outputs[0][0], states
 
     def passage(self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]) -> Vector:
         """Encodes a passage given without special tokens; `types` are of title and text."""
@@ -41,11 +49,23 @@ class Encoder:
 
 
 def open_question_encoder(
-    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
+    bundle: Bundle,
+    special: SpecialTokens,
+    options: InferenceOptions = PLAIN,
+    states: bool = False,
 ) -> Encoder:
-    """The encoder of questions; raises ArtefactError if it is not what the manifest says."""
+    """The encoder of questions; raises ArtefactError if it is not what the manifest says.
+
+    With `states` it gives the states of tokens, too.
+    """
     entry = bundle.manifest.encoder
-    session = open_session(bundle.question_encoder, ["embedding"], entry.asked_in, options)
+    inner = entry.states if states else ""
+    if states and not inner:
+        raise ArtefactError(
+            f"{bundle.directory} cannot serve heads: its manifest names no states of the encoder"
+        )
+    outputs = ["embedding", *filter(None, [inner])]
+    session = open_session(bundle.question_encoder, outputs, entry.asked_in, options, inner)
     return _checked(Encoder(session, special, entry.dimension))
 
 

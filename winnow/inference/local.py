@@ -15,7 +15,7 @@ _WORD = 1_000
 
 
 class LocalTextEncoder:
-    """Runs a question encoder, one text a thread. It gives vectors, and no token states."""
+    """Runs a question encoder, one text a thread."""
 
     def __init__(self, encoder: Encoder, threads: int) -> None:
         self._encoder = encoder
@@ -37,5 +37,5 @@ class LocalTextEncoder:
 
     def _encode(self, ids: tuple[int, ...], submitted: float) -> TextEncoding:
         began = time.perf_counter()
-        vector = self._encoder.question(ids)
-        return TextEncoding(vector, None, began - submitted, time.perf_counter() - began)
+        vector, states = self._encoder.with_states(ids)
+        return TextEncoding(vector, states, began - submitted, time.perf_counter() - began)

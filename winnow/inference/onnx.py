@@ -11,6 +11,7 @@ from pathlib import Path
 import onnxruntime
 
 from winnow.errors import ArtefactError, StoppedError
+from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
 
@@ -18,16 +19,20 @@ from winnow.inference.stop import Stop
 class OnnxSession:
     """A model in ONNX Runtime on the CPU."""
 
-    def __init__(self, path: Path, outputs: Sequence[str], intra_op_threads: int = 1) -> None:
-        """Opens `path`.
+    def __init__(
+        self, path: Path, outputs: Sequence[str], intra_op_threads: int = 1, inner: str = ""
+    ) -> None:
+        """Opens `path`; `inner` names a value inside the model that becomes an output, too.
 
         Raises:
             ArtefactError: it is not a model, or lacks one of `outputs`.
 
         """
         try:
+            # a path can be opened by a part at a time
+            model = with_output(path.read_bytes(), inner) if inner else str(path)
             self._session = onnxruntime.InferenceSession(
-                str(path), _options(intra_op_threads), providers=["CPUExecutionProvider"]
+                model, _options(intra_op_threads), providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime raises several unrelated types
             raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error

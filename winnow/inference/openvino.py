@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from winnow.errors import ArtefactError, StoppedError
+from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
 from winnow.packaged import extra
@@ -35,8 +36,11 @@ class OpenVinoSession:
         bfloat16: bool,
         intra_op_threads: int = 1,
         runs: int = 1,
+        inner: str = "",
     ) -> None:
         """Opens and compiles `path`: seconds. More than `runs` at once wait for one another.
+
+        `inner` names a value inside the model that becomes an output, too.
 
         Raises:
             ArtefactError: OpenVINO is missing, `path` is not a model, or it lacks one of `outputs`.
@@ -58,7 +62,8 @@ class OpenVinoSession:
         }
         core = openvino.Core()
         try:
-            self._model = core.compile_model(core.read_model(str(path)), "CPU", properties)
+            model = with_output(path.read_bytes(), inner) if inner else str(path)
+            self._model = core.compile_model(core.read_model(model), "CPU", properties)
         except RuntimeError as error:
             raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error
         present = {name for output in self._model.outputs for name in output.get_names()}

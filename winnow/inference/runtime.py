@@ -67,9 +67,15 @@ def choose(
 
 
 def open_session(
-    path: Path, outputs: Sequence[str], precision: str, options: InferenceOptions = PLAIN
+    path: Path,
+    outputs: Sequence[str],
+    precision: str,
+    options: InferenceOptions = PLAIN,
+    inner: str = "",
 ) -> Session:
     """Opens a model stored in `precision` as `options` say.
+
+    `inner` names a value inside the model that becomes an output, too; empty for none.
 
     Raises:
         ArtefactError: it cannot be opened, or not so.
@@ -79,9 +85,11 @@ def open_session(
     session: Session
     if choose(options.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
         bfloat16 = bool(features & _BFLOAT16)
-        session = OpenVinoSession(path, outputs, bfloat16, options.intra_op_threads, options.runs)
+        session = OpenVinoSession(
+            path, outputs, bfloat16, options.intra_op_threads, options.runs, inner
+        )
     else:
-        session = OnnxSession(path, outputs, options.intra_op_threads)
+        session = OnnxSession(path, outputs, options.intra_op_threads, inner)
     return PaddedSession(session, options.pad_to) if options.pad_to else session
 
 

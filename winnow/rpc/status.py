@@ -18,6 +18,7 @@ from winnow.errors import (
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    NotFoundError,
     NotLoadedError,
     OverloadedError,
     UnavailableError,
@@ -27,6 +28,7 @@ from winnow.errors import (
 
 _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (InvalidRequestError, StatusCode.INVALID_ARGUMENT),
+    (NotFoundError, StatusCode.NOT_FOUND),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceededError, StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError, StatusCode.UNAVAILABLE),
@@ -35,6 +37,7 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
 )
 _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
+    StatusCode.NOT_FOUND: NotFoundError,
     StatusCode.FAILED_PRECONDITION: IdentityError,
     StatusCode.ABORTED: GenerationGoneError,
 }

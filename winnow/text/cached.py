@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from winnow.text.encoder import TextEncoder, TextEncoding
 
 _Key = tuple[int, ...]
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class CachedTextEncoder:
             self._kept.popitem(last=False)
 
 
-def _frozen(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _frozen(values: NDArray[Value]) -> NDArray[Value]:
     """A copy that nobody else has, and nobody can write to."""
     copy = values.copy()
     copy.setflags(write=False)

@@ -12,6 +12,7 @@ import google.protobuf.message
 import google.protobuf.struct_pb2
 import sys
 import typing
+import winnow.v1.head_pb2
 
 if sys.version_info >= (3, 10):
     import typing as typing_extensions
@@ -109,6 +110,7 @@ class AnswerRequest(google.protobuf.message.Message):
     MIN_COVERAGE_FIELD_NUMBER: builtins.int
     MIN_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     MAX_WAIT_FACTOR_FIELD_NUMBER: builtins.int
+    HEADS_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -136,6 +138,10 @@ class AnswerRequest(google.protobuf.message.Message):
     """Share of the remaining time to wait when as many shards are missing as min_coverage allows;
     min_wait_factor to 1.
     """
+    @property
+    def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Heads to apply to the question, at most 32. They cost no second encoding."""
+
     def __init__(
         self,
         *,
@@ -150,9 +156,10 @@ class AnswerRequest(google.protobuf.message.Message):
         min_coverage: builtins.float | None = ...,
         min_wait_factor: builtins.float | None = ...,
         max_wait_factor: builtins.float | None = ...,
+        heads: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -184,6 +191,7 @@ class AnswerResponse(google.protobuf.message.Message):
     QUESTION_TRUNCATED_FIELD_NUMBER: builtins.int
     PASSAGES_ASKED_FIELD_NUMBER: builtins.int
     PASSAGES_GRANTED_FIELD_NUMBER: builtins.int
+    HEADS_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer scores high enough to be shown as an answer."""
     passages_read: builtins.int
@@ -206,6 +214,12 @@ class AnswerResponse(google.protobuf.message.Message):
     def coverage(self) -> Global___Coverage: ...
     @property
     def timings(self) -> Global___Timings: ...
+    @property
+    def heads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.head_pb2.HeadPrediction]:
+        """One prediction for each head that the request named, in its order. A head that could not be
+        applied says why; the answers do not depend on it.
+        """
+
     def __init__(
         self,
         *,
@@ -219,9 +233,10 @@ class AnswerResponse(google.protobuf.message.Message):
         question_truncated: builtins.bool = ...,
         passages_asked: builtins.int | None = ...,
         passages_granted: builtins.int | None = ...,
+        heads: collections.abc.Iterable[winnow.v1.head_pb2.HeadPrediction] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_has_answer", b"_has_answer"]) -> typing.Literal["has_answer"] | None: ...
     @typing.overload
