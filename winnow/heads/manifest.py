@@ -22,7 +22,8 @@ INPUT, OUTPUT = "states", "logits"
 and [tokens + 2, labels] of a token head."""
 MOST_LABELS = 10_000
 _ID = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
-_OUTSIDE = "O"
+OUTSIDE, BEGIN, INSIDE = "O", "B-", "I-"
+"""How labels of token heads begin; O is a whole one."""
 
 
 class Kind(str, Enum):
@@ -76,6 +77,9 @@ class TrainedOn(_Part):
     """Those of the training, as `winnow models train-head` takes them."""
 
 
+_Label = Annotated[str, Field(max_length=200)]
+
+
 class HeadManifest(_Part):
     """Everything a server has to know of a head before it opens the model."""
 
@@ -84,7 +88,7 @@ class HeadManifest(_Part):
     tenant: str = Field("", max_length=200)
     version: int = Field(gt=0, le=2**31)
     kind: Kind
-    labels: tuple[str, ...] = Field(min_length=1, max_length=MOST_LABELS)
+    labels: tuple[_Label, ...] = Field(min_length=1, max_length=MOST_LABELS)
     """In the order of the model's logits."""
     multi_label: bool = False
     """Whether a text may have several labels: each is assigned from `threshold` upwards."""
@@ -134,6 +138,19 @@ def _check_labels(manifest: HeadManifest, path: Path) -> None:
     if len(set(labels)) != len(labels) or not all(labels):
         raise ArtefactError(f"{path}: a label is empty, or is there twice")
     if manifest.kind is Kind.TOKEN:
-        wrong = [each for each in labels if each != _OUTSIDE and each[:2] not in ("B-", "I-")]
-        if wrong or _OUTSIDE not in labels:
-            raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
+        _check_parts(manifest, path)
+
+
+def _check_parts(manifest: HeadManifest, path: Path) -> None:
+    if manifest.multi_label or manifest.threshold is not None:
+        raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
+    labels = set(manifest.labels)
+    if OUTSIDE not in labels or not all(map(_labels_parts, labels)):
+        raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
+    for label in labels:
+        if label.startswith(INSIDE) and BEGIN + label.removeprefix(INSIDE) not in labels:
+            raise ArtefactError(f"{path}: {quoted(label)} has no B-… that it goes on from")
+
+
+def _labels_parts(label: str) -> bool:
+    return label == OUTSIDE or (label.startswith((BEGIN, INSIDE)) and len(label) > len(BEGIN))
