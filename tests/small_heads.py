@@ -93,7 +93,7 @@ def small_model(
     constants = {"weights": weights.astype(np.float32), "bias": bias.astype(np.float32)}
     if kind == "sequence":
         constants["axes"] = np.array([0], dtype=np.int64)
-    shape = [labels] if kind == "sequence" else ["tokens", labels]
+    shape: list[int | str] = [labels] if kind == "sequence" else ["tokens", labels]
     return model_of(nodes, constants, width, shape)
 
 
@@ -101,7 +101,7 @@ def model_of(
     nodes: Sequence[onnx.NodeProto],
     constants: Mapping[str, ArrayLike],
     width: int,
-    shape: Sequence[int | str | None],
+    shape: Sequence[int | str],
 ) -> bytes:
     """A serialised model from `states` to `logits` of such a shape."""
     graph = helper.make_graph(
