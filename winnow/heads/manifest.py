@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.files.vouching import FIELD, is_vouched, open_object, parsed_object
 from winnow.quoting import quoted
 
 FORMAT = 1
@@ -116,8 +116,18 @@ def read_head_manifest(directory: Path) -> HeadManifest:
         ArtefactError: it is missing, not JSON, altered, of another format, or breaks a rule.
 
     """
-    path = directory / FILE
-    text, content = read_object(open_object(path, "a head"))
+    file = open_object(directory / FILE, "a head")
+    return parsed_head_manifest(file.read(file.size, 0), file.path)
+
+
+def parsed_head_manifest(data: bytes, path: object) -> HeadManifest:
+    """The manifest in a file; `path` names it.
+
+    Raises:
+        ArtefactError: it is not JSON, altered, of another format, or breaks a rule.
+
+    """
+    text, content = parsed_object(data, path)
     if FIELD not in content or not is_vouched(text, content):
         raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
     if content.get("format") != FORMAT:
@@ -133,7 +143,7 @@ def read_head_manifest(directory: Path) -> HeadManifest:
     return manifest
 
 
-def _check_labels(manifest: HeadManifest, path: Path) -> None:
+def _check_labels(manifest: HeadManifest, path: object) -> None:
     labels = manifest.labels
     if len(set(labels)) != len(labels) or not all(labels):
         raise ArtefactError(f"{path}: a label is empty, or is there twice")
@@ -141,7 +151,7 @@ def _check_labels(manifest: HeadManifest, path: Path) -> None:
         _check_parts(manifest, path)
 
 
-def _check_parts(manifest: HeadManifest, path: Path) -> None:
+def _check_parts(manifest: HeadManifest, path: object) -> None:
     if manifest.multi_label or manifest.threshold is not None:
         raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
     labels = set(manifest.labels)

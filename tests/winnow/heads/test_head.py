@@ -30,7 +30,7 @@ def constant(value: ArrayLike, shape: list[int | str]) -> bytes:
         helper.make_node("Mul", ["sum", "zero"], ["nothing"]),
         helper.make_node("Add", ["nothing", "value"], ["logits"]),
     ]
-    constants = {
+    constants: dict[str, ArrayLike] = {
         "axes": np.array([0, 1], dtype=np.int64),
         "zero": np.float32(0),
         "value": np.asarray(value, dtype=np.float32),
