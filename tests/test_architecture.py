@@ -45,6 +45,7 @@ PURE = [
     "stateless/heads/predictor.py",
     "stateless/heads/questions.py",
     "stateless/heads/ring.py",
+    "stateless/heads/ring_setting.py",
     "stateless/heads/rings.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
