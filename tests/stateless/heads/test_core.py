@@ -3,20 +3,12 @@
 import asyncio
 
 import pytest
+from fake_rings import MOST_TOKENS, House
 from manual_clock import ManualClock
-from prometheus_client import CollectorRegistry
 
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.ring import Memory, Ring
-from stateless.heads.rings import Rings
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
-from winnow.domain.predicted import HeadInMemory, Predicted
-from winnow.domain.prediction import TokenSpan
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -26,48 +18,6 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
-from winnow.fakes import FakeHeads, FakeTextEncoder
-from winnow.text.cached import CachedTextEncoder
-from winnow.text.tokenizer import Tokenizer
-
-MOST_TOKENS = 8
-
-
-class House:
-    """A core over two rings, `en` and `de`, and what it is made of."""
-
-    def __init__(self, bundle: Bundle, most: int = 64, rings: bool = True) -> None:
-        self.registry = CollectorRegistry()
-        self.tokenizer = Tokenizer(bundle.tokenizer)
-        self.encoders = {name: FakeTextEncoder() for name in ("en", "de")}
-        self.heads = {
-            "en": FakeHeads({"intent": ("ask", "tell"), "mood": ("glad", "sad", "calm")}),
-            "de": FakeHeads({"absicht": ("fragen", "sagen")}),
-        }
-        self.heads["en"].spans["names"] = (TokenSpan("person", 0, 2, 0.9),)
-        made = [
-            Ring(
-                name,
-                f"of-{name}",
-                self.tokenizer,
-                CachedTextEncoder(self.encoders[name], 100),
-                MOST_TOKENS,
-                self.heads[name],
-                lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
-            )
-            for name in self.encoders
-        ]
-        metrics = HeadMetrics(self.registry)
-        known = Rings(made if rings else [])
-        admission = TextAdmission(most, metrics)
-        self.core = PredictCore(known, Predictor(known, metrics), admission, metrics)
-
-    async def predict(self, *texts: str, ids: str = "intent", ring: str = "") -> Predicted:
-        request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), ring=ring)
-        return await self.core.predict(request, Deadline.after(5), "me")
-
-    def predictions(self, result: str) -> float | None:
-        return self.registry.get_sample_value("winnow_front_predictions_total", {"result": result})
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def _entities(text: str, entities: Sequence[Entity], plain: bool) -> Iterator[Te
     yield Text.assemble("  ", *_marked(harmless(text), entities, plain))
     for each in entities:
         yield Text.assemble(
-            f"    {harmless(each.label).ljust(_LABEL - 2)}",
+            f"    {harmless(each.label).ljust(_LABEL)}",
             f"{each.score:{_FIGURE}.3f}  ",
             (harmless(each.text), "bold green"),
         )
