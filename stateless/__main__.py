@@ -18,7 +18,6 @@ from stateless.cluster.discovery import Discovery
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
-from stateless.cluster.resolving import resolver
 from stateless.encoding import QuestionEncoder
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
@@ -30,6 +29,7 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
+from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server

@@ -5,14 +5,14 @@ from typing import ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from stateless.cluster.discovery import DiscoverySettings
-from stateless.cluster.resolving import resolver
 from stateless.policy.hedging import HedgeSettings
-from stateless.policy.outliers import OutlierSettings
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
+from winnow.policy.outliers import OutlierSettings
+from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
 
