@@ -1,7 +1,7 @@
 """Where servers are: targets, and the addresses behind them.
 
-Knows names and ports; does not know whether anything serves there. gRPC could resolve names itself, but
-would then choose among the addresses itself, and hide them from the policies.
+Knows names and ports; does not know whether anything serves there. gRPC could resolve names itself,
+but would then choose among the addresses itself, and hide them from the policies.
 """
 
 import asyncio
