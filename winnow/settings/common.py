@@ -34,8 +34,8 @@ class ServiceSettings(Settings):
     bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
     runtime: Runtime = Field(
         Runtime.AUTO,
-        description="Library that runs the models: onnxruntime or openvino; "
-        "auto chooses by the processor and the bundle.",
+        description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
+        "a GPU); auto chooses onnxruntime or openvino by the processor and the bundle.",
     )
     intra_op_threads: int = Field(
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
