@@ -16,7 +16,6 @@ from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
 
-
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _INSTALL = (
     "pip uninstall onnxruntime, then pip install 'onnxruntime-gpu[cuda,cudnn]' (they cannot be "
