@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ARROWS = {
     "winnow": {"winnow"},
+    "encoder_node": {"encoder_node", "winnow"},
+    "head_node": {"head_node", "winnow"},
     "stateless": {"stateless", "winnow"},
     "content_node": {"content_node", "winnow"},
     "models": {"models", "content_node", "winnow"},
@@ -19,6 +21,8 @@ PURE = [
     "winnow/address.py",
     "winnow/deadline.py",
     "winnow/errors.py",
+    "winnow/heads/asking.py",
+    "winnow/heads/placed.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "stateless/policy",
@@ -39,6 +43,8 @@ PURE = [
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",
     "stateless/answer/validation.py",
+    "encoder_node/admission.py",
+    "encoder_node/validation.py",
     "content_node/admission.py",
     "content_node/validation.py",
     "content_node/reader",
@@ -53,9 +59,11 @@ CALCULATING = {
     "collections",
     "dataclasses",
     "enum",
+    "hashlib",
     "math",
     "random",
     "statistics",
+    "types",
     "typing",
 }
 """Modules of the standard library that neither wait, nor look at a clock, nor do I/O."""
