@@ -18,7 +18,7 @@ from winnow.rpc.intake import Intake
 
 KIB = 1024
 _ON_THEIR_WAY = 8 * KIB * KIB
-"""Bytes that all messages together may take before they are whole."""
+"""Bytes of all messages together, unless a service says otherwise."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
 _OPTIONS = (
@@ -49,6 +49,7 @@ class Server:
         boundary: Boundary,
         largest: int = 16 * KIB,
         idle: float = 120.0,
+        arriving: int = _ON_THEIR_WAY,
     ) -> None:
         """Binds nothing yet.
 
@@ -58,13 +59,14 @@ class Server:
             largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
+            arriving: bytes that all messages together may take before they are whole.
 
         """
         limits = (
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        self._intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
+        self._intake = Intake(Arrivals(arriving // largest))
         self.grpc = grpc.aio.server(
             interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
         )
