@@ -49,9 +49,10 @@ class FileStore:
 
     def current(self, head: str) -> Current:
         data = self._files.read(_known(head), CURRENT)
-        if data is None:
+        current = parsed(data, self._place(head, CURRENT), Current) if data is not None else None
+        if current is None or not current.version:
             raise NotFoundError(f"no head {quoted(head)} in {self.name}")
-        return parsed(data, self._place(head, CURRENT), Current)
+        return current
 
     def manifest(self, head: str, version: int) -> HeadManifest:
         data = self._files.read(_known(head), str(version), FILE)
