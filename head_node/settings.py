@@ -31,9 +31,7 @@ class HeadNodeSettings(ProcessSettings):
     threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that run heads."
     )
-    max_texts: int = Field(
-        256, ge=1, description="Most texts at the same time; more are refused."
-    )
+    max_texts: int = Field(256, ge=1, description="Most texts at the same time; more are refused.")
     refresh: float = Field(
         REFRESH,
         gt=0,

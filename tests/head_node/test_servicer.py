@@ -171,9 +171,7 @@ async def test_too_many_texts_are_refused_with_a_time_to_come_back(
     stub: "head_node_pb2_grpc.HeadNodeServiceAsyncStub", heads: Fake, server: ServedHeads
 ) -> None:
     heads.go_on.clear()
-    first = [
-        asyncio.ensure_future(_reply(stub.Apply(asking("a"), timeout=LONG))) for _ in range(4)
-    ]
+    first = [asyncio.ensure_future(_reply(stub.Apply(asking("a"), timeout=LONG))) for _ in range(4)]
     await happens(lambda: server.in_hand() == 4)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Apply(asking("a"), timeout=LONG)
