@@ -45,10 +45,10 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry) -> None:
     metrics = EncoderMetrics(registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
-    check_can_batch(settings.batch_limits.texts, manifest.encoder.asked_in)
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
     model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
+    check_can_batch(settings.batch_limits.texts, manifest.encoder.asked_in)
     info = _info(bundle, model)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
