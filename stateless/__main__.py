@@ -25,7 +25,6 @@ from stateless.cluster.discovery import Discovery
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
-from stateless.cluster.resolving import resolver
 from stateless.encoding import QuestionEncoder
 from stateless.heads.admission import TextAdmission
 from stateless.heads.core import PredictCore
@@ -48,9 +47,10 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
+from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
-from winnow.rpc.server import QUESTION, Server
+from winnow.rpc.server import ARRIVING, QUESTION, Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
@@ -62,6 +62,8 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+_ON_THEIR_WAY = 256
+"""Messages that may be on their way at once, however large one may be."""
 _SPECIAL = 2
 """Tokens that frame a text."""
 
@@ -85,7 +87,8 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     services = [SERVICE] if settings.shards else []
     services += [HEAD_SERVICE] if settings.serves_heads else []
     largest = LARGEST if settings.serves_heads else QUESTION
-    server = Server(services, Boundary(RpcMetrics(registry)), largest)
+    arriving = max(_ON_THEIR_WAY * largest, ARRIVING)
+    server = Server(services, Boundary(RpcMetrics(registry)), largest, arriving=arriving)
     serve_metrics(settings.metrics_listen, registry)
     with contextlib.ExitStack() as stack:
         shared = _encoder(bundle, settings, metrics, stack)

@@ -5,16 +5,16 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from stateless.cluster.discovery import DiscoverySettings
-from stateless.cluster.resolving import resolver
 from stateless.heads.ring_setting import RingSetting, joined
 from stateless.heads.validation import MAX_TEXTS
 from stateless.policy.hedging import HedgeSettings
-from stateless.policy.outliers import OutlierSettings
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
+from winnow.policy.outliers import OutlierSettings
+from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
 

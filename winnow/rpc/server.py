@@ -19,10 +19,8 @@ from winnow.rpc.intake import Intake
 KIB = 1024
 QUESTION = 16 * KIB
 """Bytes of the largest message that asks; a question of 1 000 characters has 4 KB."""
-_ON_THEIR_WAY = 8 * KIB * KIB
-"""Bytes that all messages together may take before they are whole."""
-_LEAST_ON_THEIR_WAY = 256
-"""Messages that may be on their way at once, however large one may be."""
+ARRIVING = 8 * KIB * KIB
+"""Bytes of all messages together, unless a service says otherwise."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
 _OPTIONS = (
@@ -53,6 +51,7 @@ class Server:
         boundary: Boundary,
         largest: int = QUESTION,
         idle: float = 120.0,
+        arriving: int = ARRIVING,
     ) -> None:
         """Binds nothing yet.
 
@@ -62,13 +61,14 @@ class Server:
             largest: bytes that a message may have.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
+            arriving: bytes that all messages together may take before they are whole.
 
         """
         limits = (
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        self._intake = Intake(Arrivals(max(_ON_THEIR_WAY // largest, _LEAST_ON_THEIR_WAY)))
+        self._intake = Intake(Arrivals(arriving // largest))
         self.grpc = grpc.aio.server(
             interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
         )
