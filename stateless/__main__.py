@@ -29,6 +29,7 @@ from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB, Watch
 from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -36,6 +37,7 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
+from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -93,7 +95,8 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    encoder = _encoder(bundle, settings, metrics)
+    encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded questions")
+    encoder = _encoder(bundle, settings, encodings)
     replicas = ReplicaMetrics(registry)
 
     def open_shard(shard: int) -> ReplicatedSearcher:
@@ -163,9 +166,9 @@ def _open_node(address: str) -> Node:
     )
 
 
-def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
+def _encoder(bundle: Bundle, settings: FrontSettings, watch: Watch) -> QuestionEncoder:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, settings.inference)
     local = LocalTextEncoder(model, settings.encoder_threads)
-    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
+    cached = CachedTextEncoder(local, settings.cache_mb * MIB, watch)
     return QuestionEncoder(bundle, tokenizer, cached)
