@@ -11,10 +11,12 @@ from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery
+from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
@@ -45,6 +47,8 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+_LATELY = 2.5
+"""Times the pause between two looks at a node for which it is believed to be unchanged."""
 
 
 def run(settings: FrontSettings) -> None:
@@ -90,7 +94,18 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    core = AnswerCore(defaults, admission, metrics, asked)
+
+    def edition() -> Edition:
+        if (infos := formation.view.expected()) is None:
+            return Edition(None)
+        replicas = formation.view.replicas
+        silences = {shard: map(nodes.silence, own) for shard, own in replicas.items()}
+        return edition_of(infos, silences, _LATELY * settings.poll_every)
+
+    answers = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
+    budget = settings.answer_cache_mb * MIB
+    remembered = RememberedAnswers(budget, edition, answers) if budget else None
+    core = AnswerCore(defaults, admission, metrics, asked, remembered)
     servicer = AnswerServicer(core, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)

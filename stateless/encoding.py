@@ -17,6 +17,14 @@ _SPECIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """The tokens of a question that are read, and whether its end was cut off."""
+
+    ids: tuple[int, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """An encoded question, and whether its end was cut off."""
 
@@ -32,6 +40,13 @@ class QuestionEncoder:
         self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
+    def tokenise(self, text: str) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        ids = self._tokenizer.tokenise(text).ids
+        if not ids:
+            raise InvalidRequestError(Violation("question", "has no word in it"))
+        return Cut(ids[: self._most], len(ids) > self._most)
+
     async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
         """The question's encoding; writes what it took into `timings`.
 
@@ -42,16 +57,13 @@ class QuestionEncoder:
 
         """
         started = time.perf_counter()
-        ids = self._tokenizer.tokenise(text).ids
+        cut = self.tokenise(text)
         timings.tokenise = time.perf_counter() - started
-        if not ids:
-            raise InvalidRequestError(Violation("question", "has no word in it"))
-        kept = ids[: self._most]
-        encoding = await self._encoder.encode(kept, client)
+        encoding = await self._encoder.encode(cut.ids, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, kept, encoding.vector, self._fingerprint, client)
-        return Encoded(question, len(ids) > self._most)
+        question = EncodedQuestion(text, cut.ids, encoding.vector, self._fingerprint, client)
+        return Encoded(question, cut.truncated)
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

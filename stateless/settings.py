@@ -83,6 +83,13 @@ class FrontSettings(ServiceSettings):
         description="Memory for encoded questions, in MiB; 0 keeps none. One takes about 2 KB, and "
         "12 KB where heads are served.",
     )
+    answer_cache_mb: int = Field(
+        16,
+        ge=0,
+        le=1 << 20,
+        description="Memory for answers that are given again if the same question is asked of an "
+        "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
+    )
     max_in_flight: int = Field(
         64,
         ge=1,

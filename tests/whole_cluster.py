@@ -22,10 +22,12 @@ from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
@@ -39,11 +41,13 @@ from winnow.client.messages import AnswerClient
 from winnow.domain.question import ReadScope
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
+from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import shard_directories
@@ -113,7 +117,17 @@ async def _front(
     load = Load(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
-    core = AnswerCore(defaults, admission, metrics)
+
+    def edition() -> Edition:
+        replicas = formation.view.replicas
+        silences = {shard: map(known.silence, own) for shard, own in replicas.items()}
+        # tests may be held up for longer than a node is silent
+        return edition_of(formation.view.expected() or {}, silences, 60.0)
+
+    watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
+    core = AnswerCore(
+        defaults, admission, metrics, remembered=RememberedAnswers(MIB, edition, watch)
+    )
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:

@@ -10,11 +10,12 @@ from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
-from stateless.encoding import QuestionEncoder
+from stateless.encoding import Cut, QuestionEncoder
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 
@@ -39,6 +40,10 @@ class Answerer:
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    def tokenise(self, question: Question) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        return self._encoder.tokenise(question.text)
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.

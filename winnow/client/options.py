@@ -34,6 +34,8 @@ class Options(TypedDict, total=False):
     """Share of the time left to wait for the last shard, once min_coverage is reached. 0 to 1."""
     max_wait_factor: float | None
     """The same where as many shards are missing as min_coverage allows. min_wait_factor to 1."""
+    fresh: bool | None
+    """Read passages even if the answer is known from before."""
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {

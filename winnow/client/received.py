@@ -30,6 +30,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         read_scope=convert.read_scope_of_message(message.read_scope),
         request_id=message.request_id,
         question_truncated=message.question_truncated,
+        cached=message.cached,
     )
 
 

@@ -116,6 +116,8 @@ class Reply:
     """Also in the logs of every process that worked on the question."""
     question_truncated: bool
     """The question was longer than the encoder reads, and was cut."""
+    cached: bool = False
+    """Nothing was read for it: the same question was asked before, or at the same time."""
 
     @property
     def answer(self) -> str | None:

@@ -59,6 +59,7 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _decimal(message.min_coverage) if message.HasField("min_coverage") else None,
         _decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
         _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
+        message.fresh,
     )
     if violations:
         raise InvalidRequestError(*violations)
@@ -93,6 +94,7 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         question_truncated=answered.question_truncated,
         passages_asked=answered.passages_asked,
         passages_granted=answered.passages_granted,
+        cached=answered.cached,
     )
 
 

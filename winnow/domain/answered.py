@@ -62,3 +62,5 @@ class Answered:
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was longer than the encoder reads, and was cut."""
+    cached: bool = False
+    """Whether nothing was read for it: the same question was asked before, or at the same time."""

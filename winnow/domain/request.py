@@ -23,3 +23,5 @@ class AnswerRequest:
     min_coverage: float | None = None
     min_wait_factor: float | None = None
     max_wait_factor: float | None = None
+    fresh: bool = False
+    """Whether passages are to be read even if the answer is known from before."""

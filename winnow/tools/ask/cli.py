@@ -56,6 +56,10 @@ def ask(
             show_default="the server's",
         ),
     ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Read passages even if the answer is known from before."),
+    ] = False,
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
@@ -74,7 +78,7 @@ def ask(
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
         merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
       passages_read, passages_asked, passages_granted, read_scope,
-      question_truncated.
+      question_truncated, cached.
 
     Exit codes:
       0 every question got a reply, even one without a likely answer
@@ -88,6 +92,7 @@ def ask(
         max_loss=max_loss,
         read_scope=read_scope,
         retriever=retriever,
+        fresh=fresh,
     )
 
     def put(text: str) -> Reply:

@@ -59,6 +59,12 @@ def bench(
         float,
         typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
     ] = 10.0,
+    cached: Annotated[
+        bool,
+        typer.Option(
+            "--cached", help="Take answers that are known from before; else all are read anew."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Also draw latency against load (.png, .svg).")
@@ -75,7 +81,9 @@ def bench(
     end_on_signals()
     asked = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
-        passages_to_read=passages_to_read, read_scope=convert.read_scope_message(read_scope)
+        passages_to_read=passages_to_read,
+        read_scope=convert.read_scope_message(read_scope),
+        fresh=not cached,
     )
     check_drawable(picture)
     with reserved(picture):
