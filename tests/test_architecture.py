@@ -123,7 +123,9 @@ def test_services_never_import_the_training_libraries() -> None:
     for package in ("winnow", "stateless", "content_node"):
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
-            assert not roots & {"torch", "transformers", "onnx", "tantivy"}, file
+            assert not roots & {"torch", "transformers", "tantivy"}, file
+            # a tool that makes models to measure them, and serves nobody
+            assert "onnx" not in roots or "winnow/tools/ladder" in str(file), file
 
 
 def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:

@@ -52,6 +52,10 @@ _GROUPS = {
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
+_BELOW: dict[tuple[str, ...], str] = {
+    ("bench", "ladder"): "winnow.tools.ladder.cli:ladder",
+}
+"""Commands that stand below another command, which works without them, too."""
 
 
 def app(arguments: list[str]) -> typer.Typer:
@@ -64,7 +68,11 @@ def app(arguments: list[str]) -> typer.Typer:
     )
     root.callback(invoke_without_command=True)(_root)
     wanted = _wanted(arguments)
+    below = _BELOW.get(tuple(arguments[:2]))
     for name, (place, text) in _COMMANDS.items():
+        if below and name == wanted:
+            root.add_typer(_group(arguments[1], _load(below)), name=name, help=text)
+            continue
         command = _load(place) if name == wanted else _placeholder
         root.command(name, help=None if name == wanted else text)(command)
     for name, (place, text) in _GROUPS.items():
@@ -91,6 +99,14 @@ def main(arguments: list[str] | None = None) -> None:
             command,
         )
     )
+
+
+def _group(name: str, command: Any) -> typer.Typer:
+    """A group of one command."""
+    group = typer.Typer()
+    group.callback()(_placeholder)
+    group.command(name)(command)
+    return group
 
 
 def _wanted(words: list[str]) -> str | None:

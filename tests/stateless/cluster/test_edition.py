@@ -1,6 +1,7 @@
 """Which index is served, and whether that is sure."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
         {"passages": 11},
     ],
 )
-def test_whatever_answers_depend_on_makes_it_another_edition(change: dict[str, object]) -> None:
+def test_whatever_answers_depend_on_makes_it_another_edition(change: dict[str, Any]) -> None:
     other = {**INFOS, 1: replace(INFOS[1], **change)}
     assert edition_of(other, NOW, 1.0).name != edition_of(INFOS, NOW, 1.0).name
 

@@ -75,6 +75,9 @@ def bench(
     --clients measures in closed loops: each client asks when its last question is answered. --rate
     measures in an open loop: questions come at that rate, answered or not. Latencies are of
     answered questions. Exit code 1 if no question is answered.
+
+    `winnow bench ladder` needs no running system: it measures what each lever of classifying text
+    on CPUs is worth.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
