@@ -10,18 +10,17 @@ from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
-from winnow.heads.metrics import WarmHeadMetrics
-from winnow.heads.store import open_store
-from winnow.heads.warm import WarmHeads
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery
+from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
@@ -43,9 +42,13 @@ from stateless.settings import FrontSettings
 from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
 from winnow.domain.predicted import HeadInMemory
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB, Watch
 from winnow.policy.load import Load
 from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
@@ -54,6 +57,7 @@ from winnow.rpc.server import ARRIVING, QUESTION, Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
+from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -66,6 +70,8 @@ _ON_THEIR_WAY = 256
 """Messages that may be on their way at once, however large one may be."""
 _SPECIAL = 2
 """Tokens that frame a text."""
+_LATELY = 2.5
+"""Times the pause between two looks at a node for which it is believed to be unchanged."""
 
 
 def run(settings: FrontSettings) -> None:
@@ -91,8 +97,9 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     server = Server(services, Boundary(RpcMetrics(registry)), largest, arriving=arriving)
     serve_metrics(settings.metrics_listen, registry)
     with contextlib.ExitStack() as stack:
-        shared = _encoder(bundle, settings, metrics, stack)
-        rings = _rings(bundle, shared, settings, metrics, registry, stack)
+        encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
+        shared = _encoder(bundle, settings, encodings, stack)
+        rings = _rings(bundle, shared, settings, encodings, registry, stack)
         predictor = _serve_heads(server, rings, settings, registry)
         questions = QuestionEncoder(bundle, shared.tokenizer, shared.encoder)
 
@@ -102,7 +109,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
                 await ring.warm_up()
 
         if settings.shards:
-            heads = QuestionHeads(predictor, rings.default) if rings.all() else None
+            heads = QuestionHeads(predictor, rings.default, questions) if rings.all() else None
             await _answer(server, bundle, questions, heads, prepare, settings, metrics, registry)
         else:
             await _serving(server, settings, prepare)
@@ -160,7 +167,18 @@ async def _answer(
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    core = AnswerCore(defaults, admission, metrics, asked)
+
+    def edition() -> Edition:
+        if (infos := formation.view.expected()) is None:
+            return Edition(None)
+        replicas = formation.view.replicas
+        silences = {shard: map(nodes.silence, own) for shard, own in replicas.items()}
+        return edition_of(infos, silences, _LATELY * settings.poll_every)
+
+    answers = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
+    budget = settings.answer_cache_mb * MIB
+    remembered = RememberedAnswers(budget, edition, answers) if budget else None
+    core = AnswerCore(defaults, admission, metrics, asked, remembered, heads)
     servicer = AnswerServicer(core, settings.default_deadline)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     replicas = ReplicaMetrics(registry)
@@ -190,7 +208,6 @@ async def _answer(
                     settings.read_ahead,
                 ),
                 metrics,
-                heads,
             )
         )
 
@@ -236,7 +253,7 @@ class _Shared:
 def _encoder(
     bundle: Bundle,
     settings: FrontSettings,
-    metrics: FrontMetrics,
+    watch: Watch,
     stack: contextlib.ExitStack,
 ) -> _Shared:
     """The encoder of a bundle, in this process; the stack closes it."""
@@ -246,7 +263,7 @@ def _encoder(
     )
     _, states = model.with_states([])
     local = LocalTextEncoder(model, settings.encoder_threads)
-    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
+    cached = CachedTextEncoder(local, settings.cache_mb * MIB, watch)
     stack.callback(cached.close)
     return _Shared(tokenizer, cached, 0 if states is None else states.shape[1])
 
@@ -255,7 +272,7 @@ def _rings(
     bundle: Bundle,
     shared: _Shared,
     settings: FrontSettings,
-    metrics: FrontMetrics,
+    encodings: Watch,
     registry: CollectorRegistry,
     stack: contextlib.ExitStack,
 ) -> Rings:
@@ -290,7 +307,7 @@ def _rings(
     rings = [ring(bundle.manifest.name, bundle, shared, settings.heads)]
     for further in settings.further_rings:
         other = load_bundle(further.bundle)
-        own = _encoder(other, settings, metrics, stack)
+        own = _encoder(other, settings, encodings, stack)
         rings.append(ring(further.name, other, own, further.store))
     return Rings(rings)
 

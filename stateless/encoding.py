@@ -12,9 +12,22 @@ from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoder
-from winnow.text.tokenizer import Tokenizer
+from winnow.text.tokenizer import Tokenizer, Tokens
 
 _SPECIAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The tokens of a question that are read, and whether its end was cut off."""
+
+    tokens: Tokens
+    truncated: bool
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Of the tokens."""
+        return self.tokens.ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,13 @@ class QuestionEncoder:
         self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
+    def tokenise(self, text: str) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        tokens = self._tokenizer.tokenise(text)
+        if not tokens.ids:
+            raise InvalidRequestError(Violation("question", "has no word in it"))
+        return Cut(tokens.first(self._most), len(tokens) > self._most)
+
     async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
         """The question's encoding; writes what it took into `timings`.
 
@@ -45,16 +65,15 @@ class QuestionEncoder:
 
         """
         started = time.perf_counter()
-        tokens = self._tokenizer.tokenise(text)
+        cut = self.tokenise(text)
         timings.tokenise = time.perf_counter() - started
-        if not tokens.ids:
-            raise InvalidRequestError(Violation("question", "has no word in it"))
-        kept, truncated = tokens.first(self._most), len(tokens) > self._most
-        encoding = await self._encoder.encode(kept.ids, client)
+        encoding = await self._encoder.encode(cut.ids, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, kept.ids, encoding.vector, self._fingerprint, client)
-        return Encoded(question, truncated, EncodedText(text, kept, encoding, truncated))
+        question = EncodedQuestion(text, cut.ids, encoding.vector, self._fingerprint, client)
+        return Encoded(
+            question, cut.truncated, EncodedText(text, cut.tokens, encoding, cut.truncated)
+        )
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

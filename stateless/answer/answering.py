@@ -10,13 +10,12 @@ from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
-from stateless.encoding import QuestionEncoder
-from stateless.heads.questions import Predicting, QuestionHeads
-from stateless.heads.text import EncodedText
+from stateless.encoding import Cut, QuestionEncoder
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 
@@ -32,19 +31,19 @@ class Answerer:
         rule_for: Callable[[float], StoppingRule | None],
         limits: Limits,
         metrics: FrontMetrics,
-        heads: QuestionHeads | None = None,
     ) -> None:
-        """`rule_for` gives the rule that stops reading early, if any may lose that much; `heads`
-        are applied to questions that name some.
-        """
+        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
-        self._heads = heads
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    def tokenise(self, question: Question) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        return self._encoder.tokenise(question.text)
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
@@ -70,20 +69,16 @@ class Answerer:
             deadline.earlier(reserve),
             self._limits,
         )
-        with self._predicting(
-            question.heads, encoded.text, calls.deadline, admitted.client
-        ) as said:
-            try:
-                searched = await search(calls, self._rule_for(question.max_loss), timings)
-                merging = time.perf_counter()
-                coverage = cover(self._cluster.infos, searched)
-            except WinnowError as error:
-                for shard, status in failed_shards(error):
-                    self._metrics.shard_failures.labels(str(shard), status.value).inc()
-                raise
-            answers = merge(searched.readings, question.answers)
-            timings.merge = time.perf_counter() - merging
-            heads = await said.result()
+        try:
+            searched = await search(calls, self._rule_for(question.max_loss), timings)
+            merging = time.perf_counter()
+            coverage = cover(self._cluster.infos, searched)
+        except WinnowError as error:
+            for shard, status in failed_shards(error):
+                self._metrics.shard_failures.labels(str(shard), status.value).inc()
+            raise
+        answers = merge(searched.readings, question.answers)
+        timings.merge = time.perf_counter() - merging
         timings.total = time.perf_counter() - started
         answered = Answered(
             answers=answers,
@@ -95,16 +90,9 @@ class Answerer:
             passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
-            heads=heads,
         )
         self._observe(answered)
         return answered
-
-    def _predicting(
-        self, ids: tuple[str, ...], text: EncodedText, deadline: Deadline, client: str
-    ) -> Predicting:
-        """Heads on the question's encoding, at work beside the shards."""
-        return self._heads.begin(text, ids, deadline, client) if self._heads else Predicting()
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -3,16 +3,26 @@
 Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
+from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
+from stateless.heads.questions import QuestionHeads
 from stateless.metrics import FrontMetrics
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
+
+_RESERVE = 0.1
+"""Share of the time left that heads may not use, or an answer would be late for one of them."""
 
 
 class AnswerCore:
@@ -24,10 +34,14 @@ class AnswerCore:
         admission: Admission,
         metrics: FrontMetrics,
         asked: Callable[[], None] = lambda: None,
+        remembered: RememberedAnswers | None = None,
+        heads: QuestionHeads | None = None,
     ) -> None:
-        """`asked` is called at every question, before it is let in."""
+        """`asked` is called at every question, before it is let in; `remembered` are the answers
+        that are given again, if any are; `heads` are applied to questions that name some.
+        """
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
-        self._asked = asked
+        self._asked, self._remembered, self._heads = asked, remembered, heads
         self._answerer: Answerer | None = None
 
     def serve(self, answerer: Answerer) -> None:
@@ -55,7 +69,56 @@ class AnswerCore:
         self._asked()
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet: try again")
-        answerer = self._answerer
+        find = partial(self._find, self._answerer, question, deadline, client)
+        if self._remembered is None or request.fresh:
+            answering = find()
+        else:
+            answering = self._recall(self._remembered, self._answerer, question, deadline, find)
+        if self._heads is None or not question.heads:
+            return await answering
+        return await self._with_heads(self._heads, question, answering, deadline, client)
+
+    async def _with_heads(
+        self,
+        heads: QuestionHeads,
+        question: Question,
+        answering: Coroutine[Any, Any, Answered],
+        deadline: Deadline,
+        client: str,
+    ) -> Answered:
+        """Answers while heads are applied. They are never remembered: they change as they like."""
+        started = time.perf_counter()
+        in_time = deadline.earlier(deadline.left() * _RESERVE)
+        with heads.begin(question, in_time, client) as said:
+            answered = await answering
+            predictions = await said.result()
+        answered.timings.total = time.perf_counter() - started
+        return replace(answered, heads=predictions)
+
+    async def _recall(
+        self,
+        remembered: RememberedAnswers,
+        answerer: Answerer,
+        question: Question,
+        deadline: Deadline,
+        find: Find,
+    ) -> Answered:
+        """The answer to the same question from before, or a new one.
+
+        An answer from before needs no reading, so it is given whatever else there is to do.
+        """
+        started = time.perf_counter()
+        cut = answerer.tokenise(question)
+        tokenised = time.perf_counter() - started
+        answered = await remembered.ask(Asked.of(cut.ids, question), deadline, find)
+        if not answered.cached:
+            return answered
+        timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)
+        return replace(answered, timings=timings, question_truncated=cut.truncated)
+
+    async def _find(
+        self, answerer: Answerer, question: Question, deadline: Deadline, client: str
+    ) -> Answered:
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),

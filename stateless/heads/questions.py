@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import structlog
 
+from stateless.encoding import QuestionEncoder
 from stateless.heads.predictor import Predictor, failures
 from stateless.heads.ring import Ring
-from stateless.heads.text import EncodedText
 from winnow.deadline import Deadline
+from winnow.domain.answered import Timings
 from winnow.domain.predicted import HeadPrediction
-from winnow.errors import UnavailableError
+from winnow.domain.question import Question
+from winnow.errors import UnavailableError, WinnowError
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
@@ -23,21 +25,24 @@ _Predictions = tuple[HeadPrediction, ...]
 class QuestionHeads:
     """Begins to apply heads to questions."""
 
-    def __init__(self, predictor: Predictor, ring: Ring) -> None:
-        """`ring`: the one whose encoder encodes the questions."""
-        self._predictor, self._ring = predictor, ring
+    def __init__(self, predictor: Predictor, ring: Ring, encoder: QuestionEncoder) -> None:
+        """`encoder`: of questions, which is the ring's, too. It encodes nothing twice at a time."""
+        self._predictor, self._ring, self._encoder = predictor, ring, encoder
 
-    def begin(
-        self, text: EncodedText, ids: tuple[str, ...], deadline: Deadline, client: str
-    ) -> "Predicting":
-        """Heads on one question, at work until the context ends."""
-        return Predicting(self._predict(text, ids, deadline, client)) if ids else Predicting()
+    def begin(self, question: Question, deadline: Deadline, client: str) -> "Predicting":
+        """The heads that a question names, at work until the context ends."""
+        if not question.heads:
+            return Predicting()
+        return Predicting(self._predict(question.text, question.heads, deadline, client))
 
     async def _predict(
-        self, text: EncodedText, ids: tuple[str, ...], deadline: Deadline, client: str
+        self, text: str, ids: tuple[str, ...], deadline: Deadline, client: str
     ) -> _Predictions:
         try:
-            return await self._predictor.predict(self._ring, text, ids, deadline, client)
+            encoded = await self._encoder.encode(text, Timings(), client)
+            return await self._predictor.predict(self._ring, encoded.text, ids, deadline, client)
+        except WinnowError as error:
+            return failures(ids, error)
         except Exception as error:  # noqa: BLE001 (no answer is lost for a head)
             _log.error("heads on a question failed", error=str(error), exc_info=error)
             return failures(

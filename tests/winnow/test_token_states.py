@@ -22,11 +22,11 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def encoder(tokenizer) -> Encoder:
+def encoder(tokenizer: Tokenizer) -> Encoder:
     return open_question_encoder(load_bundle(default_bundle()), tokenizer.special, states=True)
 
 
-def test_states_change_no_vector(tokenizer, encoder):
+def test_states_change_no_vector(tokenizer: Tokenizer, encoder: Encoder) -> None:
     plain = open_question_encoder(load_bundle(default_bundle()), tokenizer.special)
     for text in ("", "who won?", "the meaning of life, the universe and everything " * 4):
         ids = tokenizer.tokenise(text).ids
@@ -37,14 +37,17 @@ def test_states_change_no_vector(tokenizer, encoder):
         assert states.dtype == np.float16
 
 
-def test_the_mean_of_the_states_points_where_the_vector_does(tokenizer, encoder):
+def test_the_mean_of_the_states_points_where_the_vector_does(
+    tokenizer: Tokenizer, encoder: Encoder
+) -> None:
     """The encoder pools by the mean, so they are of its last layer."""
     vector, states = encoder.with_states(tokenizer.tokenise("who painted the ceiling?").ids)
+    assert states is not None
     mean = states.astype(np.float32).mean(0)
     assert np.allclose(mean / np.linalg.norm(mean), vector, atol=1e-3)
 
 
-def test_a_text_is_encoded_with_its_states(tokenizer, encoder):
+def test_a_text_is_encoded_with_its_states(tokenizer: Tokenizer, encoder: Encoder) -> None:
     local = LocalTextEncoder(encoder, 1)
     try:
         made = asyncio.run(local.encode(tokenizer.tokenise("who won?").ids))
@@ -54,7 +57,7 @@ def test_a_text_is_encoded_with_its_states(tokenizer, encoder):
     assert len(made.states) == 5
 
 
-def test_a_name_longer_than_one_byte_of_length_is_found():
+def test_a_name_longer_than_one_byte_of_length_is_found() -> None:
     """Lengths from 128 on take two bytes."""
     name = "x" * 200
     node = onnx.helper.make_node("Identity", ["a"], [name])
@@ -67,7 +70,7 @@ def test_a_name_longer_than_one_byte_of_length_is_found():
     assert [output.name for output in changed.graph.output] == ["b", name]
 
 
-def test_a_model_without_the_states_is_refused_by_name(tmp_path, tokenizer):
+def test_a_model_without_the_states_is_refused_by_name(tokenizer: Tokenizer) -> None:
     bundle = load_bundle(default_bundle())
     entry = bundle.manifest.encoder.model_copy(update={"states": "no such value"})
     changed = bundle.manifest.model_copy(update={"encoder": entry})
@@ -80,7 +83,7 @@ def test_a_model_without_the_states_is_refused_by_name(tmp_path, tokenizer):
         open_question_encoder(other, tokenizer.special, states=True)
 
 
-def test_states_are_no_part_of_what_an_index_or_an_answer_depends_on():
+def test_states_are_no_part_of_what_an_index_or_an_answer_depends_on() -> None:
     """Older indexes serve on, and so do nodes of a bundle without states."""
     manifest = load_bundle(default_bundle()).manifest
     entry = manifest.encoder.model_copy(update={"states": ""})

@@ -124,7 +124,7 @@ async def test_what_hangs_is_given_up_before_the_deadline(house: House, what: st
     hung = getattr(house, what)["en"]
     hung.hangs = True
     request = PredictRequest("hello", head_ids=("intent",))
-    deadline = Deadline.after(0.3)
+    deadline = Deadline.after(1.5)
     with pytest.raises(DeadlineExceededError):
         await house.core.predict(request, deadline)
     assert not deadline.expired()

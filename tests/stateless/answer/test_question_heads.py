@@ -1,0 +1,161 @@
+"""Heads on questions: beside the answer, out of the same encoding, over fake shards."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.admission import Admission
+from stateless.answer.answering import Answerer
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
+from stateless.answer.validation import Defaults
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.edition import Edition
+from stateless.encoding import QuestionEncoder
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.questions import QuestionHeads
+from stateless.heads.ring import Ring
+from stateless.heads.rings import Rings
+from stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.prediction import TokenSpan
+from winnow.domain.question import ReadScope
+from winnow.domain.request import AnswerRequest
+from winnow.domain.shard import ShardInfo
+from winnow.errors import UnavailableError, WinnowError
+from winnow.fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
+from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB
+from winnow.policy.load import Load, LoadSettings
+from winnow.text.cached import CachedTextEncoder
+from winnow.text.tokenizer import Tokenizer
+
+PLAIN = AnswerRequest("Who is it?")
+WITH_HEADS = AnswerRequest("Who is it?", heads=("intent", "names"))
+
+
+class Looks:
+    """Counts what a cache is asked for."""
+
+    def __init__(self) -> None:
+        self.results: list[str] = []
+
+    def looked_up(self, result: str) -> None:
+        self.results.append(result)
+
+    def changed(self, more: int, evicted: int) -> None:
+        pass
+
+
+class House:
+    """An answer core with heads, over one fake shard and the real encoder."""
+
+    def __init__(self, bundle: Bundle, heads: FakeHeads, shard: FakeSearcher) -> None:
+        self.looks = Looks()
+        tokenizer = Tokenizer(bundle.tokenizer)
+        model = open_question_encoder(bundle, tokenizer.special, states=True)
+        cached = CachedTextEncoder(LocalTextEncoder(model, 1), MIB, self.looks)
+        self.encoder = QuestionEncoder(bundle, tokenizer, cached)
+        registry = CollectorRegistry()
+        metrics = FrontMetrics(registry)
+        # the ring's own encoder is for texts that are no questions
+        ring = Ring("en", "f", tokenizer, FakeTextEncoder(fails=WinnowError()), 8, heads)
+        predictor = Predictor(Rings([ring]), HeadMetrics(registry))
+        load = Load(LoadSettings(), time.monotonic, lambda: None)
+        self.core = AnswerCore(
+            Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True),
+            Admission(load, 64, AdmissionMetrics(registry)),
+            metrics,
+            remembered=RememberedAnswers(MIB, lambda: Edition(("rows",), sure=True)),
+            heads=QuestionHeads(predictor, ring, self.encoder),
+        )
+        info = ShardInfo(0, 1, "i", 10, 2, "fake", FINGERPRINT)
+        cluster = Cluster({0: shard}, {0: info})
+        limits = Limits(0.02, 0.4)
+        self.core.serve(Answerer(self.encoder, cluster, 0.0, lambda _: None, limits, metrics))
+
+
+@pytest.fixture
+def heads() -> FakeHeads:
+    return FakeHeads({"intent": ("ask", "tell")}, {"names": (TokenSpan("word", 0, 2, 0.5),)})
+
+
+@pytest.fixture
+def shard() -> FakeSearcher:
+    return FakeSearcher([reading("a")])
+
+
+@pytest.fixture
+def house(bundle: Bundle, heads: FakeHeads, shard: FakeSearcher) -> Iterator[House]:
+    made = House(bundle, heads, shard)
+    yield made
+    made.encoder.close()
+
+
+async def test_heads_read_the_questions_own_encoding(house: House) -> None:
+    got = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    intent, names = got.heads
+    assert (intent.head_id, {each.label for each in intent.labels}) == ("intent", {"ask", "tell"})
+    assert [each.text for each in names.entities] == ["Who is"]
+    assert len(got.answers) == 1
+    assert house.looks.results.count("miss") == 1, "one encoding for answer and heads"
+
+
+async def test_a_question_that_names_no_heads_has_none_applied(
+    house: House, heads: FakeHeads
+) -> None:
+    got = await house.core.ask(PLAIN, Deadline.after(5))
+    assert (got.heads, heads.applied) == ((), [])
+
+
+async def test_an_answer_from_before_has_heads_of_now(house: House, heads: FakeHeads) -> None:
+    """Heads are swapped while the index stays as it is."""
+    await house.core.ask(PLAIN, Deadline.after(5))
+    first = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    heads.labels["intent"] = ("other", "labels")
+    again = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    assert first.cached
+    assert again.cached
+    assert {each.label for each in first.heads[0].labels} == {"ask", "tell"}
+    assert {each.label for each in again.heads[0].labels} == {"other", "labels"}
+    assert (await house.core.ask(PLAIN, Deadline.after(5))).heads == ()
+
+
+@pytest.mark.parametrize("case", ["unknown", "fails", "has a bug", "hangs"])
+async def test_an_answer_is_never_lost_for_a_head(
+    house: House, heads: FakeHeads, case: str
+) -> None:
+    if case == "unknown":
+        heads.labels.clear()
+        heads.spans.clear()
+    heads.fails = {"fails": UnavailableError("gone"), "has a bug": ZeroDivisionError()}.get(case)
+    heads.hangs = case == "hangs"
+    deadline = Deadline.after(0.5 if heads.hangs else 5)
+    got = await house.core.ask(WITH_HEADS, deadline)
+    assert len(got.answers) == 1
+    assert not deadline.expired()
+    assert [each.head_id for each in got.heads] == ["intent", "names"]
+    assert all(each.failure for each in got.heads)
+
+
+@pytest.mark.parametrize("case", ["cancelled", "failed"])
+async def test_a_question_that_ends_ends_its_heads(
+    house: House, heads: FakeHeads, shard: FakeSearcher, case: str
+) -> None:
+    heads.hangs = shard.hangs = True
+    shard.fails_reading = UnavailableError("gone")
+    call = asyncio.create_task(house.core.ask(WITH_HEADS, Deadline.after(60)))
+    await asyncio.wait_for(heads.hanging.wait(), 5)
+    if case == "cancelled":
+        call.cancel()
+    else:
+        shard.go_on.set()
+    await asyncio.wait([call])
+    await asyncio.wait_for(heads.released.wait(), 5)
