@@ -1,8 +1,12 @@
 """Puts a front node together and runs it."""
 
 import asyncio
+import contextlib
 import random
 import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -22,6 +26,15 @@ from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
 from stateless.cluster.resolving import resolver
 from stateless.encoding import QuestionEncoder
+from stateless.heads.admission import TextAdmission
+from stateless.heads.core import PredictCore
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.questions import QuestionHeads
+from stateless.heads.ring import Memory, Ring
+from stateless.heads.rings import Rings
+from stateless.heads.servicer import LARGEST, HeadServicer
+from stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
@@ -29,13 +42,18 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.predicted import HeadInMemory
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB, Watch
 from winnow.policy.load import Load
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
-from winnow.rpc.server import Server
+from winnow.rpc.server import QUESTION, Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
@@ -43,10 +61,13 @@ from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
-from winnow.v1 import answer_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+_SPECIAL = 2
+"""Tokens that frame a text."""
 _LATELY = 2.5
 """Times the pause between two looks at a node for which it is believed to be unchanged."""
 
@@ -67,6 +88,54 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    services = [SERVICE] if settings.shards else []
+    services += [HEAD_SERVICE] if settings.serves_heads else []
+    largest = LARGEST if settings.serves_heads else QUESTION
+    server = Server(services, Boundary(RpcMetrics(registry)), largest)
+    serve_metrics(settings.metrics_listen, registry)
+    with contextlib.ExitStack() as stack:
+        encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
+        shared = _encoder(bundle, settings, encodings, stack)
+        rings = _rings(bundle, shared, settings, encodings, registry, stack)
+        predictor = _serve_heads(server, rings, settings, registry)
+        questions = QuestionEncoder(bundle, shared.tokenizer, shared.encoder)
+
+        async def prepare() -> None:
+            await questions.warm_up()
+            for ring in rings.all():
+                await ring.warm_up()
+
+        if settings.shards:
+            heads = QuestionHeads(predictor, rings.default) if rings.all() else None
+            await _answer(server, bundle, questions, heads, prepare, settings, metrics, registry)
+        else:
+            await _serving(server, settings, prepare)
+
+
+def _serving(
+    server: Server, settings: FrontSettings, prepare: Callable[[], Awaitable[None]]
+) -> Coroutine[Any, Any, None]:
+    return serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+    )
+
+
+async def _answer(
+    server: Server,
+    bundle: Bundle,
+    encoder: QuestionEncoder,
+    heads: QuestionHeads | None,
+    warm_up: Callable[[], Awaitable[None]],
+    settings: FrontSettings,
+    metrics: FrontMetrics,
+    registry: CollectorRegistry,
+) -> None:
+    """Serves with the answer service, beside what the server has already."""
+    manifest = bundle.manifest
     defaults = Defaults(
         settings.passages_to_read,
         settings.answers,
@@ -76,6 +145,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         settings.retriever,
         partial_results=settings.partial_results,
         patience=settings.patience,
+        serves_heads=heads is not None,
     )
     admissions = AdmissionMetrics(registry)
 
@@ -107,11 +177,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     remembered = RememberedAnswers(budget, edition, answers) if budget else None
     core = AnswerCore(defaults, admission, metrics, asked, remembered)
     servicer = AnswerServicer(core, settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
-    serve_metrics(settings.metrics_listen, registry)
-    encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded questions")
-    encoder = _encoder(bundle, settings, encodings)
     replicas = ReplicaMetrics(registry)
 
     def open_shard(shard: int) -> ReplicatedSearcher:
@@ -139,6 +205,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
                     settings.read_ahead,
                 ),
                 metrics,
+                heads,
             )
         )
 
@@ -153,20 +220,10 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     )
 
     async def prepare() -> None:
-        await encoder.warm_up()
+        await warm_up()
         await formation.ready(settings.form_timeout)
 
-    serving = serve(
-        server,
-        settings.listen,
-        prepare,
-        linger=settings.drain_linger,
-        grace=settings.drain_grace,
-    )
-    try:
-        await supervised(serving, nodes.run())
-    finally:
-        encoder.close()
+    await supervised(_serving(server, settings, prepare), nodes.run())
 
 
 def _open_node(address: str) -> Node:
@@ -181,9 +238,91 @@ def _open_node(address: str) -> Node:
     )
 
 
-def _encoder(bundle: Bundle, settings: FrontSettings, watch: Watch) -> QuestionEncoder:
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """An encoder, shared by questions and heads."""
+
+    tokenizer: Tokenizer
+    encoder: TextEncoder
+    width: int
+    """Of the states of tokens; 0 if it gives none."""
+
+
+def _encoder(
+    bundle: Bundle,
+    settings: FrontSettings,
+    watch: Watch,
+    stack: contextlib.ExitStack,
+) -> _Shared:
+    """The encoder of a bundle, in this process; the stack closes it."""
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special, settings.inference)
+    model = open_question_encoder(
+        bundle, tokenizer.special, settings.inference, settings.serves_heads
+    )
+    _, states = model.with_states([])
     local = LocalTextEncoder(model, settings.encoder_threads)
     cached = CachedTextEncoder(local, settings.cache_mb * MIB, watch)
-    return QuestionEncoder(bundle, tokenizer, cached)
+    stack.callback(cached.close)
+    return _Shared(tokenizer, cached, 0 if states is None else states.shape[1])
+
+
+def _rings(
+    bundle: Bundle,
+    shared: _Shared,
+    settings: FrontSettings,
+    watch: Watch,
+    registry: CollectorRegistry,
+    stack: contextlib.ExitStack,
+) -> Rings:
+    """The default ring, on the encoder of questions, and those with encoders of their own."""
+    if not settings.serves_heads:
+        return Rings()
+    threads = FairThreads(settings.head_threads, "heads")
+    stack.callback(threads.close)
+    warm = WarmHeadMetrics(registry)
+
+    def ring(name: str, bundle: Bundle, own: _Shared, store: str) -> Ring:
+        manifest = bundle.manifest
+        heads = WarmHeads(
+            open_store(store),
+            manifest.states_fingerprint,
+            own.width,
+            settings.heads_budget_mb << 20,
+            threads,
+            warm.ring(name),
+        )
+        stack.callback(heads.close)
+        return Ring(
+            name,
+            manifest.states_fingerprint,
+            own.tokenizer,
+            own.encoder,
+            manifest.encoder.max_passage_tokens - _SPECIAL,
+            heads,
+            lambda: _memory(heads),
+        )
+
+    rings = [ring(bundle.manifest.name, bundle, shared, settings.heads)]
+    for further in settings.further_rings:
+        other = load_bundle(further.bundle)
+        own = _encoder(other, settings, watch, stack)
+        rings.append(ring(further.name, other, own, further.store))
+    return Rings(rings)
+
+
+def _memory(heads: WarmHeads) -> Memory:
+    warm = [HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.warm()]
+    return Memory(heads.budget_bytes, tuple(warm))
+
+
+def _serve_heads(
+    server: Server, rings: Rings, settings: FrontSettings, registry: CollectorRegistry
+) -> Predictor:
+    """Has the server predict, or say that it does not."""
+    metrics = HeadMetrics(registry)
+    predictor = Predictor(rings, metrics)
+    admission = TextAdmission(settings.max_predictions, metrics)
+    core = PredictCore(rings, predictor, admission, metrics)
+    servicer = HeadServicer(core, settings.default_deadline)
+    head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
+    return predictor

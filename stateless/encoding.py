@@ -6,12 +6,13 @@ Knows the bundle's limit on length; does not know where its `TextEncoder` runs o
 import time
 from dataclasses import dataclass
 
+from stateless.heads.text import EncodedText
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoder
-from winnow.text.tokenizer import Tokenizer
+from winnow.text.tokenizer import Tokenizer, Tokens
 
 _SPECIAL = 2
 
@@ -30,6 +31,8 @@ class Encoded:
 
     question: EncodedQuestion
     truncated: bool
+    text: EncodedText
+    """The same encoding, for heads."""
 
 
 class QuestionEncoder:
@@ -42,9 +45,7 @@ class QuestionEncoder:
 
     def tokenise(self, text: str) -> Cut:
         """The question's tokens; raises InvalidRequestError if it has no word in it."""
-        ids = self._tokenizer.tokenise(text).ids
-        if not ids:
-            raise InvalidRequestError(Violation("question", "has no word in it"))
+        ids = self._tokens(text).ids
         return Cut(ids[: self._most], len(ids) > self._most)
 
     async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
@@ -57,13 +58,20 @@ class QuestionEncoder:
 
         """
         started = time.perf_counter()
-        cut = self.tokenise(text)
+        tokens = self._tokens(text)
         timings.tokenise = time.perf_counter() - started
-        encoding = await self._encoder.encode(cut.ids, client)
+        kept, truncated = tokens.first(self._most), len(tokens) > self._most
+        encoding = await self._encoder.encode(kept.ids, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, cut.ids, encoding.vector, self._fingerprint, client)
-        return Encoded(question, cut.truncated)
+        question = EncodedQuestion(text, kept.ids, encoding.vector, self._fingerprint, client)
+        return Encoded(question, truncated, EncodedText(text, kept, encoding, truncated))
+
+    def _tokens(self, text: str) -> Tokens:
+        tokens = self._tokenizer.tokenise(text)
+        if not tokens.ids:
+            raise InvalidRequestError(Violation("question", "has no word in it"))
+        return tokens
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

@@ -1,11 +1,13 @@
 """Settings of a front node."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from stateless.cluster.discovery import DiscoverySettings
 from stateless.cluster.resolving import resolver
+from stateless.heads.ring_setting import RingSetting, joined
+from stateless.heads.validation import MAX_TEXTS
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.outliers import OutlierSettings
 from stateless.policy.replicas import ReplicaSettings
@@ -20,15 +22,17 @@ _MOST_AHEAD = 4
 
 
 class FrontSettings(ServiceSettings):
-    """Answer questions over the shards of an index.
+    """Answer questions over the shards of an index, and predict labels and entities of texts.
 
-    Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002
+    Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
+
+    Without --shards it predicts only, without --heads it answers only.
     """
 
     table: ClassVar[str] = "front"
 
     shards: list[str] = Field(
-        min_length=1,
+        default_factory=list,
         description="HOST:PORT of a content node, or dns:///HOST:PORT of a group of content nodes. "
         "Give it once for each, in any order.",
     )
@@ -189,12 +193,62 @@ class FrontSettings(ServiceSettings):
         "while.",
     )
 
+    heads: str = Field(
+        "",
+        description="Store of heads to predict with: a directory, or a URL such as "
+        "s3://BUCKET/HEADS; empty for none.",
+    )
+    rings: list[str] = Field(
+        default_factory=list,
+        description="A further ring, NAME=BUNDLE,STORE: another encoder with its own heads. Give "
+        "it once for each. The ring of --bundle and --heads is the default one, and has the "
+        "bundle's name.",
+    )
+    heads_budget_mb: int = Field(
+        512,
+        ge=1,
+        description="Megabytes that the heads in memory may take, in each ring. The least recently "
+        "used leave.",
+    )
+    head_threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Threads that heads are run in."
+    )
+    max_predictions: int = Field(
+        64,
+        ge=MAX_TEXTS,
+        description="Most texts that heads are applied to at the same time; more are refused with "
+        "RESOURCE_EXHAUSTED.",
+    )
+
     @field_validator("shards")
     @classmethod
     def _check_targets(cls, targets: list[str]) -> list[str]:
         for target in targets:
             resolver(target)
         return targets
+
+    @field_validator("rings", mode="before")
+    @classmethod
+    def _join_rings(cls, parts: Any) -> Any:
+        return joined(parts) if isinstance(parts, list) else parts
+
+    @field_validator("rings")
+    @classmethod
+    def _check_rings(cls, rings: list[str]) -> list[str]:
+        names = [RingSetting.parse(ring).name for ring in rings]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ValueError(f"two rings have the name {twice}: give each its own")
+        return rings
+
+    @model_validator(mode="after")
+    def _check_services(self) -> Self:
+        if not self.shards and not self.serves_heads:
+            raise ValueError(
+                f"--shards (or {self.variable('shards')}): field required, unless --heads is given"
+            )
+        if self.rings and not self.serves_heads:
+            raise ValueError("--rings: these are further rings; give the first one by --heads")
+        return self
 
     @model_validator(mode="after")
     def _check_factors(self) -> Self:
@@ -204,6 +258,16 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def serves_heads(self) -> bool:
+        """Whether it predicts at all."""
+        return bool(self.heads)
+
+    @property
+    def further_rings(self) -> list[RingSetting]:
+        """Rings beside the default one."""
+        return [RingSetting.parse(ring) for ring in self.rings]
 
     @property
     def patience(self) -> Patience:

@@ -34,6 +34,10 @@ _COMMANDS = {
         "winnow.tools.ask.cli:ask",
         "Ask a running cluster; see the answer in its passage.",
     ),
+    "predict": (
+        "winnow.tools.predict.cli:predict",
+        "Predict labels and entities of texts.",
+    ),
     "up": (
         "winnow.tools.local.cli:up",
         "Run a whole cluster on this machine, one process per node.",

@@ -11,10 +11,14 @@ from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import Cut, QuestionEncoder
+from stateless.heads.predictor import failures
+from stateless.heads.questions import Predicting, QuestionHeads
+from stateless.heads.text import EncodedText
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
@@ -31,9 +35,13 @@ class Answerer:
         rule_for: Callable[[float], StoppingRule | None],
         limits: Limits,
         metrics: FrontMetrics,
+        heads: QuestionHeads | None = None,
     ) -> None:
-        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
+        """`rule_for` gives the rule that stops reading early, if any may lose that much; `heads`
+        are applied to questions that name some.
+        """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
+        self._heads = heads
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
@@ -69,16 +77,20 @@ class Answerer:
             deadline.earlier(reserve),
             self._limits,
         )
-        try:
-            searched = await search(calls, self._rule_for(question.max_loss), timings)
-            merging = time.perf_counter()
-            coverage = cover(self._cluster.infos, searched)
-        except WinnowError as error:
-            for shard, status in failed_shards(error):
-                self._metrics.shard_failures.labels(str(shard), status.value).inc()
-            raise
-        answers = merge(searched.readings, question.answers)
-        timings.merge = time.perf_counter() - merging
+        with self._predicting(
+            question.heads, encoded.text, calls.deadline, admitted.client
+        ) as said:
+            try:
+                searched = await search(calls, self._rule_for(question.max_loss), timings)
+                merging = time.perf_counter()
+                coverage = cover(self._cluster.infos, searched)
+            except WinnowError as error:
+                for shard, status in failed_shards(error):
+                    self._metrics.shard_failures.labels(str(shard), status.value).inc()
+                raise
+            answers = merge(searched.readings, question.answers)
+            timings.merge = time.perf_counter() - merging
+            heads = await said.result()
         timings.total = time.perf_counter() - started
         answered = Answered(
             answers=answers,
@@ -90,9 +102,33 @@ class Answerer:
             passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
+            heads=heads,
         )
         self._observe(answered)
         return answered
+
+    async def predict(
+        self, question: Question, deadline: Deadline, client: str
+    ) -> tuple[HeadPrediction, ...]:
+        """What the heads say that a question names, where its answer is known.
+
+        An answer is never lost for a head: what goes wrong is what each of them says.
+        """
+        if not question.heads:
+            return ()
+        try:
+            encoded = await self._encoder.encode(question.text, Timings(), client)
+        except WinnowError as error:
+            return failures(question.heads, error)
+        within = deadline.earlier(min(self._limits.merge_reserve, deadline.left() / 10))
+        with self._predicting(question.heads, encoded.text, within, client) as said:
+            return await said.result()
+
+    def _predicting(
+        self, ids: tuple[str, ...], text: EncodedText, deadline: Deadline, client: str
+    ) -> Predicting:
+        """Heads on the question's encoding, at work beside the shards."""
+        return self._heads.begin(text, ids, deadline, client) if self._heads else Predicting()
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -66,7 +66,9 @@ class AnswerCore:
         find = partial(self._find, self._answerer, question, deadline, client)
         if self._remembered is None or request.fresh:
             return await find()
-        return await self._recall(self._remembered, self._answerer, question, deadline, find)
+        return await self._recall(
+            self._remembered, self._answerer, question, deadline, client, find
+        )
 
     async def _recall(
         self,
@@ -74,11 +76,13 @@ class AnswerCore:
         answerer: Answerer,
         question: Question,
         deadline: Deadline,
+        client: str,
         find: Find,
     ) -> Answered:
         """The answer to the same question from before, or a new one.
 
-        An answer from before needs no reading, so it is given whatever else there is to do.
+        An answer from before needs no reading, so it is given whatever else there is to do. What
+        heads say is always new: they change by themselves.
         """
         started = time.perf_counter()
         cut = answerer.tokenise(question)
@@ -86,8 +90,9 @@ class AnswerCore:
         answered = await remembered.ask(Asked.of(cut.ids, question), deadline, find)
         if not answered.cached:
             return answered
+        heads = await answerer.predict(question, deadline, client)
         timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)
-        return replace(answered, timings=timings, question_truncated=cut.truncated)
+        return replace(answered, timings=timings, question_truncated=cut.truncated, heads=heads)
 
     async def _find(
         self, answerer: Answerer, question: Question, deadline: Deadline, client: str

@@ -34,12 +34,12 @@ class Asked:
     ids: tuple[int, ...]
     """Of the tokens that are read: other spellings of the same tokens are the same question."""
     options: Question
-    """Every option settled; without its text."""
+    """Every option settled; without its text and its heads, on which no answer depends."""
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "Asked":
         """A question with these tokens."""
-        return cls(ids, replace(question, text=""))
+        return cls(ids, replace(question, text="", heads=()))
 
 
 _Key = tuple[object, Asked]
@@ -144,7 +144,8 @@ class RememberedAnswers:
         now = self._edition()
         # a shard that changed meanwhile may have been read before, or after
         if now.sure and now.name == key[0] == self._of and _is_whole(found):
-            self._kept.put(key, found, weight(found))
+            again = _again(found)
+            self._kept.put(key, again, weight(again))
         return found
 
     def _ended(self, key: _Key, running: _Finding) -> None:
@@ -164,5 +165,5 @@ def _is_whole(found: Answered) -> bool:
 
 
 def _again(found: Answered) -> Answered:
-    """The same answer for somebody for whom nothing was read."""
-    return replace(found, timings=Timings(), passages_read=0, cached=True)
+    """The same answer for somebody for whom nothing was read, without what heads said."""
+    return replace(found, timings=Timings(), passages_read=0, cached=True, heads=())

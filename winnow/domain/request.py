@@ -23,5 +23,7 @@ class AnswerRequest:
     min_coverage: float | None = None
     min_wait_factor: float | None = None
     max_wait_factor: float | None = None
+    heads: tuple[str, ...] = ()
+    """Heads to apply to the question."""
     fresh: bool = False
     """Whether passages are to be read even if the answer is known from before."""

@@ -55,16 +55,26 @@ def read_object(file: OpenFile) -> tuple[str, dict[str, Any]]:
         ArtefactError: it cannot be read, or holds something else.
 
     """
+    return parsed_object(file.read(file.size, 0), file.path)
+
+
+def parsed_object(data: bytes, place: object) -> tuple[str, dict[str, Any]]:
+    """The text of a JSON file and the object in it; `place` names the file.
+
+    Raises:
+        ArtefactError: it holds something else.
+
+    """
     try:
-        text = file.read(file.size, 0).decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
-        raise ArtefactError(f"{file.path} is damaged: {error}") from error
+        raise ArtefactError(f"{place} is damaged: {error}") from error
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArtefactError(f"{file.path} is damaged: it is not JSON: {error}") from error
+        raise ArtefactError(f"{place} is damaged: it is not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ArtefactError(f"{file.path} is damaged: it is not a JSON object")
+        raise ArtefactError(f"{place} is damaged: it is not a JSON object")
     return text, content
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.files.vouching import FIELD, is_vouched, open_object, parsed_object
 from winnow.quoting import quoted
 
 FORMAT = 1
@@ -22,7 +22,8 @@ INPUT, OUTPUT = "states", "logits"
 and [tokens + 2, labels] of a token head."""
 MOST_LABELS = 10_000
 _ID = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
-_OUTSIDE = "O"
+OUTSIDE, BEGIN, INSIDE = "O", "B-", "I-"
+"""How labels of token heads begin; O is a whole one."""
 
 
 class Kind(str, Enum):
@@ -76,6 +77,9 @@ class TrainedOn(_Part):
     """Those of the training, as `winnow models train-head` takes them."""
 
 
+_Label = Annotated[str, Field(max_length=200)]
+
+
 class HeadManifest(_Part):
     """Everything a server has to know of a head before it opens the model."""
 
@@ -84,7 +88,7 @@ class HeadManifest(_Part):
     tenant: str = Field("", max_length=200)
     version: int = Field(gt=0, le=2**31)
     kind: Kind
-    labels: tuple[str, ...] = Field(min_length=1, max_length=MOST_LABELS)
+    labels: tuple[_Label, ...] = Field(min_length=1, max_length=MOST_LABELS)
     """In the order of the model's logits."""
     multi_label: bool = False
     """Whether a text may have several labels: each is assigned from `threshold` upwards."""
@@ -112,8 +116,18 @@ def read_head_manifest(directory: Path) -> HeadManifest:
         ArtefactError: it is missing, not JSON, altered, of another format, or breaks a rule.
 
     """
-    path = directory / FILE
-    text, content = read_object(open_object(path, "a head"))
+    file = open_object(directory / FILE, "a head")
+    return parsed_head_manifest(file.read(file.size, 0), file.path)
+
+
+def parsed_head_manifest(data: bytes, path: object) -> HeadManifest:
+    """The manifest in a file; `path` names it.
+
+    Raises:
+        ArtefactError: it is not JSON, altered, of another format, or breaks a rule.
+
+    """
+    text, content = parsed_object(data, path)
     if FIELD not in content or not is_vouched(text, content):
         raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
     if content.get("format") != FORMAT:
@@ -129,11 +143,24 @@ def read_head_manifest(directory: Path) -> HeadManifest:
     return manifest
 
 
-def _check_labels(manifest: HeadManifest, path: Path) -> None:
+def _check_labels(manifest: HeadManifest, path: object) -> None:
     labels = manifest.labels
     if len(set(labels)) != len(labels) or not all(labels):
         raise ArtefactError(f"{path}: a label is empty, or is there twice")
     if manifest.kind is Kind.TOKEN:
-        wrong = [each for each in labels if each != _OUTSIDE and each[:2] not in ("B-", "I-")]
-        if wrong or _OUTSIDE not in labels:
-            raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
+        _check_parts(manifest, path)
+
+
+def _check_parts(manifest: HeadManifest, path: object) -> None:
+    if manifest.multi_label or manifest.threshold is not None:
+        raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
+    labels = set(manifest.labels)
+    if OUTSIDE not in labels or not all(map(_labels_parts, labels)):
+        raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
+    for label in labels:
+        if label.startswith(INSIDE) and BEGIN + label.removeprefix(INSIDE) not in labels:
+            raise ArtefactError(f"{path}: {quoted(label)} has no B-… that it goes on from")
+
+
+def _labels_parts(label: str) -> bool:
+    return label == OUTSIDE or (label.startswith((BEGIN, INSIDE)) and len(label) > len(BEGIN))

@@ -67,12 +67,15 @@ class FairThreads:
             self._awaited.discard(done)
             self.remove(client, turn)
 
-    def close(self) -> None:
-        """Drops what waits, and waits for the threads to end; who awaits `run` is cancelled."""
+    def close(self, wait: bool = True) -> None:
+        """Drops what waits, and waits for the threads to end; who awaits `run` is cancelled.
+
+        `wait`: False where a thread may hang, which ends with the process then.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread in self._threads:
+        for thread in self._threads if wait else ():
             thread.join()
         for done in list(self._awaited):
             tell(done.get_loop(), done.cancel)

@@ -14,6 +14,7 @@ from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
+from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import Question, ReadScope
 from winnow.domain.request import AnswerRequest
 from winnow.errors import (
@@ -35,12 +36,18 @@ class Echo:
     def __init__(self, registry: CollectorRegistry, load: Load) -> None:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
-        self.reads = self.asked = 0
+        self.reads = self.asked = self.predicted = 0
 
     def tokenise(self, question: Question) -> Cut:
         """Reads the first word."""
         first, *rest = question.text.split()
         return Cut(tuple(first.encode()), bool(rest))
+
+    async def predict(
+        self, question: Question, deadline: Deadline, client: str
+    ) -> tuple[HeadPrediction, ...]:
+        self.predicted += 1
+        return tuple(HeadPrediction(head, self.predicted) for head in question.heads)
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         self.asked += 1
@@ -58,7 +65,7 @@ class House:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
         self.load = Load(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
         admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
-        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
+        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True)
         remembered = RememberedAnswers(1 << 20, lambda: Edition(("rows",), sure=True))
         self.core = AnswerCore(
             defaults,
@@ -125,3 +132,15 @@ async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> N
     known = await house.ask(AnswerRequest("Who? and more"))
     assert (known.cached, known.question_truncated) == (True, True)
     assert known.timings.total >= known.timings.tokenise > 0
+
+
+async def test_what_heads_say_of_a_known_question_is_new_each_time() -> None:
+    """They change by themselves, and an answer does not depend on them."""
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest("Who?", heads=("intent",)))
+    found = [await house.ask(AnswerRequest("Who?", heads=("intent", "topic"))) for _ in range(2)]
+    assert all(answered.cached for answered in found)
+    said = [[(each.head_id, each.version) for each in answered.heads] for answered in found]
+    assert said == [[("intent", 1), ("topic", 1)], [("intent", 2), ("topic", 2)]]
+    assert (await house.ask(AnswerRequest("Who?"))).heads == ()

@@ -1,0 +1,180 @@
+"""However bad a `head.json` is, it is a head that works or an ArtefactError."""
+
+import contextlib
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_heads import WIDTH, small_head
+
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.vouching import vouched
+from winnow.heads.artefact import load_head
+from winnow.heads.head import open_head
+from winnow.heads.manifest import FILE, MODEL, read_head_manifest
+from winnow.heads.writing import write_head
+
+anything: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([
+        None, True, False, 0, -1, 1, 2, 3, 2**31, 2**53, 2**64, 10**40, 1.5, 3.0, -0.0, 1e308, 1e-320,
+        float("nan"), float("inf"), "", "3", ".", "..", "a/b", "\0", "\ud800", "é", "x" * 5_000, "O",
+        "B-", "I-", "B-person", "I-person", "sequence", "token", "0" * 64, [], [[]], {}, {"": {}},
+        ["O"], ["a", "a"], ["a", ""], ["\ud800", "b", "c"], ["O", "I-x", "B-y"], ["O", "B-", "I-"],
+        [1, 2, 3], {"sha256": "0" * 64, "bytes": 1},
+    ]),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.lists(st.text(max_size=3), max_size=4),
+    st.dictionaries(st.text(max_size=3), st.none() | st.integers(), max_size=2),
+)  # fmt: skip
+
+
+def places(content: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value in it."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    found = []
+    for key, value in items:
+        found.append((*before, key))
+        if isinstance(value, dict | list):
+            found += places(value, (*before, key))
+    return found
+
+
+@st.composite
+def mutations(draw: st.DrawFn, content: dict[str, Any]) -> dict[str, Any]:
+    """The content, with up to three values altered, taken out or put in."""
+    altered = copy.deepcopy(content)
+    for _ in range(draw(st.integers(1, 3))):
+        way = draw(st.sampled_from(places(altered) or [("format",)]))
+        inside: Any = altered
+        for key in way[:-1]:
+            inside = inside[key]
+        how = draw(st.sampled_from(["alter", "alter", "alter", "take out", "put in"]))
+        if how == "take out":
+            if way[-1] in inside if isinstance(inside, dict) else way[-1] < len(inside):
+                del inside[way[-1]]
+        elif how == "put in" and isinstance(inside, dict):
+            inside[draw(st.text(max_size=5))] = copy.deepcopy(draw(anything))
+        else:
+            inside[way[-1]] = copy.deepcopy(draw(anything))
+    return altered
+
+
+@pytest.fixture(scope="module", params=["sequence", "token"])
+def head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fields: dict[str, Any] = {
+        "tenant": "acme",
+        "temperature": 1.5,
+        "trained_on": {"data": "a.csv", "sha256": "", "rows": 3, "options": {"rate": 0.1}},
+        "licences": {"data": "CC BY"},
+        "provenance": {"by": ["x"]},
+        "accuracy": {"accuracy": 91.5},
+    }
+    if request.param == "sequence":
+        fields["threshold"] = 0.5
+    return small_head(tmp_path_factory.mktemp("head"), kind=request.param, **fields)
+
+
+def tried(directory: Path) -> None:
+    """Opens it and runs it: whatever opens predicts."""
+    try:
+        opened = open_head(load_head(directory))
+    except ArtefactError:
+        return
+    opened.predict(np.ones((4, WIDTH), np.float32))
+    for label in opened.manifest.labels:
+        label.encode()
+
+
+many = settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+
+
+@many
+@given(st.data(), st.sampled_from([True, True, True, False]))
+def test_whatever_a_manifest_says_it_is_a_head_that_works_or_none(
+    head: Path, tmp_path: Path, data: st.DataObject, vouches: bool
+) -> None:
+    content = json.loads((head / FILE).read_text())
+    altered = data.draw(mutations(content))
+    text = vouched(altered) if vouches else json.dumps(altered)
+    (tmp_path / FILE).write_bytes(text.encode(errors="surrogatepass"))
+    (tmp_path / MODEL).write_bytes((head / MODEL).read_bytes())
+    tried(tmp_path)
+
+
+@many
+@given(st.data())
+def test_whatever_byte_is_flipped_or_cut_off_it_is_refused(
+    head: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    for name in (FILE, MODEL):
+        (tmp_path / name).write_bytes((head / name).read_bytes())
+    name = data.draw(st.sampled_from([FILE, MODEL]))
+    content = bytearray((head / name).read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content = content[:place]
+    else:
+        content[place] ^= data.draw(st.integers(1, 255))
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArtefactError):
+        load_head(tmp_path)
+
+
+@settings(many, derandomize=True)  # the runtime's parser is not ours to fuzz anew in every run
+@given(st.data())
+def test_whatever_model_is_vouched_for_it_works_or_is_refused(
+    head: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    """Checksums are made again, so that what is tested is what lies behind them."""
+    content = json.loads((head / FILE).read_text())
+    model = bytearray((head / MODEL).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        model[data.draw(st.integers(0, len(model) - 1))] = data.draw(st.integers(0, 255))
+    fields = {k: v for k, v in content.items() if k not in ("format", "model", "checksum")}
+    write_head(tmp_path, fields, bytes(model))
+    with contextlib.suppress(UnavailableError):  # logits that are no numbers
+        tried(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields"),
+    [
+        (["O", "I-x"], {}),
+        (["O", "B-", "I-"], {}),
+        (["B-x", "I-x"], {}),
+        (["O", "x"], {}),
+        (["O", "B-x"], {"threshold": 0.5}),
+        (["O", "B-x"], {"multi_label": True}),
+    ],
+)
+def test_labels_of_a_token_head_are_bio_and_nothing_else(
+    tmp_path: Path, labels: list[str], fields: dict[str, Any]
+) -> None:
+    with pytest.raises(ArtefactError):
+        small_head(tmp_path, kind="token", labels=labels, **fields)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("name", ["", "A", "a/b", "..", "a..b", "-a", "a-", "x" * 65, "é"])
+def test_an_id_is_a_name_that_paths_and_urls_can_hold(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ArtefactError, match="id"):
+        small_head(tmp_path, name)
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"tenant": "acme", "accuracy": {"accuracy": 91.5}}
+    manifest = read_head_manifest(small_head(tmp_path, "a-b.c_1", version=7, **fields))
+    assert (manifest.id, manifest.version, manifest.tenant) == ("a-b.c_1", 7, "acme")
+    assert manifest.accuracy == {"accuracy": 91.5}
+
+
+def test_a_writer_fills_in_what_vouches(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="format of a head is filled in"):
+        write_head(tmp_path, {"format": 1}, b"")

@@ -1,0 +1,64 @@
+"""Logits of a text to labels with scores. Pure.
+
+A label may be called "oos" or "out_of_scope", where the training data has texts of no class at all
+(Larson et al., 2019): it is a label like the others, beside which `out_of_scope` says whether even
+the best label is improbable.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.prediction import LabelScore, SequencePrediction
+from winnow.heads.manifest import HeadManifest
+
+MOST = 20
+"""Labels that are returned, the best ones."""
+_EVEN = 0.5
+"""The threshold of a head with several labels a text that names none."""
+
+Logits = NDArray[np.float32]
+
+
+def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
+    """The best labels, best first; equally good ones in the order of the manifest.
+
+    The best label is assigned if it reaches the threshold, or if there is none. Where a text may
+    have several labels, each one that reaches the threshold is, or 0.5.
+
+    Args:
+        logits: [labels], finite.
+        head: the manifest.
+
+    """
+    scores = _sigmoid(logits, head) if head.multi_label else softmax(logits, head.temperature)
+    best = np.argsort(-scores, kind="stable")[:MOST]
+    least = head.threshold if head.threshold is not None else _EVEN if head.multi_label else 0.0
+    assigned = best if head.multi_label else best[:1]
+    given = {int(place) for place in assigned if scores[place] >= least}
+    labels = tuple(
+        LabelScore(head.labels[place], as_sent(scores[place]), place in given)
+        for place in best.tolist()
+    )
+    return SequencePrediction(labels, None if head.threshold is None else not given)
+
+
+def softmax(logits: Logits, temperature: float) -> NDArray[np.float64]:
+    """Probabilities over the last axis (Guo et al., 2017); finite for all finite logits."""
+    wide = logits.astype(np.float64)
+    with np.errstate(over="ignore"):
+        powers = np.exp((wide - wide.max(axis=-1, keepdims=True)) / temperature)
+    shares: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def as_sent(score: float) -> float:
+    """A score as messages carry it, so that it is the same near and far."""
+    return float(np.float32(score))
+
+
+def _sigmoid(logits: Logits, head: HeadManifest) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        probabilities: NDArray[np.float64] = 1 / (
+            1 + np.exp(-logits.astype(np.float64) / head.temperature)
+        )
+    return probabilities

@@ -1,0 +1,114 @@
+"""Metrics of heads in memory, by ring. A head's id is no label: there are thousands."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from winnow.telemetry.buckets import FAST, SLOW
+
+
+class WarmHeadMetrics:
+    """What is in memory, in all rings of a process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.lookups = Counter(
+            "winnow_heads_lookups",
+            "Heads asked for, by whether they were in memory: hit or miss",
+            ("ring", "result"),
+            registry=registry,
+        )
+        self.loads = Counter(
+            "winnow_heads_loads",
+            "Attempts to load a head or to replace it by another version: loaded, replaced, broken "
+            "(or of another encoder), unknown, no_room, or unreachable",
+            ("ring", "result"),
+            registry=registry,
+        )
+        self.load_seconds = Histogram(
+            "winnow_heads_load_seconds",
+            "Time until a head that was not in memory could be used",
+            ("ring",),
+            buckets=SLOW,
+            registry=registry,
+        )
+        self.evictions = Counter(
+            "winnow_heads_evictions",
+            "Heads that left memory to make room for others",
+            ("ring",),
+            registry=registry,
+        )
+        self.looks = Counter(
+            "winnow_heads_looks",
+            "Looks whether a head in memory is still the version to serve: ok or failed",
+            ("ring", "result"),
+            registry=registry,
+        )
+        self.applied = Counter(
+            "winnow_heads_applied",
+            "Heads applied to a text: ok or failed",
+            ("ring", "result"),
+            registry=registry,
+        )
+        self.apply_seconds = Histogram(
+            "winnow_heads_apply_seconds",
+            "Time to run all the heads of a text that were in memory",
+            ("ring",),
+            buckets=FAST,
+            registry=registry,
+        )
+        self.warm = Gauge("winnow_heads_warm", "Heads in memory", ("ring",), registry=registry)
+        self.memory = Gauge(
+            "winnow_heads_memory_bytes",
+            "Memory that heads take, by estimate",
+            ("ring",),
+            registry=registry,
+        )
+        self.budget = Gauge(
+            "winnow_heads_budget_bytes",
+            "Memory that heads may take",
+            ("ring",),
+            registry=registry,
+        )
+
+    def ring(self, name: str) -> "RingMetrics":
+        """Those of one ring, by the name that it is configured with."""
+        return RingMetrics(self, name)
+
+
+class RingMetrics:
+    """What is in memory in one ring."""
+
+    def __init__(self, metrics: WarmHeadMetrics, ring: str) -> None:
+        self._metrics, self._ring = metrics, ring
+
+    def looked_up(self, result: str) -> None:
+        """Counts a head that was asked for: hit or miss."""
+        self._metrics.lookups.labels(self._ring, result).inc()
+
+    def tried(self, result: str) -> None:
+        """Counts an attempt to load a head."""
+        self._metrics.loads.labels(self._ring, result).inc()
+
+    def loaded(self, seconds: float) -> None:
+        """Takes the time of a load that somebody waited for."""
+        self._metrics.load_seconds.labels(self._ring).observe(seconds)
+
+    def evicted(self, heads: int) -> None:
+        """Counts heads that left."""
+        self._metrics.evictions.labels(self._ring).inc(heads)
+
+    def looked(self, result: str) -> None:
+        """Counts a look at a head in memory: ok or failed."""
+        self._metrics.looks.labels(self._ring, result).inc()
+
+    def applied(self, result: str) -> None:
+        """Counts a head that was applied: ok or failed."""
+        self._metrics.applied.labels(self._ring, result).inc()
+
+    def ran(self, seconds: float) -> None:
+        """Takes the time of running heads on one text."""
+        self._metrics.apply_seconds.labels(self._ring).observe(seconds)
+
+    def memory(self, heads: int, taken: int, budget: int) -> None:
+        """Says what is in memory."""
+        self._metrics.warm.labels(self._ring).set(heads)
+        self._metrics.memory.labels(self._ring).set(taken)
+        self._metrics.budget.labels(self._ring).set(budget)
