@@ -39,7 +39,8 @@ class Sequences(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = tempfile.TemporaryDirectory()
+        memory = Path("/dev/shm")  # what is written to a disk there is synced in no time
+        self.place = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
         self.runner = asyncio.Runner()
         root = Path(self.place.name)
         self.store, self.clock = ScriptedStore(root), ManualClock()
@@ -69,7 +70,8 @@ class Sequences(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.publish("a")
+        for head in HEADS:
+            self.publish(head)
 
     @rule(head=ids)
     def publish(self, head: str) -> None:
@@ -83,6 +85,17 @@ class Sequences(RuleBasedStateMachine):
     def publish_a_broken_one(self, head: str) -> None:
         self.publish(head)
         self.damage(head, self.published[head])
+
+    @rule(head=ids, settles=st.booleans())
+    def predict_one(self, head: str, settles: bool) -> None:
+        self.predict([head], settles)
+
+    @rule(head=ids)
+    def forget(self, head: str) -> None:
+        """The others come into memory, where there is room for them only."""
+        for each in HEADS:
+            if each != head:
+                self.predict([each], False)
 
     @rule(head=ids, data=st.data())
     def damage_any(self, head: str, data: st.DataObject) -> None:
@@ -196,4 +209,4 @@ class Sequences(RuleBasedStateMachine):
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestSequences.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
