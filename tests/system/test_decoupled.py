@@ -90,7 +90,7 @@ def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.
         fingerprint = bundle.manifest.states_fingerprint
         async with open_balanced(address, SERVICE) as channel:
             encoder = RemoteTextEncoder(channel, address, fingerprint, StatesFormat.INT8)
-            await encoder.warm_up(62)
+            await encoder.warm_up(254)
             made = await encoder.encode([2040, 2180])
             assert made.states is not None
             assert made.states.shape == (4, 384)

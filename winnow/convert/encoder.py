@@ -8,7 +8,7 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2
 
-_QUICK = 1 << 17
+_QUICK = 1 << 16
 """Values that are rounded, or made again, in less than half a millisecond."""
 
 
