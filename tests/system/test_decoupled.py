@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -161,6 +162,16 @@ def test_heads_of_another_encoder_are_refused(store: Path) -> None:
 
     with serving(["heads", "serve", "--store", str(store)]) as (server,):
         asyncio.run(ask(server.address))
+
+
+def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "store.json")  # nobody ever writes to it
+    waits = Serving("heads", "serve", "--store", str(tmp_path))
+    assert waits.process.stderr is not None
+    assert any("listening" in line for line in waits.process.stderr)
+    code, said = waits.end(signal.SIGTERM)
+    assert code == 0, said
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize(
