@@ -29,7 +29,6 @@ from stateless.cluster.discovery import Discovery, DiscoverySettings
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
-from stateless.cluster.resolving import Static
 from stateless.encoding import QuestionEncoder
 from stateless.heads.admission import TextAdmission
 from stateless.heads.core import PredictCore
@@ -53,6 +52,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
+from winnow.resolving import Static
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
