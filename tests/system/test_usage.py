@@ -7,7 +7,10 @@ import sys
 import pytest
 
 COMMANDS = ["ask", "predict", "up", "front", "node", "evaluate", "bench", "demo"]
-GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run"]
+GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run", "heads"]
+GROUPS += [
+    f"heads {command}" for command in ("list", "publish", "pin", "unpin", "rollback", "verify")
+]
 
 
 def winnow(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
