@@ -55,7 +55,7 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
-    "heads": ("winnow.tools.heads.cli:app", "Publish, inspect and serve heads."),
+    "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }

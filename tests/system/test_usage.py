@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMANDS = ["ask", "up", "front", "node", "evaluate", "bench", "demo"]
+COMMANDS = ["ask", "predict", "up", "front", "node", "evaluate", "bench", "demo"]
 GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run", "heads"]
 GROUPS += [
     f"heads {command}" for command in ("list", "publish", "pin", "unpin", "rollback", "verify")

@@ -17,8 +17,6 @@ from winnow.rpc.health import Health
 from winnow.rpc.intake import Intake
 
 KIB = 1024
-QUESTION = 16 * KIB
-"""Bytes of the largest message that asks; a question of 1 000 characters has 4 KB."""
 ARRIVING = 8 * KIB * KIB
 """Bytes of all messages together, unless a service says otherwise."""
 _FAREWELL = 0.5
@@ -49,7 +47,7 @@ class Server:
         self,
         services: Sequence[str],
         boundary: Boundary,
-        largest: int = QUESTION,
+        largest: int = 16 * KIB,
         idle: float = 120.0,
         arriving: int = ARRIVING,
     ) -> None:
@@ -58,7 +56,7 @@ class Server:
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             boundary: around their calls.
-            largest: bytes that a message may have.
+            largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
             arriving: bytes that all messages together may take before they are whole.
