@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,11 +16,17 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, Violation
+from winnow.errors import (
+    InvalidRequestError,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+)
 from winnow.rpc import request_id
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.status import INTERNAL_MESSAGE
+from winnow.rpc.status import INTERNAL_MESSAGE, error_of
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
@@ -31,6 +38,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Servicer(answer_pb2_grpc.AnswerServiceServicer):
     def __init__(self) -> None:
         self.hanging = asyncio.Event()
+        self.fault = ""
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         if request.question == "hang":
@@ -42,6 +50,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
             raise InvalidRequestError(Violation("question", "is bad"))
         if request.question == "full":
             raise OverloadedError("no room")
+        if request.question == "fault":
+            raise NotLoadedError(self.fault)
         return answer_pb2.AnswerResponse(request_id=request_id.current())
 
 
@@ -151,6 +161,21 @@ async def test_a_message_that_cannot_be_read_names_its_request_too(
     in_trailers, in_details = named(caught.value)
     assert in_trailers == in_details
     assert len(in_trailers) == 16
+
+
+@pytest.mark.parametrize(
+    "fault", [os.fsdecode(b"caf\xe9 is damaged"), "long " * 2_000, "é" * 5_000]
+)
+async def test_an_error_arrives_whatever_is_in_it(
+    channel: grpc.aio.Channel, servicer: Servicer, fault: str
+) -> None:
+    """A name of a file that is not UTF-8, or more than gRPC takes of metadata."""
+    servicer.fault = fault
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, "fault")
+    error = caught.value
+    assert type(error_of(error.code(), "", error.trailing_metadata())) is NotLoadedError
+    assert str(error.details()).startswith(fault[:3])
 
 
 def named(error: grpc.aio.AioRpcError) -> tuple[str, str]:
