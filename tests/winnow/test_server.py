@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+import select
+import socket
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import grpc
@@ -32,6 +34,7 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SERVICE = "winnow.v1.AnswerService"
 SERVING = health_pb2.HealthCheckResponse.SERVING
+_PENDING = 10_000
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
@@ -365,6 +368,29 @@ async def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(server: Ser
     await server.serving(True)
     await asyncio.wait_for(server.drain(60), 10)
     await deaf.close()
+
+
+async def test_calls_that_nobody_has_looked_at_yet_are_of_bounded_number(server: Server) -> None:
+    """They take memory, also those that their caller has ended at once."""
+    port = await server.start("127.0.0.1:0")
+    streams = range(1, 2_001, 2)
+    calls = b"".join(http2.call(f"/{SERVICE}/Answer", stream=each) for each in streams)
+    with contextlib.ExitStack() as leaving:
+        peers = []
+        # without a turn of the event loop, so nothing is looked at meanwhile
+        for _ in range(_PENDING // len(streams) + 1):
+            peer = leaving.enter_context(socket.create_connection(("127.0.0.1", port), 30))
+            peer.sendall(http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0) + calls)
+            peers.append(peer)
+        assert any_is_told(peers, b"grpc-status")
+
+
+def any_is_told(peers: Sequence[socket.socket], words: bytes) -> bool:
+    """Waits until one of them is sent `words`; false if nobody is sent anything for a while."""
+    while ready := select.select(peers, [], [], 10)[0]:
+        if any(words in peer.recv(65_536) for peer in ready):
+            return True
+    return False
 
 
 async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.Channel) -> None:
