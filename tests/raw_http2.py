@@ -15,7 +15,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
 
 
-def call(method: str, flags: int = END_HEADERS) -> bytes:
+def call(method: str, flags: int = END_HEADERS, stream: int = STREAM) -> bytes:
     """The headers of a call of a method, such as `/winnow.v1.AnswerService/Answer`."""
     pairs = (
         (":method", "POST"),
@@ -25,7 +25,7 @@ def call(method: str, flags: int = END_HEADERS) -> bytes:
         ("content-type", "application/grpc"),
         ("te", "trailers"),
     )
-    return frame(HEADERS, flags, STREAM, b"".join(header(*pair) for pair in pairs))
+    return frame(HEADERS, flags, stream, b"".join(header(*pair) for pair in pairs))
 
 
 def header(name: str, value: str) -> bytes:

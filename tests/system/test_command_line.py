@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 import pytest
 from conftest import QUESTIONS
@@ -61,12 +62,12 @@ def alive(pids: set[int]) -> set[int]:
 class Up:
     """A running `winnow up`."""
 
-    def __init__(self, index: Path) -> None:
+    def __init__(self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE) -> None:
         port, metrics = free_ports(2)
         self.address, self.metrics = f"127.0.0.1:{port}", f"127.0.0.1:{metrics}"
         command = [sys.executable, "-m", "winnow", "up", "--index", str(index)]
         command += ["--listen", self.address, "--metrics-listen", self.metrics]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stderr=stderr, text=True)
 
     def wait_ready(self) -> set[int]:
         async def serving() -> bool:
@@ -464,6 +465,46 @@ async def test_a_killed_node_lowers_coverage_until_it_is_started_again(up: Up) -
     assert await asyncio.to_thread(up.process.wait, 60) == 0
     assert up.process.stderr is not None
     assert "ended with exit code -9: starting it again" in up.process.stderr.read()
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[int]:
+    with Path("/dev/full").open("wb") as full:
+        yield full.fileno()
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """One that nobody reads."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, b"\n"):
+            pass
+    os.set_blocking(writer, True)
+    yield writer
+    os.close(writer)
+    os.close(reader)
+
+
+@pytest.mark.parametrize("broken", [full_disk, full_pipe])
+async def test_a_node_is_started_again_also_where_that_cannot_be_said(
+    indexes: dict[int, Path], broken: Callable[[], contextlib.AbstractContextManager[int]]
+) -> None:
+    with broken() as stderr:
+        up = Up(indexes[1], stderr)
+        try:
+            pids = await asyncio.to_thread(up.wait_ready)
+            [node] = [pid for pid in pids if is_of_shard(pid, 0)]
+            os.kill(node, signal.SIGKILL)
+            await asyncio.to_thread(
+                until, lambda: any(is_of_shard(pid, 0) for pid in children(up.process.pid)), 30
+            )
+            up.process.send_signal(signal.SIGINT)
+            assert await asyncio.to_thread(up.process.wait, 60) == 0
+        finally:
+            up.process.kill()
+            up.process.wait()
 
 
 async def test_a_node_that_dies_again_and_again_is_given_up_and_the_rest_is_served(up: Up) -> None:

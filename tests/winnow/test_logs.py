@@ -1,24 +1,31 @@
 """Log lines as they arrive in a terminal, a file or a pipe."""
 
+import contextlib
 import io
 import json
 import logging
 import os
+import resource
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from pathlib import Path
 
 import pytest
 import structlog
 from tenacious import until
 
+from winnow.telemetry import stderr
 from winnow.telemetry.logline import LONGEST
 from winnow.telemetry.logqueue import LogQueue
 from winnow.telemetry.logs import logging_to_stderr
 
 ESCAPE = "\x1b"
+_FAR = 1 << 30
+"""Bytes into a file with a hole, where no other file of the tests gets to."""
 
 
 class Terminal(io.StringIO):
@@ -283,3 +290,30 @@ def test_a_descriptor_that_takes_lines_in_parts_gets_all_of_them(
             assert logs.dropped == 0
     os.close(reader)
     assert received.split(b"\n") == [b"x" * 5_000] * 100 + [b""]
+
+
+def test_the_first_line_after_a_full_disk_is_whole(tmp_path: Path) -> None:
+    room = 100
+    with (tmp_path / "log").open("w+b") as file, limited_files(_FAR + room):
+        file.seek(_FAR)
+        with redirect_stderr(io.TextIOWrapper(file)) as log:
+            write = stderr.writer()
+            with pytest.raises(OSError, match="File too large"):
+                write(b"a" * 2 * room + b"\n")
+            file.truncate(_FAR + room // 2)
+            file.seek(_FAR + room // 2)
+            write(b"whole\n")
+            file.seek(_FAR)
+            assert file.read().splitlines() == [b"a" * (room // 2), b"whole"]
+            log.detach()
+
+
+@contextlib.contextmanager
+def limited_files(most: int) -> Iterator[None]:
+    """Files of this process grow to `most` bytes, as if the disk were full then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -6,10 +6,12 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 from structlog.testing import capture_logs
+from tenacious import until
 
 from winnow.errors import UnavailableError
 from winnow.packaged import installed_version
@@ -17,6 +19,8 @@ from winnow.rpc.service import serve_metrics
 from winnow.telemetry.buckets import FAST, SLOW
 from winnow.telemetry.endpoint import MetricsEndpoint
 from winnow.telemetry.metrics import RpcMetrics
+
+_LISTENING = "0A"
 
 
 def scraped(registry: CollectorRegistry, host: str = "127.0.0.1") -> str:
@@ -79,6 +83,28 @@ def test_a_request_that_does_not_end_is_hung_up_on(sent: bytes) -> None:
         idle.sendall(sent)
         with contextlib.suppress(ConnectionResetError):
             assert idle.recv(1) == b""
+
+
+def test_who_does_not_read_the_page_is_hung_up_on_also_where_the_page_is_large() -> None:
+    registry = CollectorRegistry()
+    Gauge("large", "a" * 16_000_000, registry=registry)  # more than the kernel takes at once
+    port = MetricsEndpoint(registry, seconds=0.5).start("127.0.0.1", 0)
+    with contextlib.ExitStack() as deaf:
+        for _ in range(3):
+            client = deaf.enter_context(socket.create_connection(("127.0.0.1", port)))
+            client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert client.recv(4) == b"HTTP"
+        assert connections_held(port)
+        until(lambda: not connections_held(port), 10)
+
+
+def connections_held(port: int) -> int:
+    """Connections to a port of this machine that the process at that port has not closed."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    fields = [line.split() for line in lines]
+    # of a socket that no process has any more the inode is 0
+    held = [each for each in fields if each[3] != _LISTENING and each[9] != "0"]
+    return sum(int(each[1].rpartition(":")[2], 16) == port for each in held)
 
 
 def test_metrics_cannot_be_written_to() -> None:

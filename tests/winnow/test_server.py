@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import os
+import select
+import socket
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import grpc
@@ -15,22 +18,30 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, Violation
+from winnow.errors import (
+    InvalidRequestError,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+)
 from winnow.rpc import request_id
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.status import INTERNAL_MESSAGE
+from winnow.rpc.status import INTERNAL_MESSAGE, error_of
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SERVICE = "winnow.v1.AnswerService"
 SERVING = health_pb2.HealthCheckResponse.SERVING
+_PENDING = 10_000
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Servicer(answer_pb2_grpc.AnswerServiceServicer):
     def __init__(self) -> None:
         self.hanging = asyncio.Event()
+        self.fault = ""
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         if request.question == "hang":
@@ -42,6 +53,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
             raise InvalidRequestError(Violation("question", "is bad"))
         if request.question == "full":
             raise OverloadedError("no room")
+        if request.question == "fault":
+            raise NotLoadedError(self.fault)
         return answer_pb2.AnswerResponse(request_id=request_id.current())
 
 
@@ -151,6 +164,21 @@ async def test_a_message_that_cannot_be_read_names_its_request_too(
     in_trailers, in_details = named(caught.value)
     assert in_trailers == in_details
     assert len(in_trailers) == 16
+
+
+@pytest.mark.parametrize(
+    "fault", [os.fsdecode(b"caf\xe9 is damaged"), "long " * 2_000, "é" * 5_000]
+)
+async def test_an_error_arrives_whatever_is_in_it(
+    channel: grpc.aio.Channel, servicer: Servicer, fault: str
+) -> None:
+    """A name of a file that is not UTF-8, or more than gRPC takes of metadata."""
+    servicer.fault = fault
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, "fault")
+    error = caught.value
+    assert type(error_of(error.code(), "", error.trailing_metadata())) is NotLoadedError
+    assert str(error.details()).startswith(fault[:3])
 
 
 def named(error: grpc.aio.AioRpcError) -> tuple[str, str]:
@@ -340,6 +368,29 @@ async def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(server: Ser
     await server.serving(True)
     await asyncio.wait_for(server.drain(60), 10)
     await deaf.close()
+
+
+async def test_calls_that_nobody_has_looked_at_yet_are_of_bounded_number(server: Server) -> None:
+    """They take memory, also those that their caller has ended at once."""
+    port = await server.start("127.0.0.1:0")
+    streams = range(1, 2_001, 2)
+    calls = b"".join(http2.call(f"/{SERVICE}/Answer", stream=each) for each in streams)
+    with contextlib.ExitStack() as leaving:
+        peers = []
+        # without a turn of the event loop, so nothing is looked at meanwhile
+        for _ in range(_PENDING // len(streams) + 1):
+            peer = leaving.enter_context(socket.create_connection(("127.0.0.1", port), 30))
+            peer.sendall(http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0) + calls)
+            peers.append(peer)
+        assert any_is_told(peers, b"grpc-status")
+
+
+def any_is_told(peers: Sequence[socket.socket], words: bytes) -> bool:
+    """Waits until one of them is sent `words`; false if nobody is sent anything for a while."""
+    while ready := select.select(peers, [], [], 10)[0]:
+        if any(words in peer.recv(65_536) for peer in ready):
+            return True
+    return False
 
 
 async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.Channel) -> None:

@@ -34,9 +34,10 @@ _OPTIONS = (
     # what a connection may send before it is read; gRPC would raise it to megabytes by itself
     ("grpc.http2.lookahead_bytes", 16 * KIB),
     ("grpc.http2.bdp_probe", 0),
-    # beyond these gRPC cancels calls without a word, the calls of any client: never get there
-    ("grpc.server.max_pending_requests", 1_000_000),
-    ("grpc.server.max_pending_requests_hard_limit", 1_000_000),
+    # calls that nobody has looked at yet, at some 15 KB each, also those that were ended at once;
+    # beyond these gRPC cancels calls without a word, the calls of any client
+    ("grpc.server.max_pending_requests", 10_000),
+    ("grpc.server.max_pending_requests_hard_limit", 10_000),
 )
 
 

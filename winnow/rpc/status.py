@@ -46,6 +46,9 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
 _TOO_LARGE = "message larger than max"
 """What gRPC says of a message beyond its limit, with a status that otherwise means: try again."""
 
+_LONGEST = 2_000
+"""Bytes of a text: it travels twice, in metadata of which gRPC lets some 8 KB through."""
+
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
 
@@ -83,11 +86,17 @@ def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
     if code == code_pb2.INTERNAL:
         message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
     else:
-        message = status_pb2.Status(code=code, message=str(error))
+        message = status_pb2.Status(code=code, message=_sendable(str(error)))
         message.details.extend(_details(error))
     if request_id:
         message.details.append(_packed(error_details_pb2.RequestInfo(request_id=request_id)))
     return rpc_status.to_status(message)
+
+
+def _sendable(text: str) -> str:
+    """A text as it can travel: names of files need not be UTF-8, and metadata must be short."""
+    data = text.encode(errors="backslashreplace")
+    return data[:_LONGEST].decode(errors="ignore") + ("…" if len(data) > _LONGEST else "")
 
 
 def _details(error: WinnowError) -> list[any_pb2.Any]:

@@ -68,7 +68,8 @@ class MetricsEndpoint:
                     await writer.drain()
         finally:
             self._open.pop(writer, None)
-            writer.close()
+            # closed, it would wait for whoever does not read to take the rest of the page
+            writer.transport.abort()
 
     def _page(self, request: bytes) -> bytes:
         if not request.startswith(b"GET "):

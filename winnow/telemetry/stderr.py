@@ -29,7 +29,7 @@ def writer() -> Callable[[bytes], None]:
         descriptor = os.dup(stream.fileno())
     except io.UnsupportedOperation:  # in memory
         return lambda data: _print(stream, data)
-    return lambda data: _write(descriptor, data)
+    return _Descriptor(descriptor).write
 
 
 def free_native_code() -> None:
@@ -45,12 +45,23 @@ def free_native_code() -> None:
         return
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        try:
-            data = data[os.write(descriptor, data) :]
-        except BlockingIOError:  # somebody made it so
-            select.select([], [descriptor], [])
+class _Descriptor:
+    """An open file to write lines to."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._torn = descriptor, False
+
+    def write(self, data: bytes) -> None:
+        """Writes all of it; behind a line that could not be ended it begins a new one."""
+        data = b"\n" + data if self._torn else data
+        while data:
+            try:
+                written = os.write(self._descriptor, data)
+            except BlockingIOError:  # somebody made it so
+                select.select([], [self._descriptor], [])
+            else:
+                self._torn = not data[:written].endswith(b"\n")
+                data = data[written:]
 
 
 def _print(stream: TextIO, data: bytes) -> None:

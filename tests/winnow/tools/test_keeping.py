@@ -19,11 +19,15 @@ class Scripted:
     gone: dict[str, int] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
+    full: bool = False
+    """Whether the machine has no process to spare."""
 
     def ended(self) -> Mapping[str, int]:
         return dict(self.gone)
 
     def again(self, name: str) -> None:
+        if self.full:
+            raise BlockingIOError(11, "not now")
         self.started.append(name)
 
     def pid(self, name: str) -> int:
@@ -57,6 +61,24 @@ def clock() -> ManualClock:
 @pytest.fixture
 def keeping(cluster: Scripted, said: list[str], clock: ManualClock) -> Keeping:
     return Keeping(cluster, Restarts(clock), said.append)
+
+
+def test_what_the_machine_has_no_process_for_is_tried_until_it_has(
+    keeping: Keeping, cluster: Scripted, said: list[str]
+) -> None:
+    cluster.gone = {"front": 1, "node 1": -9}
+    cluster.full = True
+    for _ in range(2 * MOST):
+        keeping.look()
+    assert cluster.started == []
+    cluster.full = False
+    keeping.look()
+    assert cluster.started == ["front", "node 1"]
+    assert said[:2] == [
+        "front ended with exit code 1: starting it again",
+        "front cannot be started now, it is tried until it can: [Errno 11] not now",
+    ]
+    assert len(said) == 4
 
 
 def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_kept(

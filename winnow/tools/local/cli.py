@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import time
 
-from rich.console import Console
-
 from winnow.address import Address
 from winnow.settings import settings_command
 from winnow.settings.names import variable
@@ -14,6 +12,7 @@ from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.restarts import Restarts
+from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
 
 _LOOK_SECONDS = 0.5
@@ -21,7 +20,6 @@ _LOOK_SECONDS = 0.5
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     plan = LocalPlan(
         settings.index,
         settings.bundle,
@@ -34,17 +32,18 @@ def run(settings: UpSettings) -> None:
         show_logs=True,
     )
     end_on_signals()
-    with LocalCluster(plan) as cluster:
-        cluster.start()
-        keeping = Keeping(cluster, Restarts(time.monotonic), console.print)
-        asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
-        for number, address in enumerate(cluster.node_metrics):
-            console.print(f"metrics of node {number} on {address}")
-        console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
-        if settings.heads:
-            console.print(predict_line(cluster.address))
-        serve_until_stopped(keeping)
-    console.print("stopped")
+    with saying() as say:
+        with LocalCluster(plan) as cluster:
+            cluster.start()
+            keeping = Keeping(cluster, Restarts(time.monotonic), say)
+            asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
+            for number, address in enumerate(cluster.node_metrics):
+                say(f"metrics of node {number} on {address}")
+            say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
+            if settings.heads:
+                say(predict_line(cluster.address))
+            serve_until_stopped(keeping)
+        say("stopped")
 
 
 def _node_metrics(settings: UpSettings) -> str:

@@ -44,6 +44,8 @@ class Keeping:
         self._cluster, self._restarts, self._say = cluster, restarts, say
         self._given_up: set[str] = set()
         self._faults: dict[str, str] = {}
+        self._unstarted: set[str] = set()
+        """Those for which the machine has no process just now."""
 
     def look(self) -> None:
         """Starts again what has ended, or gives it up.
@@ -54,9 +56,7 @@ class Keeping:
         """
         for name, code in self._ended().items():
             if self._restarts.allow(name):
-                self._say(f"{name} ended with exit code {code}: starting it again")
-                self._cluster.again(name)
-                self._faults.pop(name, None)
+                self._start_again(name, code)
             else:
                 self._give_up(name, code)
 
@@ -79,6 +79,21 @@ class Keeping:
                     f"put that right, then `kill {self._cluster.pid(name)}`: it is started again"
                 )
         self._expect_any()
+
+    def _start_again(self, name: str, code: int) -> None:
+        known = name in self._unstarted
+        if not known:
+            self._say(f"{name} ended with exit code {code}: starting it again")
+        try:
+            self._cluster.again(name)
+        except OSError as error:  # too little memory, too many processes: not its own fault
+            self._restarts.take_back(name)
+            self._unstarted.add(name)
+            if not known:
+                self._say(f"{name} cannot be started now, it is tried until it can: {error}")
+        else:
+            self._unstarted.discard(name)
+            self._faults.pop(name, None)
 
     def _ended(self) -> dict[str, int]:
         ended = self._cluster.ended()

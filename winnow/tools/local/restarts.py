@@ -25,3 +25,7 @@ class Restarts:
             self._times[name] = recent
             return True
         return False
+
+    def take_back(self, name: str) -> None:
+        """It was not started after all: the last time does not count."""
+        self._times[name].pop()
