@@ -35,6 +35,12 @@ def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
         signal.signal(number, tell)
 
 
+def end_at_once_on_signals() -> None:
+    """For a command that was interrupted, and is ending: nothing is left to clean up."""
+    for number in _BOTH:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def ignore_signals() -> None:
     """For the end of a process: the interpreter takes down every other handler."""
     for number in _BOTH:

@@ -10,7 +10,6 @@ from winnow.address import Address
 from winnow.settings import settings_command
 from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.restarts import Restarts
@@ -32,7 +31,6 @@ def run(settings: UpSettings) -> None:
         config=settings.file,
         show_logs=True,
     )
-    end_on_signals()
     with LocalCluster(plan) as cluster:
         cluster.start()
         keeping = Keeping(cluster, Restarts(time.monotonic), console.print)
