@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 
 from winnow.address import Address
 from winnow.settings import settings_command
+from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
@@ -21,12 +25,15 @@ _LOOK_SECONDS = 0.5
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    at_terminal = sys.stderr is not None and sys.stderr.isatty()
     plan = LocalPlan(
         settings.index,
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
         replicas=settings.replicas,
+        front=log_flags("front", settings.file, at_terminal),
+        node=log_flags("node", settings.file, at_terminal),
         node_metrics_from=_node_metrics(settings),
         config=settings.file,
         show_logs=True,
@@ -40,6 +47,17 @@ def run(settings: UpSettings) -> None:
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
         serve_until_stopped(keeping)
     console.print("stopped")
+
+
+def log_flags(
+    table: str,
+    file: Path | None,
+    at_terminal: bool,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """Whoever reads logs at a terminal is no program; unless the user says how they are to look."""
+    chosen = given(table, "log_format", file, environment)
+    return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
 
 
 def _node_metrics(settings: UpSettings) -> str:
