@@ -17,7 +17,6 @@ from content_node.shard.writing import GraphPlan
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.layout import MOST_SHARDS, shard_name
 from winnow.settings.common import cores
-from winnow.signals import end_on_signals
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -61,7 +60,6 @@ def build(
     The index appears only when it is whole. Until then the work lies beside it, in OUT.partial: an
     interrupted build goes on from there with the same command.
     """
-    end_on_signals()
     loaded = load_bundle(bundle or default_bundle())
     threads = threads or cores()
     plan = BuildPlan(

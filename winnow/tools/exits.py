@@ -12,6 +12,7 @@ from rich.console import Console
 
 from winnow.errors import WinnowError
 from winnow.settings.source import SettingsError
+from winnow.signals import end_at_once_on_signals
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -39,9 +40,11 @@ def exit_code(run: Callable[[], object], command: str) -> int:
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
+        end_at_once_on_signals()
         _say("interrupted")
         return INTERRUPTED
     except typer.Abort:
+        end_at_once_on_signals()
         return INTERRUPTED
     except (SettingsError, _UsageError) as error:
         return _wrong_usage(error, command)

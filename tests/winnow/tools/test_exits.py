@@ -1,6 +1,9 @@
 """How commands end."""
 
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 import typer
@@ -8,6 +11,15 @@ import typer
 from winnow.errors import UnavailableError
 from winnow.settings.source import SettingsError
 from winnow.tools.exits import exit_code
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Whoever was interrupted takes down the handlers of the process."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
 
 
 def failing(error: BaseException) -> Callable[[], None]:
@@ -47,3 +59,33 @@ def test_a_command_says_its_code(returned: int | None, code: int) -> None:
 def test_other_errors_are_bugs_and_keep_their_stack() -> None:
     with pytest.raises(ZeroDivisionError):
         exit_code(failing(ZeroDivisionError()), "winnow up")
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "typer.Abort"])
+def test_a_signal_while_an_interrupted_command_ends_shows_no_stack(error: str) -> None:
+    code = (
+        "import signal, typer; from winnow.tools.exits import exit_code\n"
+        f"def run(): raise {error}\n"
+        "assert exit_code(run, 'winnow') == 130; signal.raise_signal(signal.SIGINT)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == -signal.SIGINT
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["typer", "onnxruntime"])
+def test_a_signal_while_a_command_is_imported_ends_it_at_once(
+    module: str, number: signal.Signals
+) -> None:
+    code = (
+        "import signal, sys\n"
+        "class Sending:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: signal.raise_signal({int(number)})\n"
+        "sys.meta_path.insert(0, Sending())\n"
+        "from winnow.__main__ import main\n"
+        "main(['node', '--help'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")

@@ -12,7 +12,6 @@ from rich.table import Table
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
-from winnow.signals import end_on_signals
 from winnow.telemetry.progress import Progress
 from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
@@ -79,7 +78,6 @@ def evaluate(
     """
     if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
-    end_on_signals()
     asked = read_questions(questions, limit)
     expect_answers(asked, questions)
     request = answer_pb2.AnswerRequest(

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from winnow.settings.common import cores
-from winnow.signals import end_on_signals
 from winnow.telemetry.progress import Progress
 from winnow.tools.drawing import check_drawable
 from winnow.tools.ladder.figures import Rung
@@ -63,7 +62,6 @@ def ladder(
     encoder in int8, and a cache. Weights are random, which changes no speed; models are made where
     they are missing, and kept. Texts are tokenised before. No server is needed.
     """
-    end_on_signals()
     check_drawable(picture)
     plan = Plan(
         STEPS,

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope
-from winnow.signals import end_on_signals
 from winnow.tools.drawing import check_drawable
 from winnow.tools.loadtest.loops import Load
 from winnow.tools.loadtest.plot import plot
@@ -81,7 +80,6 @@ def bench(
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
-    end_on_signals()
     asked = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,

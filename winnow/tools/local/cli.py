@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 
 from winnow.address import Address
 from winnow.settings import settings_command
+from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.restarts import Restarts
@@ -20,18 +23,22 @@ _LOOK_SECONDS = 0.5
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
+    at_terminal = sys.stderr is not None and sys.stderr.isatty()
     plan = LocalPlan(
         settings.index,
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
         replicas=settings.replicas,
-        front=("--heads", settings.heads) if settings.heads else (),
+        front=(
+            *log_flags("front", settings.file, at_terminal),
+            *(("--heads", settings.heads) if settings.heads else ()),
+        ),
+        node=log_flags("node", settings.file, at_terminal),
         node_metrics_from=_node_metrics(settings),
         config=settings.file,
         show_logs=True,
     )
-    end_on_signals()
     with saying() as say:
         with LocalCluster(plan) as cluster:
             cluster.start()
@@ -44,6 +51,17 @@ def run(settings: UpSettings) -> None:
                 say(predict_line(cluster.address))
             serve_until_stopped(keeping)
         say("stopped")
+
+
+def log_flags(
+    table: str,
+    file: Path | None,
+    at_terminal: bool,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """Whoever reads logs at a terminal is no program; unless the user says how they are to look."""
+    chosen = given(table, "log_format", file, environment)
+    return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
 
 
 def _node_metrics(settings: UpSettings) -> str:

@@ -22,7 +22,6 @@ from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
 from winnow.settings.source import SettingsError
-from winnow.signals import end_on_signals
 from winnow.tools.local.cli import predict_line, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
@@ -70,7 +69,6 @@ def demo(
     """
     console = Console(highlight=False)
     address = _free(listen)
-    end_on_signals()
     asked = read_questions(questions)
     bundle = default_bundle()
     index = index or kept_index(passages, bundle, shards)

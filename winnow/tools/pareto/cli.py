@@ -14,7 +14,6 @@ from winnow.bundle import default_bundle
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
-from winnow.signals import end_on_signals
 from winnow.tools.pareto import levers, report
 from winnow.tools.pareto.figures import Figures, recommend
 from winnow.tools.pareto.measure import measure
@@ -95,7 +94,6 @@ def run_(
         passages or [1, 2, 5, 10, 20],
         max_loss or [0.0, 0.3],
     )
-    end_on_signals()
     found = measure(points, index, questions, limit, out)
     chosen = recommend(found, budget, min_exact_match)
     if as_json:
@@ -139,7 +137,6 @@ def levers_(
     Exit code 1 if every question fails.
     """
     points = levers.steps(bundle, cores(), passages, fewer, max_loss)
-    end_on_signals()
     found = {each.point: each for each in measure(points, index, questions, limit, out)}
     story = [found[point.name] for point in points]
     if as_json:

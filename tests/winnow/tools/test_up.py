@@ -1,0 +1,25 @@
+"""What `winnow up` tells the processes that it starts."""
+
+from pathlib import Path
+
+import pytest
+
+from winnow.tools.local.cli import log_flags
+
+
+@pytest.mark.parametrize(
+    ("at_terminal", "variables", "file", "flags"),
+    [
+        (True, {}, "", ("--log-format", "text")),
+        (False, {}, "", ()),
+        (True, {"WINNOW_NODE_LOG_FORMAT": "json"}, "", ()),
+        (True, {"WINNOW_FRONT_LOG_FORMAT": "json"}, "", ("--log-format", "text")),
+        (True, {}, '[node]\nlog_format = "json"', ()),
+    ],
+)
+def test_logs_are_for_people_at_a_terminal_unless_the_user_chose(
+    at_terminal: bool, variables: dict[str, str], file: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text(file, encoding="utf-8")
+    assert log_flags("node", config, at_terminal, variables) == flags
