@@ -81,15 +81,15 @@ def _open(bundle: Bundle, tokenizer: Tokenizer, settings: EncoderSettings) -> En
 
 
 def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
-    manifest = bundle.manifest
+    manifest, entry = bundle.manifest, bundle.manifest.encoder
     _, states = model.with_states([])
     return EncoderInfo(
         manifest.name,
         manifest.states_fingerprint,
-        manifest.encoder.dimension,
+        entry.dimension,
         0 if states is None else states.shape[1],
-        # texts for heads are longer than questions
-        max(manifest.encoder.max_question_tokens, manifest.encoder.max_passage_tokens) - _SPECIAL,
+        # questions are cut where the manifest says; texts for heads may be as long as passages
+        max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL,
     )
 
 

@@ -1,5 +1,6 @@
 """`winnow.v1.EncoderService`: convert, call, convert."""
 
+import asyncio
 from typing import Any
 
 from encoder_node.admission import AdmittedEncoder
@@ -45,4 +46,6 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         deadline = of_context(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
-        return convert.encoding_to_message(encoding, kind)
+        if convert.is_quick(encoding.states, kind):
+            return convert.encoding_to_message(encoding, kind)
+        return await asyncio.to_thread(convert.encoding_to_message, encoding, kind)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -49,10 +50,11 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
     serve_metrics(settings.metrics_listen, registry)
     warm_metrics = WarmHeadMetrics(registry)
     threads = FairThreads(settings.threads, "heads")
+    opening = FairThreads(1, "open")
     serving: list[WarmHeads] = []
 
     async def prepare() -> None:
-        store, encoder = await asyncio.to_thread(_open, settings.store)
+        store, encoder = await opening.run("", partial(_open, settings.store))
         heads = WarmHeads(
             store,
             encoder.fingerprint,
@@ -77,6 +79,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
             leave=lambda: metrics.ready.set(0),
         )
     finally:
+        opening.close(wait=False)  # a store that hangs does not hold up the end
         for heads in serving:
             heads.close()
         await asyncio.to_thread(threads.close)

@@ -16,9 +16,9 @@ from winnow.rpc.server import KIB
 from winnow.v1 import head_node_pb2, head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
-LARGEST = 512 * KIB
-"""Bytes of a message: 340 token states of 768 values in half precision."""
-ARRIVING = 64 * KIB * KIB
+LARGEST = 1_040 * KIB
+"""Bytes of a message: 512 token states of 1 024 values in half precision."""
+ARRIVING = 128 * LARGEST
 """Bytes of messages on their way: a burst of 128 texts."""
 _RESERVED, _LONGEST_RESERVE = 0.1, 0.02
 """Share of the time left, and seconds at most, that heads leave for the way back: or one late head

@@ -136,7 +136,7 @@ async def test_a_message_beyond_its_limit_is_refused(
 ) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Apply(
-            request_to_message(np.ones((2_000, 200), np.float16), ["a"], "x"), timeout=LONG
+            request_to_message(np.ones((2_000, 300), np.float16), ["a"], "x"), timeout=LONG
         )
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "larger than max" in str(caught.value.details())
@@ -145,7 +145,7 @@ async def test_a_message_beyond_its_limit_is_refused(
 async def test_a_burst_of_a_hundred_texts_is_taken_in_whole(heads: Fake) -> None:
     """Their messages are large, and none of them gives way to another on its way."""
     encoder = ENCODER.model_copy(update={"width": 768})
-    states = np.ones((66, 768), np.float16)
+    states = np.ones((254, 768), np.float16)
     async with serving(heads, encoder) as server, open_channel(server.address) as channel:
         stub = head_node_pb2_grpc.HeadNodeServiceStub(channel)
         request = request_to_message(states, ["a"], encoder.fingerprint)

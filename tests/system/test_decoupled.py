@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.
         fingerprint = bundle.manifest.states_fingerprint
         async with open_balanced(address, SERVICE) as channel:
             encoder = RemoteTextEncoder(channel, address, fingerprint, StatesFormat.INT8)
-            await encoder.warm_up(62)
+            await encoder.warm_up(254)
             made = await encoder.encode([2040, 2180])
             assert made.states is not None
             assert made.states.shape == (4, 384)
@@ -193,6 +194,16 @@ def test_fronts_say_the_same_wherever_texts_are_encoded_and_heads_applied(
     assert all(each == local for each in others)
     assert [each.truncated for each in local] == [False, True, False]
     assert not any(head.failure for text in local for head in text.heads)
+    assert code == 0, said
+    assert "Traceback" not in said
+
+
+def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "store.json")  # nobody ever writes to it
+    waits = Serving("heads", "serve", "--store", str(tmp_path))
+    assert waits.process.stderr is not None
+    assert any("listening" in line for line in waits.process.stderr)
+    code, said = waits.end(signal.SIGTERM)
     assert code == 0, said
     assert "Traceback" not in said
 

@@ -122,6 +122,19 @@ def test_states_that_are_none_are_a_field_violation(
         states_of_message(message)
 
 
+def test_only_large_states_are_slow_to_convert() -> None:
+    small, large = np.ones((66, 768), np.float16), np.ones((512, 768), np.float16)
+    assert convert.is_quick(None, StatesFormat.INT8)
+    assert convert.is_quick(small, StatesFormat.INT8)
+    assert convert.is_quick(large, StatesFormat.FLOAT16)
+    assert not convert.is_quick(large, StatesFormat.INT8)
+    for states, quick in ((small, True), (large, False)):
+        sent = convert.encoding_to_message(
+            TextEncoding(np.ones(2, "f4"), states), StatesFormat.INT8
+        )
+        assert convert.is_quick_message(sent) is quick
+
+
 def test_a_vector_that_is_none_is_a_field_violation() -> None:
     with pytest.raises(InvalidRequestError, match="vector: 3 bytes"):
         convert.encoding_of_message(encoder_pb2.EncodeResponse(vector=b"abc"))

@@ -2,11 +2,24 @@
 
 import numpy as np
 
-from winnow.convert.states import states_of_message, states_to_message
+from winnow.convert.states import States, states_of_message, states_to_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2
+
+_QUICK = 1 << 16
+"""Values that are rounded, or made again, in less than half a millisecond."""
+
+
+def is_quick(states: States | None, kind: StatesFormat) -> bool:
+    """Whether they are converted quickly enough for an event loop; INT8 has to be rounded."""
+    return states is None or kind is not StatesFormat.INT8 or states.size <= _QUICK
+
+
+def is_quick_message(message: encoder_pb2.EncodeResponse) -> bool:
+    """The same of states that arrived."""
+    return message.states.tokens * message.states.width <= _QUICK
 
 
 def info_to_message(info: EncoderInfo) -> encoder_pb2.GetEncoderInfoResponse:

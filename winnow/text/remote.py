@@ -117,13 +117,16 @@ class RemoteTextEncoder:
         except grpc.aio.AioRpcError as error:
             message = f"the encoder at {self._address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error
-        encoding = self._checked(reply, len(ids))
+        encoding = await self._checked(reply, len(ids))
         elapsed = time.perf_counter() - started
         return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
 
-    def _checked(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
+    async def _checked(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
         try:
-            encoding = convert.encoding_of_message(reply)
+            if convert.is_quick_message(reply):
+                encoding = convert.encoding_of_message(reply)
+            else:
+                encoding = await asyncio.to_thread(convert.encoding_of_message, reply)
         except InvalidRequestError as error:  # it is not our caller's fault
             raise UnavailableError(
                 f"the encoder at {self._address} sent nonsense: {error}"
