@@ -78,7 +78,10 @@ class FrontSettings(ServiceSettings):
         "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that encode questions."
+        default_factory=cores,
+        ge=1,
+        le=1024,
+        description="Threads that encode questions and texts, in each ring.",
     )
     cache_mb: int = Field(
         64,

@@ -1,6 +1,6 @@
 """Heads on questions: applied to the question's own encoding while shards are searched.
 
-An answer never waits for heads beyond its deadline, and is never lost for one.
+An answer never waits long for heads, and is never lost for one.
 """
 
 import asyncio
@@ -16,10 +16,13 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import Question
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
+_LONGEST = 1.0
+"""Seconds that heads may take, whatever the deadline: a store that hangs must not hold up answers.
+Said beforehand, so that heads that are ready do not wait for others."""
 
 
 class QuestionHeads:
@@ -38,9 +41,13 @@ class QuestionHeads:
     async def _predict(
         self, text: str, ids: tuple[str, ...], deadline: Deadline, client: str
     ) -> _Predictions:
+        until = Deadline(min(deadline.at, deadline.clock() + _LONGEST), deadline.clock)
         try:
-            encoded = await self._encoder.encode(text, Timings(), client)
-            return await self._predictor.predict(self._ring, encoded.text, ids, deadline, client)
+            async with asyncio.timeout(until.left()):  # an encoder that hangs, too
+                encoded = await self._encoder.encode(text, Timings(), client)
+            return await self._predictor.predict(self._ring, encoded.text, ids, until, client)
+        except TimeoutError:
+            return failures(ids, DeadlineExceededError("the question was not encoded in time"))
         except WinnowError as error:
             return failures(ids, error)
         except Exception as error:  # noqa: BLE001 (no answer is lost for a head)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from winnow.__main__ import app
+from winnow.tools.commands import app
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.telemetry.progress import Progress
 from winnow.tools.ladder import making, texts
