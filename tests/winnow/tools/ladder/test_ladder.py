@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from winnow.tools.commands import app
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.telemetry.progress import Progress
+from winnow.tools.commands import app
 from winnow.tools.ladder import making, texts
 from winnow.tools.ladder.cli import _show
 from winnow.tools.ladder.figures import rungs
