@@ -27,11 +27,14 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
+from winnow.errors import OverloadedError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
+from winnow.rpc import client_key
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
+from winnow.rpc.intake import Metadata
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
@@ -87,10 +90,15 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         nodes.asked()
 
     load = Load(settings.admission, time.monotonic, pace, others)
-    admission = Admission(load, settings.max_in_flight, admissions)
+    admission = Admission(load, settings.max_in_flight, admissions, usual=settings.passages_to_read)
     core = AnswerCore(defaults, admission, metrics, asked)
     servicer = AnswerServicer(core, settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+
+    def door(method: str, metadata: Metadata) -> OverloadedError | None:
+        asking = method.startswith(f"/{SERVICE}/")
+        return admission.refusal(client_key.of_metadata(metadata)) if asking else None
+
+    server = Server([SERVICE], Boundary(RpcMetrics(registry)), door=door)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _encoder(bundle, settings, metrics)

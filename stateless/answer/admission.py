@@ -15,6 +15,10 @@ from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import Load, LoadSettings
+from winnow.policy.refusals import Refusals
+
+_MOST_REMEMBERED = 1_000
+"""Clients whose refusals are remembered; keys come from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,28 @@ class Admission:
     """Lets questions in."""
 
     def __init__(
-        self, load: Load, most: int, metrics: AdmissionMetrics, clock: Clock = time.monotonic
+        self,
+        load: Load,
+        most: int,
+        metrics: AdmissionMetrics,
+        clock: Clock = time.monotonic,
+        usual: int = 1,
     ) -> None:
-        """`most`: questions at once, however few passages they need; they take memory, too."""
-        self._load, self._most, self._metrics = load, most, metrics
+        """Lets nothing in yet.
+
+        Args:
+            load: says how much is too much.
+            most: questions at once, however few passages they need; they take memory, too.
+            metrics: count what becomes of questions.
+            clock: seconds.
+            usual: passages that a question wants to be read. A client that has no room for these is
+                full, though it may have some for fewer.
+
+        """
+        self._load, self._most, self._metrics, self._usual = load, most, metrics, usual
         shared = LoadSettings()
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._refused = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
 
     @property
     def inside(self) -> int:
@@ -69,8 +89,10 @@ class Admission:
         try:
             self._check_places(client)
             ticket = self._load.admit(asked, left, client, parts)
-        except OverloadedError:
+        except OverloadedError as error:
             self._metrics.admitted("refused")
+            if self._closed_to(client):
+                self._refused.add(client, error.retry_after)
             raise
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self._places.take(client, 1)
@@ -81,7 +103,29 @@ class Admission:
         finally:
             self._places.give_back(client, 1)
             self._load.release(ticket)
+            self._refused.forget()
             self._metrics.reads.set(self._load.reads)
+
+    def refusal(self, client: str) -> OverloadedError | None:
+        """Why a question is refused before anybody looks at it, if it is.
+
+        Its client was refused a moment ago, a usual question would have been, too, and nobody's has
+        ended since. Nobody who waits for as long as it was told to is refused so.
+        """
+        wait = self._refused.wait(client)
+        if wait is None:
+            return None
+        self._metrics.admitted("refused")
+        return OverloadedError(
+            f"there was no room a moment ago, and no question has been answered since; try again "
+            f"in {wait:.2f} s",
+            wait,
+        )
+
+    def _closed_to(self, client: str) -> bool:
+        """Whether a usual question of a client would be refused, however long it may take."""
+        places = self._places.room(client, self._most, self._most)
+        return places < 1 or self._load.closed_to(client, self._usual)
 
     def _check_places(self, client: str) -> None:
         if self._places.room(client, self._most, self._most) < 1:

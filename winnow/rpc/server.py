@@ -14,7 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.health import Health
-from winnow.rpc.intake import Intake
+from winnow.rpc.intake import Door, Intake
 
 KIB = 1024
 _ON_THEIR_WAY = 8 * KIB * KIB
@@ -49,6 +49,7 @@ class Server:
         boundary: Boundary,
         largest: int = 16 * KIB,
         idle: float = 120.0,
+        door: Door = lambda _method, _metadata: None,
     ) -> None:
         """Binds nothing yet.
 
@@ -58,13 +59,14 @@ class Server:
             largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
+            door: refuses calls of these services before their messages are read.
 
         """
         limits = (
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        self._intake = Intake(Arrivals(_ON_THEIR_WAY // largest))
+        self._intake = Intake(Arrivals(_ON_THEIR_WAY // largest), door)
         self.grpc = grpc.aio.server(
             interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
         )
