@@ -176,7 +176,9 @@ def test_while_all_wait_nobody_has_less_than_half_an_equal_share(
 
 
 @given(st.integers(1, 12), st.integers(1, 400))
-def test_clients_that_always_wait_have_equally_many_turns_but_a_few(clients: int, turns: int) -> None:
+def test_clients_that_always_wait_have_equally_many_turns_but_a_few(
+    clients: int, turns: int
+) -> None:
     queue = FairQueue[int]()
     for client in range(clients):
         for number in range(turns):
