@@ -46,6 +46,10 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+_LEAST_STREAMS = 128
+"""Calls that a connection may have in hand, at least; else twice as many as there are places, so
+that who has them all can still be refused, watch the health, and look at the services.
+"""
 
 
 def run(settings: FrontSettings) -> None:
@@ -98,7 +102,8 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         asking = method.startswith(f"/{SERVICE}/")
         return admission.refusal(client_key.of_metadata(metadata)) if asking else None
 
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)), door=door)
+    streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
+    server = Server([SERVICE], Boundary(RpcMetrics(registry)), door=door, streams=streams)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _encoder(bundle, settings, metrics)

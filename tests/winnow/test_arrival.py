@@ -39,7 +39,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    server = Server([SERVICE], boundary, streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
     await server.drain(0)
@@ -141,6 +142,35 @@ async def test_a_burst_of_calls_cancels_nobody(port: int) -> None:
         codes = {await call.code() for call in calls}
         assert codes == {grpc.StatusCode.OK}
         assert await check.code() is grpc.StatusCode.OK
+
+
+async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_own_side() -> None:
+    class Slow(answer_pb2_grpc.AnswerServiceServicer):
+        asked, go_on = 0, asyncio.Event()
+
+        async def Answer(self, request: Any, context: Any) -> Any:
+            self.asked += 1
+            await self.go_on.wait()
+            return answer_pb2.AnswerResponse(has_answer=True)
+
+    servicer = Slow()
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), streams=5)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    async with (
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", options) as greedy,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", options) as polite,
+    ):
+        many = answer_pb2_grpc.AnswerServiceStub(greedy)
+        calls = [many.Answer(answer_pb2.AnswerRequest(), timeout=LONG) for _ in range(50)]
+        await happens(lambda: servicer.asked == 5)
+        health = health_pb2_grpc.HealthStub(polite)
+        await health.Check(health_pb2.HealthCheckRequest(), timeout=LONG)
+        assert servicer.asked == 5
+        servicer.go_on.set()
+        assert all([(await call).has_answer for call in calls])
+    await server.drain(0)
 
 
 class Call:

@@ -1,5 +1,6 @@
 """Which questions are let in, and how many passages are read for them."""
 
+import asyncio
 import contextlib
 from dataclasses import replace
 
@@ -156,6 +157,42 @@ def test_one_client_does_not_take_every_place() -> None:
         for _ in range(3):
             with house.admission.enter(asked(1), 1, 1.0, "polite"):
                 pass
+
+
+def test_a_question_that_is_given_up_keeps_its_place_for_a_second() -> None:
+    """Else whoever asks and gives up at once has no bound."""
+    house = House(pace=None, most=1)
+    with pytest.raises(asyncio.CancelledError), house.admission.enter(asked(1), 1, 1.0, ""):
+        raise asyncio.CancelledError
+    assert (house.load.reads, house.admission.inside) == (0, 1)
+    assert house.refused(asked(1))
+    house.clock.advance(1.0)
+    assert not house.refused(asked(1))
+    assert house.admission.inside == 0
+
+
+def test_a_question_that_is_given_up_late_frees_its_place_at_once() -> None:
+    house = House(pace=None, most=1)
+    entered = house.admission.enter(asked(1), 1, 1.0, "")
+    entered.__enter__()
+    house.clock.advance(1.0)
+    error = asyncio.CancelledError()
+    assert not entered.__exit__(type(error), error, None)
+    assert house.admission.inside == 0
+
+
+def test_who_gives_up_everything_at_once_takes_no_place_of_others() -> None:
+    house = House(pace=None, most=10, settings=replace(SETTINGS, most_reads=10_000, kept=0.2))
+    with house.admission.enter(asked(1), 1, 1.0, "polite"):
+        pass
+    for _ in range(100):
+        with (
+            contextlib.suppress(OverloadedError, asyncio.CancelledError),
+            house.admission.enter(asked(1), 1, 1.0, "hasty"),
+        ):
+            raise asyncio.CancelledError
+        assert not house.refused(asked(1), client="polite")
+    assert house.admission.inside <= 8
 
 
 def test_a_question_that_fails_gives_its_room_back() -> None:
