@@ -3,20 +3,26 @@
     python bench/fairness.py --index INDEX --questions FILE [--seconds 10] [--json]
 
 A cluster is started on this machine. Each row is a load beside which one polite client asks one
-question after the other, of ten passages and with two seconds each. Medians are of the polite
-client's answers; "alone" is measured before each row, since other work on the machine changes.
-Exit code 1 if a promise does not hold. A load with names is compared with the one before it, which
-has none; on a machine that does other work answers a second differ by more than the promise.
+question after the other, of ten passages and with two seconds each. The load comes from a process
+of its own that gives way to all others, as if it were another machine: in the polite client's it
+would make that slow by itself. Medians are of the polite client's answers; "alone" is measured
+before each row, since other work on the machine changes. Exit code 1 if a promise does not hold. A
+load with names is compared with the one before it, which has none; on a machine that does other
+work answers a second differ by more than the promise.
 """
 
 import argparse
 import asyncio
 import itertools
 import json
+import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
@@ -35,6 +41,9 @@ LEAST_ANSWERED = 0.95
 """Of its questions beside one greedy client; and goodput with names, of that without."""
 PAUSE = 0.1
 """Seconds that a refused greedy client waits."""
+_NICE = 10
+_GRACE = 5.0
+"""Seconds in which the greedy clients end."""
 
 
 @dataclass
@@ -146,17 +155,65 @@ GREEDS = [
 ]
 
 
-async def measure(asking: Asking, greed: Greed, seconds: float) -> Row:
-    """One row: alone, then beside."""
-    alone = await asking.polite(seconds / 3)
+Count = tuple[int, dict[str, int]]
+"""Questions that were answered so far, and those that failed by their statuses."""
+
+
+@contextmanager
+def crowd(address: str, questions: Sequence[str], number: int) -> Iterator[Callable[[], Count]]:
+    """The load of that number in GREEDS while in use; counts when it is called. That blocks."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=flood, args=(address, questions, number, theirs), daemon=True)
+    process.start()
+    theirs.close()  # or its end would go unnoticed
+
+    def count() -> Count:
+        ours.send(True)
+        answered, failed = ours.recv()
+        return answered, failed
+
+    try:
+        yield count
+    finally:
+        ours.close()
+        process.join(_GRACE)
+        process.kill()
+
+
+def flood(address: str, questions: Sequence[str], number: int, pipe: Connection) -> None:
+    """The process of a crowd: says its count as often as it is asked, until the pipe is closed."""
+    os.nice(_NICE)
+    with suppress(EOFError, ConnectionError):
+        asyncio.run(_flood(address, questions, GREEDS[number], pipe))
+
+
+async def _flood(address: str, questions: Sequence[str], greed: Greed, pipe: Connection) -> None:
     taken = Tally()
-    crowd = asyncio.create_task(asking.greedy(greed, taken))
-    await asking.polite(seconds / 5)  # until the queues are as they stay
-    before = len(taken.seconds)
-    beside = await asking.polite(seconds)
-    answered = len(taken.seconds) - before
-    crowd.cancel()
-    await asyncio.gather(crowd, return_exceptions=True)
+    async with open_aio_channel(address) as channel:
+        asking = asyncio.create_task(Asking(channel, questions).greedy(greed, taken))
+        try:
+            while await asyncio.to_thread(pipe.recv):
+                if asking.done():
+                    asking.result()
+                pipe.send((len(taken.seconds), taken.failed))
+        finally:
+            asking.cancel()
+
+
+async def measure(
+    address: str, questions: Sequence[str], asking: Asking, number: int, seconds: float
+) -> Row:
+    """One row: alone, then beside."""
+    greed = GREEDS[number]
+    alone = await asking.polite(seconds / 3)
+    with crowd(address, questions, number) as count:
+        await asyncio.to_thread(count)  # it has begun
+        await asking.polite(seconds / 5)  # until the queues are as they stay
+        before, _ = await asyncio.to_thread(count)
+        beside = await asking.polite(seconds)
+        after, failed = await asyncio.to_thread(count)
+    answered = after - before
     return Row(
         greed.name,
         alone.p50 * 1e3,
@@ -165,7 +222,7 @@ async def measure(asking: Asking, greed: Greed, seconds: float) -> Row:
         beside.asked,
         beside.passages / max(len(beside.seconds), 1),
         answered,
-        taken.failed,
+        failed,
         beside.failed,
         # less the one for which it still waits at the end
         max((answered + len(beside.seconds)) // (greed.parties + 1) - 1, 0),
@@ -208,8 +265,9 @@ async def run(index: Path, questions: Sequence[str], seconds: float, only: str) 
         async with open_aio_channel(cluster.address) as channel:
             asking = Asking(channel, questions)
             await asking.polite(2.0)
-            greeds = [greed for greed in GREEDS if only in greed.name]
-            return [await measure(asking, greed, seconds) for greed in greeds]
+            numbers = [number for number, greed in enumerate(GREEDS) if only in greed.name]
+            address = cluster.address
+            return [await measure(address, questions, asking, n, seconds) for n in numbers]
 
 
 def main() -> None:

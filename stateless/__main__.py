@@ -25,6 +25,7 @@ from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
+from stateless.doors import Doors
 from stateless.encoding import QuestionEncoder
 from stateless.heads.admission import TextAdmission
 from stateless.heads.core import PredictCore
@@ -78,6 +79,10 @@ _SPECIAL = 2
 """Tokens that frame a text."""
 _LATELY = 2.5
 """Times the pause between two looks at a node for which it is believed to be unchanged."""
+_LEAST_STREAMS = 128
+"""Calls that a connection may have in hand, at least; else twice as many as there are places, so
+that who has them all can still be refused, watch the health, and look at the services.
+"""
 
 
 def run(settings: FrontSettings) -> None:
@@ -96,7 +101,8 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
-    server = _server(settings, registry)
+    doors = Doors()
+    server = _server(settings, registry, doors)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
         encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
@@ -117,18 +123,28 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         if settings.shards:
             heads = QuestionHeads(predictor, rings.default, questions) if rings.all() else None
             await _answer(
-                server, bundle, questions, heads, prepare, serving, metrics, settings, registry
+                server,
+                doors,
+                bundle,
+                questions,
+                heads,
+                prepare,
+                serving,
+                metrics,
+                settings,
+                registry,
             )
         else:
             await serving(prepare)
 
 
-def _server(settings: FrontSettings, registry: CollectorRegistry) -> Server:
-    boundary = Boundary(RpcMetrics(registry))
+def _server(settings: FrontSettings, registry: CollectorRegistry, doors: Doors) -> Server:
     services = [SERVICE] if settings.shards else []
+    streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
+    made = partial(Server, boundary=Boundary(RpcMetrics(registry)), door=doors, streams=streams)
     if not settings.serves_heads:
-        return Server(services, boundary)
-    return Server([*services, HEAD_SERVICE], boundary, LARGEST, arriving=ARRIVING)
+        return made(services)
+    return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)
 
 
 def _serving(server: Server, settings: FrontSettings, prepare: Prepare) -> Serving:
@@ -143,6 +159,7 @@ def _serving(server: Server, settings: FrontSettings, prepare: Prepare) -> Servi
 
 async def _answer(
     server: Server,
+    doors: Doors,
     bundle: Bundle,
     encoder: QuestionEncoder,
     heads: QuestionHeads | None,
@@ -181,7 +198,8 @@ async def _answer(
         nodes.asked()
 
     load = Load(settings.admission, time.monotonic, pace, others)
-    admission = Admission(load, settings.max_in_flight, admissions)
+    admission = Admission(load, settings.max_in_flight, admissions, usual=settings.passages_to_read)
+    doors.add(SERVICE, admission.refusal)
 
     def edition() -> Edition:
         if (infos := formation.view.expected()) is None:

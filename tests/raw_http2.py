@@ -15,8 +15,8 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
 
 
-def call(method: str, flags: int = END_HEADERS, stream: int = STREAM) -> bytes:
-    """The headers of a call of a method, such as `/winnow.v1.AnswerService/Answer`."""
+def call(method: str, flags: int = END_HEADERS, stream: int = STREAM, extra: bytes = b"") -> bytes:
+    """The headers of a call of a method, such as `/winnow.v1.AnswerService/Answer`, and more."""
     pairs = (
         (":method", "POST"),
         (":scheme", "http"),
@@ -25,7 +25,7 @@ def call(method: str, flags: int = END_HEADERS, stream: int = STREAM) -> bytes:
         ("content-type", "application/grpc"),
         ("te", "trailers"),
     )
-    return frame(HEADERS, flags, stream, b"".join(header(*pair) for pair in pairs))
+    return frame(HEADERS, flags, stream, b"".join(header(*pair) for pair in pairs) + extra)
 
 
 def header(name: str, value: str) -> bytes:

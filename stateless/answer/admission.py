@@ -5,6 +5,7 @@ much, and how much each client may have.
 """
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,15 @@ from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import Load, LoadSettings
+from winnow.policy.refusals import Refusals
+
+_MOST_REMEMBERED = 1_000
+"""Clients whose refusals are remembered; keys come from outside."""
+_GIVEN_UP = 1.0
+"""Seconds after it was let in for which a question that its caller gives up keeps its place. Asking
+and giving up at once would otherwise have no bound: it takes a front as much as a refusal and more,
+and frees its place before the next one comes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +45,35 @@ class Admission:
     """Lets questions in."""
 
     def __init__(
-        self, load: Load, most: int, metrics: AdmissionMetrics, clock: Clock = time.monotonic
+        self,
+        load: Load,
+        most: int,
+        metrics: AdmissionMetrics,
+        clock: Clock = time.monotonic,
+        usual: int = 1,
     ) -> None:
-        """`most`: questions at once, however few passages they need; they take memory, too."""
-        self._load, self._most, self._metrics = load, most, metrics
+        """Lets nothing in yet.
+
+        Args:
+            load: says how much is too much.
+            most: questions at once, however few passages they need; they take memory, too.
+            metrics: count what becomes of questions.
+            clock: seconds.
+            usual: passages that a question wants to be read. A client that has no room for these is
+                full, though it may have some for fewer.
+
+        """
+        self._load, self._most, self._metrics, self._usual = load, most, metrics, usual
         shared = LoadSettings()
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._clock = clock
+        self._given_up: deque[tuple[float, str]] = deque()
+        """When the place of a question that was given up is free again, and whose it is."""
+        self._refused = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
 
     @property
     def inside(self) -> int:
-        """Questions being answered."""
+        """Questions being answered, or given up by their callers a moment ago."""
         return self._places.total
 
     @contextmanager
@@ -69,21 +98,63 @@ class Admission:
         try:
             self._check_places(client)
             ticket = self._load.admit(asked, left, client, parts)
-        except OverloadedError:
+        except OverloadedError as error:
             self._metrics.admitted("refused")
+            if self._closed_to(client):
+                self._refused.add(client, error.retry_after)
             raise
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self._places.take(client, 1)
         self._metrics.reads.set(self._load.reads)
+        began, given_up = self._clock(), True
         try:
             granted = replace(question, passages_to_read=ticket.reads // parts)
             yield Admitted(granted, asked, ticket.reads, client)
-        finally:
-            self._places.give_back(client, 1)
+            given_up = False
+        except Exception:
+            given_up = False
+            raise
+        finally:  # cancelled, if it is neither answered nor failed
+            self._leave(client, began + _GIVEN_UP if given_up else began)
             self._load.release(ticket)
+            self._refused.forget()
             self._metrics.reads.set(self._load.reads)
 
+    def refusal(self, client: str) -> OverloadedError | None:
+        """Why a question is refused before anybody looks at it, if it is.
+
+        Its client was refused a moment ago, a usual question would have been, too, and nobody's has
+        ended since. Nobody who waits for as long as it was told to is refused so.
+        """
+        wait = self._refused.wait(client)
+        if wait is None:
+            return None
+        self._metrics.admitted("refused")
+        return OverloadedError(
+            f"there was no room a moment ago, and no question has been answered since; try again "
+            f"in {wait:.2f} s",
+            wait,
+        )
+
+    def _closed_to(self, client: str) -> bool:
+        """Whether a usual question of a client would be refused, however long it may take."""
+        places = self._places.room(client, self._most, self._most)
+        return places < 1 or self._load.closed_to(client, self._usual)
+
+    def _leave(self, client: str, free: float) -> None:
+        """Frees a place, now or when it is `free`."""
+        if free > self._clock():
+            self._given_up.append((free, client))
+        else:
+            self._places.give_back(client, 1)
+
+    def _clear(self) -> None:
+        """Frees the places of questions that were given up long enough ago."""
+        while self._given_up and self._given_up[0][0] <= self._clock():
+            self._places.give_back(self._given_up.popleft()[1], 1)
+
     def _check_places(self, client: str) -> None:
+        self._clear()
         if self._places.room(client, self._most, self._most) < 1:
             self._places.refuse(client, 1)
             raise OverloadedError(

@@ -20,6 +20,7 @@ from winnow.errors import (
 )
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
+from winnow.rpc.intake import Metadata
 from winnow.rpc.server import KIB, Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -38,7 +39,8 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    server = Server([SERVICE], boundary, streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
     await server.drain(0)
@@ -58,6 +60,32 @@ async def test_a_call_that_ends_without_a_message_is_answered(port: int, method:
     headers = await asyncio.wait_for(peer.ended(), LONG)
     assert b"the call ended without a message" in headers.replace(b"%20", b" ")
     await peer.close()
+
+
+async def test_a_call_that_is_refused_at_the_door_is_answered_without_its_message() -> None:
+    def door(method: str, metadata: Metadata) -> OverloadedError | None:
+        known = dict(metadata or ())
+        refused = method == ANSWER and known["x-winnow-client"] == "greedy"
+        return OverloadedError("no room") if refused else None
+
+    registry = CollectorRegistry()
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), door=door)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
+    port = await server.start("127.0.0.1:0")
+    peer = await http2.Peer.connect(port)
+    await peer.send(http2.call(ANSWER, extra=http2.header("x-winnow-client", "greedy")))
+    headers = await asyncio.wait_for(peer.ended(), LONG)
+    assert b"no room" in headers.replace(b"%20", b" ")
+    assert b"x-request-id" in headers
+    labels = {"method": "Answer", "status": "RESOURCE_EXHAUSTED"}
+    await happens(lambda: registry.get_sample_value("winnow_request_seconds_count", labels) == 1)
+    await peer.close()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = answer_pb2_grpc.AnswerServiceStub(channel)
+        metadata = (("x-winnow-client", "modest"),)
+        reply = await stub.Answer(answer_pb2.AnswerRequest(), timeout=LONG, metadata=metadata)
+        assert reply.has_answer
+    await server.drain(0)
 
 
 def resident() -> int:
@@ -116,6 +144,35 @@ async def test_a_burst_of_calls_cancels_nobody(port: int) -> None:
         assert await check.code() is grpc.StatusCode.OK
 
 
+async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_own_side() -> None:
+    class Slow(answer_pb2_grpc.AnswerServiceServicer):
+        asked, go_on = 0, asyncio.Event()
+
+        async def Answer(self, request: Any, context: Any) -> Any:
+            self.asked += 1
+            await self.go_on.wait()
+            return answer_pb2.AnswerResponse(has_answer=True)
+
+    servicer = Slow()
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), streams=5)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    async with (
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", options) as greedy,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", options) as polite,
+    ):
+        many = answer_pb2_grpc.AnswerServiceStub(greedy)
+        calls = [many.Answer(answer_pb2.AnswerRequest(), timeout=LONG) for _ in range(50)]
+        await happens(lambda: servicer.asked == 5)
+        health = health_pb2_grpc.HealthStub(polite)
+        await health.Check(health_pb2.HealthCheckRequest(), timeout=LONG)
+        assert servicer.asked == 5
+        servicer.go_on.set()
+        assert all([(await call).has_answer for call in calls])
+    await server.drain(0)
+
+
 class Call:
     """A call that somebody else decides on."""
 
@@ -157,3 +214,26 @@ async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
     for call in calls[1:]:
         call.arrived.set_result("question")
     assert [await wait for wait in waits[1:]] == ["question", "question"]
+
+
+async def test_every_message_that_does_not_come_is_given_up_in_its_time() -> None:
+    arrivals = Arrivals(10, seconds=0.01)
+    waits = [asyncio.create_task(arrivals.message(Call())) for _ in range(3)]
+    for wait in waits:
+        with pytest.raises(DeadlineExceededError):
+            await wait
+    with pytest.raises(DeadlineExceededError):
+        await arrivals.message(Call())
+
+
+async def test_a_call_that_is_cancelled_waits_for_nothing_any_more() -> None:
+    arrivals, call = Arrivals(1), Call()
+    given_up = asyncio.create_task(arrivals.message(call))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    call.arrived.set_result("too late")
+    following = Call()
+    following.arrived.set_result("question")
+    assert await arrivals.message(following) == "question"

@@ -1,23 +1,37 @@
 """Whose turn is next, where several clients wait for the same workers.
 
-Knows a key and the waiting entries of each client; does not know what an entry is. Clients that
-wait take turns (round robin: Nagle, "On packet switches with infinite storage", 1987), however many
-entries each has waiting; entries of one client come first in, first out. Whoever comes, or comes
-again, has its turn after all that wait already, so nobody gains by leaving or by a new name.
+Knows a key and the waiting entries of each client; does not know what an entry is. Two rules take
+turns:
+
+- Round robin (Nagle, "On packet switches with infinite storage", 1987): of n clients that wait each
+  has at least every 2n-th turn, however many entries any of them has waiting. Whoever comes, or
+  comes again, has its turn after all that wait already.
+- Favour: of the clients that are known, the one that had fewest turns of late (`usage`), if that is
+  clearly less than others had, or if most that wait are new names; else the round goes on. So a
+  client that asks for a little now and then is ahead of one that is always there, and names that
+  are used once take every other turn at most. A new name is known once it had a turn, and then
+  counts as one that had as many as any.
+
+Entries of one client come first in, first out.
 """
 
 from collections import deque
 from typing import Generic, TypeVar
 
+from winnow.policy.usage import Usage
+
 Entry = TypeVar("Entry")
 
 
 class FairQueue(Generic[Entry]):
-    """Entries that wait, by client. A client with none is forgotten."""
+    """Entries that wait, by client. Of a client with none only its usage is kept, for a while."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[Entry]] = {}
-        """In the order of their turns."""
+        """In the order of the round."""
+        self._usage = Usage()
+        self._favours = False
+        """Whether the next turn may be out of the round."""
 
     def __len__(self) -> int:
         """Entries that wait."""
@@ -32,14 +46,19 @@ class FairQueue(Generic[Entry]):
         self._lines.setdefault(client, deque()).appendleft(entry)
 
     def take(self) -> tuple[str, Entry] | None:
-        """The client whose turn it is and its first entry, which leaves; None if nobody waits."""
+        """The client whose turn it is and its first entry, which leaves; None if nobody waits.
+
+        Takes time in proportion to the clients that wait.
+        """
         if not self._lines:
             return None
-        client = next(iter(self._lines))
-        line = self._lines.pop(client)
-        entry = line.popleft()
-        if line:
-            self._lines[client] = line
+        favourite = self._favourite() if self._favours else None
+        client = self._next() if favourite is None else favourite
+        self._favours = not self._favours
+        self._usage.add(client)
+        entry = self._lines[client].popleft()
+        if not self._lines[client]:
+            del self._lines[client]
         return client, entry
 
     def remove(self, client: str, entry: Entry) -> bool:
@@ -51,3 +70,17 @@ class FairQueue(Generic[Entry]):
         if not line:
             del self._lines[client]
         return True
+
+    def _favourite(self) -> str | None:
+        """The client that is served out of the round, where it keeps its place; None for nobody."""
+        known = [client for client in self._lines if client in self._usage]
+        if not known:
+            return None
+        least = self._usage.least(known)
+        return least if self._usage.modest(least) or 2 * len(known) < len(self._lines) else None
+
+    def _next(self) -> str:
+        """The first of the round, which comes last now."""
+        client = next(iter(self._lines))
+        self._lines[client] = self._lines.pop(client)
+        return client

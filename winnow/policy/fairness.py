@@ -85,7 +85,13 @@ class FairShares:
         return max(level, limit / (len(wants) + 2))
 
     def room(
-        self, client: str, limit: float, whole: float, least: int = 1, beside: float = 0.0
+        self,
+        client: str,
+        limit: float,
+        whole: float,
+        least: int = 1,
+        beside: float = 0.0,
+        share: float | None = None,
     ) -> float:
         """How much a client may add; not positive if nothing.
 
@@ -95,10 +101,12 @@ class FairShares:
             whole: what all may have in hand.
             least: what is of use to the client at all.
             beside: what clients that are not known here have in hand, as in `share`.
+            share: what `share` says of all that, if it was asked already.
 
         """
         due = self._due_to_others(client, whole, 0.5)
-        room = self.share(client, limit, beside) - self._held[client]
+        share = self.share(client, limit, beside) if share is None else share
+        room = share - self._held[client]
         if not self._held[client]:
             # what is kept is left alone here: a crowd is slower than one client with as much
             before = self._kept_beside(client) * limit + self._due_to_others(client, limit, 1.0)
@@ -122,8 +130,8 @@ class FairShares:
         return math.floor(ahead if client in seen else max(ahead, kept * of_new))
 
     def _kept_beside(self, client: str) -> float:
-        others = self._held.keys() | self._refused.keys() | self._came.keys()
-        return self._kept if others - {client} else 0.0
+        every = (self._held.keys(), self._refused.keys(), self._came.keys())
+        return self._kept if any(len(keys) > (client in keys) for keys in every) else 0.0
 
 
 def _level(wants: list[float], amount: float) -> float:

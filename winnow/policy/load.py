@@ -108,7 +108,7 @@ class Load:
         limit, others = self._limit(left), self._others()
         share = self._shares.share(client, limit, others)
         whole = self._limit(math.inf)
-        room = self._shares.room(client, limit, whole, fewest, others) + _ROUNDING
+        room = self._shares.room(client, limit, whole, fewest, others, share) + _ROUNDING
         filled = max(self.reads / whole, self._shares.held(client) / share) if share else 1.0
         granted = min(self._dimmed(asked, fewest, filled), math.floor(room)) // unit * unit
         if not self.reads:
@@ -118,6 +118,15 @@ class Load:
             raise self._refusal(fewest, room, limit)
         self._shares.take(client, granted)
         return Ticket(client, asked, granted)
+
+    def closed_to(self, client: str, asked: int) -> bool:
+        """Whether a request of a client for `asked` reads would be refused, whatever its deadline.
+
+        Nothing is remembered of it, unlike a refusal.
+        """
+        fewest, whole = self._fewest(asked, 1), self._limit(math.inf)
+        room = self._shares.room(client, whole, whole, fewest, self._others())
+        return self.reads > 0 and room + _ROUNDING < fewest
 
     def release(self, ticket: Ticket) -> None:
         """Ends a request."""

@@ -6,6 +6,7 @@ what memory half-sent messages take is bounded by their number and their size.
 """
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import grpc
@@ -15,6 +16,7 @@ from winnow.errors import (
     InvalidRequestError,
     OverloadedError,
     Violation,
+    WinnowError,
 )
 
 _SECONDS = 10.0
@@ -29,8 +31,10 @@ class Arrivals:
     def __init__(self, most: int, seconds: float = _SECONDS) -> None:
         """`most`: messages on their way at once, `seconds`: that one may take."""
         self._most, self._seconds = most, seconds
-        self._waiting: dict[asyncio.Future[None], None] = {}
-        """What ends the wait for each, the oldest first."""
+        self._waiting: dict[asyncio.Future[WinnowError | None], float] = {}
+        """What ends the wait for each, and when it is late; the oldest first."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Of the oldest: one for each message would take longer than the message itself."""
 
     async def message(self, context: Any) -> Any:
         """The first message of a call whose handler was declared as one of a stream.
@@ -43,40 +47,60 @@ class Arrivals:
         """
         # never cancelled: gRPC writes to what a cancelled read has freed
         reading = asyncio.ensure_future(context.read())
-        reading.add_done_callback(_look_at)
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[place] = None
-        if len(self._waiting) > self._most:
-            self._give_way()
+        place = self._place()
+        reading.add_done_callback(partial(_arrived, place))
         try:
-            await asyncio.wait(
-                (reading, place), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            late = await place
         finally:
             self._waiting.pop(place, None)
-        if not reading.done():
-            raise self._late(place)
+        if late is not None:
+            raise late
         message = reading.result()
         if message is grpc.aio.EOF:
             await asyncio.sleep(_CLOSING)
             raise InvalidRequestError(Violation("request", "the call ended without a message"))
         return message
 
-    def _give_way(self) -> None:
-        """Ends the wait that lasts longest: whole messages are here with their calls."""
-        oldest = next(iter(self._waiting))
-        del self._waiting[oldest]
-        oldest.cancel()
+    def _place(self) -> "asyncio.Future[WinnowError | None]":
+        """For one more message; the wait that lasts longest ends if there are too many: whole
+        messages are here with their calls.
+        """
+        loop = asyncio.get_running_loop()
+        place: asyncio.Future[WinnowError | None] = loop.create_future()
+        self._waiting[place] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._seconds, self._look)
+        if len(self._waiting) > self._most:
+            self._end(OverloadedError("too many messages are on their way; send it again, at once"))
+        return place
 
-    def _late(self, place: "asyncio.Future[None]") -> DeadlineExceededError | OverloadedError:
-        if place.cancelled():
-            return OverloadedError("too many messages are on their way; send it again, at once")
-        return DeadlineExceededError(
-            f"the message was not here {self._seconds:g} seconds after its call"
-        )
+    def _look(self) -> None:
+        """Ends the waits that last too long."""
+        loop, self._timer = asyncio.get_running_loop(), None
+        while self._waiting and self._timer is None:
+            due = next(iter(self._waiting.values()))
+            if due > loop.time():
+                self._timer = loop.call_at(due, self._look)
+            else:
+                self._end(
+                    DeadlineExceededError(
+                        f"the message was not here {self._seconds:g} seconds after its call"
+                    )
+                )
+
+    def _end(self, why: WinnowError) -> None:
+        """Ends the oldest wait."""
+        place = next(iter(self._waiting))
+        del self._waiting[place]
+        if not place.done():
+            place.set_result(why)
 
 
-def _look_at(reading: "asyncio.Future[Any]") -> None:
-    """Takes note of an error of a read that nobody waits for any more: its call was ended."""
+def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:
+    """Ends the wait for a message; takes note of an error of a read that nobody waits for any more:
+    its call was ended.
+    """
     if not reading.cancelled():
         reading.exception()
+    if not place.done():
+        place.set_result(None)

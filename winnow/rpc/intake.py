@@ -5,7 +5,7 @@ error that it is, which their boundary raises.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 import grpc
@@ -15,12 +15,21 @@ from winnow.errors import InvalidRequestError, Violation, WinnowError
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.status import code_of
 
+Metadata = Iterable[tuple[str, Any]] | None
+Door = Callable[[str, Metadata], WinnowError | None]
+"""Says by method and metadata why a call is refused before its message is read; None: it is not.
+
+Reading the message is half of what a refused call takes.
+"""
+
 
 class Intake(grpc.aio.ServerInterceptor):
     """Makes handlers of one message of those that are declared as handlers of a stream."""
 
-    def __init__(self, arrivals: Arrivals) -> None:
-        self._arrivals = arrivals
+    def __init__(self, arrivals: Arrivals, door: Door = lambda _method, _metadata: None) -> None:
+        self._arrivals, self._door = arrivals, door
+        self._made: dict[str, Any] = {}
+        """The handlers, by methods that there are: making one takes a tenth of a refusal."""
         self.calls = 0
         """Calls with one reply in hand."""
         self._none = asyncio.Event()
@@ -44,16 +53,22 @@ class Intake(grpc.aio.ServerInterceptor):
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
         """Wraps the handlers of all methods with one request, also those of health."""
-        handler = await continuation(handler_call_details)
-        bounded = str(handler_call_details.method).startswith("/winnow.")
-        if handler is None or handler.request_streaming:
-            return handler
+        method = str(handler_call_details.method)
+        made = self._made.get(method)
+        if made is None:
+            handler = await continuation(handler_call_details)
+            if handler is None or handler.request_streaming:
+                return handler
+            made = self._made[method] = self._wrapped(handler, method)
+        return made
+
+    def _wrapped(self, handler: Any, method: str) -> Any:
         if handler.response_streaming:
             make, taking = grpc.stream_stream_rpc_method_handler, self._many(handler.unary_stream)
         else:
             make, taking = (
                 grpc.stream_unary_rpc_method_handler,
-                self._one(handler.unary_unary, bounded),
+                self._one(handler.unary_unary, method),
             )
         return make(
             taking,
@@ -62,11 +77,15 @@ class Intake(grpc.aio.ServerInterceptor):
         )
 
     def _one(
-        self, handler: Callable[[Any, Any], Awaitable[Any]], bounded: bool
+        self, handler: Callable[[Any, Any], Awaitable[Any]], method: str
     ) -> Callable[..., Any]:
+        bounded = method.startswith("/winnow.")
+
         async def call(_stream: Any, context: Any) -> Any:
             self._begin(context)
-            request = await self._request(context)
+            request = self._door(method, context.invocation_metadata())
+            if request is None:
+                request = await self._request(context)
             if isinstance(request, WinnowError) and not bounded:
                 await _abort(request, context)
             return await handler(request, context)

@@ -14,7 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.health import Health
-from winnow.rpc.intake import Intake
+from winnow.rpc.intake import Door, Intake
 
 KIB = 1024
 ARRIVING = 8 * KIB * KIB
@@ -34,6 +34,9 @@ _OPTIONS = (
     # what a connection may send before it is read; gRPC would raise it to megabytes by itself
     ("grpc.http2.lookahead_bytes", 16 * KIB),
     ("grpc.http2.bdp_probe", 0),
+    # it counts calls that have ended until they are put away: clients that keep to the limit of
+    # calls on a connection would be told UNAVAILABLE
+    ("grpc.http.overload_protection", 0),
     # calls that nobody has looked at yet, at some 15 KB each, also those that were ended at once;
     # beyond these gRPC cancels calls without a word, the calls of any client
     ("grpc.server.max_pending_requests", 10_000),
@@ -51,6 +54,8 @@ class Server:
         largest: int = 16 * KIB,
         idle: float = 120.0,
         arriving: int = ARRIVING,
+        door: Door = lambda _method, _metadata: None,
+        streams: int | None = None,
     ) -> None:
         """Binds nothing yet.
 
@@ -61,15 +66,19 @@ class Server:
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
             arriving: bytes that all messages together may take before they are whole.
+            door: refuses calls of these services before their messages are read.
+            streams: calls that a connection may have in hand, of any kind; more wait on the side of
+                the client. None for no limit.
 
         """
         limits = (
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        self._intake = Intake(Arrivals(arriving // largest))
+        most = () if streams is None else (("grpc.max_concurrent_streams", streams),)
+        self._intake = Intake(Arrivals(arriving // largest), door)
         self.grpc = grpc.aio.server(
-            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
+            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits, *most)
         )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)

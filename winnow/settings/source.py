@@ -82,6 +82,8 @@ def given(
 
     """
     environment = os.environ if environment is None else environment
+    if file is None and environment.get(CONFIG_VARIABLE):
+        file = Path(environment[CONFIG_VARIABLE])
     found = environment.get(variable(table, field))
     return _table(file, table).get(field) if found is None and file is not None else found
 

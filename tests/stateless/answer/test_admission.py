@@ -1,9 +1,12 @@
 """Which questions are let in, and how many passages are read for them."""
 
+import asyncio
 import contextlib
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -25,8 +28,24 @@ class House:
         self, pace: float | None = 0.01, most: int = 64, settings: LoadSettings = SETTINGS
     ) -> None:
         self.registry = CollectorRegistry()
-        self.load = Load(settings, ManualClock(), lambda: pace)
-        self.admission = Admission(self.load, most, AdmissionMetrics(self.registry))
+        self.clock = ManualClock()
+        self.load = Load(settings, self.clock, lambda: pace)
+        metrics = AdmissionMetrics(self.registry)
+        self.admission = Admission(self.load, most, metrics, self.clock, usual=10)
+
+    def refused(self, question: Question, left: float = 1.0, client: str = "") -> bool:
+        """Whether a question is refused now."""
+        try:
+            with self.admission.enter(question, 1, left, client):
+                return False
+        except OverloadedError:
+            return True
+
+    def hold(self, stack: contextlib.ExitStack, question: Question, client: str = "") -> None:
+        """Lets questions in until one is refused, and keeps them."""
+        with contextlib.suppress(OverloadedError):
+            while True:
+                stack.enter_context(self.admission.enter(question, 1, 1.0, client))
 
     def count(self, result: str) -> float | None:
         return self.registry.get_sample_value("winnow_front_admissions_total", {"result": result})
@@ -140,8 +159,111 @@ def test_one_client_does_not_take_every_place() -> None:
                 pass
 
 
+def test_a_question_that_is_given_up_keeps_its_place_for_a_second() -> None:
+    """Else whoever asks and gives up at once has no bound."""
+    house = House(pace=None, most=1)
+    with pytest.raises(asyncio.CancelledError), house.admission.enter(asked(1), 1, 1.0, ""):
+        raise asyncio.CancelledError
+    assert (house.load.reads, house.admission.inside) == (0, 1)
+    assert house.refused(asked(1))
+    house.clock.advance(1.0)
+    assert not house.refused(asked(1))
+    assert house.admission.inside == 0
+
+
+def test_a_question_that_is_given_up_late_frees_its_place_at_once() -> None:
+    house = House(pace=None, most=1)
+    entered = house.admission.enter(asked(1), 1, 1.0, "")
+    entered.__enter__()
+    house.clock.advance(1.0)
+    error = asyncio.CancelledError()
+    assert not entered.__exit__(type(error), error, None)
+    assert house.admission.inside == 0
+
+
+def test_who_gives_up_everything_at_once_takes_no_place_of_others() -> None:
+    house = House(pace=None, most=10, settings=replace(SETTINGS, most_reads=10_000, kept=0.2))
+    with house.admission.enter(asked(1), 1, 1.0, "polite"):
+        pass
+    for _ in range(100):
+        with (
+            contextlib.suppress(OverloadedError, asyncio.CancelledError),
+            house.admission.enter(asked(1), 1, 1.0, "hasty"),
+        ):
+            raise asyncio.CancelledError
+        assert not house.refused(asked(1), client="polite")
+    assert house.admission.inside <= 8
+
+
 def test_a_question_that_fails_gives_its_room_back() -> None:
     house = House()
     with pytest.raises(ZeroDivisionError), house.admission.enter(asked(10), 1, 1.0, ""):
         raise ZeroDivisionError
     assert (house.load.reads, house.admission.inside) == (0, 0)
+
+
+@pytest.mark.parametrize(("passages", "most"), [(10, 64), (1, 5)])
+def test_who_asks_again_at_once_is_refused_unseen(passages: int, most: int) -> None:
+    """For want of time to read, or of a place."""
+    house = House(most=most)
+    with contextlib.ExitStack() as stack:
+        assert house.admission.refusal("") is None
+        house.hold(stack, asked(passages))
+        refused = house.admission.refusal("")
+        assert refused is not None
+        assert refused.retry_after >= SETTINGS.shortest_wait
+        assert house.count("refused") == 2
+        assert house.admission.refusal("another") is None
+
+
+def test_who_waits_as_it_was_told_is_looked_at_again() -> None:
+    house = House()
+    with contextlib.ExitStack() as stack:
+        house.hold(stack, asked(10))
+        house.clock.advance(SETTINGS.shortest_wait)
+        assert house.admission.refusal("") is None
+
+
+def test_once_a_question_has_ended_everybody_is_looked_at_again() -> None:
+    house = House()
+    with contextlib.ExitStack() as stack:
+        with house.admission.enter(asked(10), 1, 1.0, "other"):
+            house.hold(stack, asked(10))
+            assert house.admission.refusal("") is not None
+        assert house.admission.refusal("") is None
+
+
+@pytest.mark.parametrize(("passages", "left"), [(1_000, 1.0), (10, 0.011)])
+def test_a_question_that_asks_too_much_closes_the_door_to_no_other(
+    passages: int, left: float
+) -> None:
+    """Of more passages than anybody has time for, or of a deadline that is too short."""
+    house = House()
+    with house.admission.enter(asked(10), 1, 1.0, "other"):
+        assert house.refused(asked(passages), left)
+        assert house.admission.refusal("") is None
+        assert not house.refused(asked(10))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(1, 40), st.floats(0.05, 3.0), st.booleans()),
+        max_size=40,
+    )
+)
+def test_nobody_is_refused_unseen_whose_usual_question_would_be_let_in(
+    calls: list[tuple[str, int, float, bool]],
+) -> None:
+    house = House(most=8)
+    with contextlib.ExitStack() as every:
+        held: list[contextlib.ExitStack] = []
+        for client, passages, left, ends in calls:
+            if ends and held:
+                held.pop(0).close()
+            question = every.enter_context(contextlib.ExitStack())
+            with contextlib.suppress(OverloadedError):
+                question.enter_context(house.admission.enter(asked(passages), 1, left, client))
+                held.append(question)
+            house.clock.advance(0.01)
+            for one in "abc":
+                assert house.admission.refusal(one) is None or house.refused(asked(10), 9.0, one)

@@ -15,6 +15,7 @@ from winnow.client.messages import AnswerClient
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.tools.local.cores import threads_each
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.plan import LocalPlan, commands
 from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports
@@ -51,6 +52,7 @@ class LocalCluster:
 
         Raises:
             UnavailableError: an address that was asked for is in use.
+            SettingsError: the settings file cannot be read.
 
         """
         plan, count = self._plan, len(self._shards)
@@ -63,7 +65,9 @@ class LocalCluster:
         measured = [Address.parse(plan.metrics_listen)] if plan.metrics_listen else []
         expect_free([*self._fronts, *measured, *metrics])
         fronts = list(map(str, self._fronts))
-        started = commands(plan, self._shards, fronts, self.nodes, list(map(str, metrics)))
+        addresses = list(map(str, metrics))
+        threads = threads_each(plan, count)
+        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads)
         self._commands = started
         for name, arguments in started.items():
             self._start(name, arguments)

@@ -15,6 +15,7 @@ class LocalPlan:
     """HOST:PORT of the front node; port 0 for any free one."""
     metrics_listen: str = ""
     reader_threads: int | None = None
+    """Most threads that one request may use; with None the nodes share the cores (`cores`)."""
     replicas: int = 1
     """Content nodes per shard."""
     front: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ def commands(
     fronts: Sequence[str],
     nodes: Sequence[str],
     metrics: Sequence[str],
+    threads_each: int | None = None,
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
@@ -53,12 +55,15 @@ def commands(
         fronts: HOST:PORT of each front.
         nodes: HOST:PORT of each node.
         metrics: HOST:PORT of each node's metrics, or nothing at all.
+        threads_each: threads of each node, if that is not left to the nodes.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
     if plan.config is not None:
         common += ["--config", str(plan.config)]
     threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
+    if threads_each is not None:
+        threads = ["--threads", str(threads_each), "--reader-threads", str(threads_each)]
     found = {}
     for number, (shard, address) in enumerate(zip(shards, nodes, strict=True)):
         measured = ["--metrics-listen", metrics[number]] if metrics else []

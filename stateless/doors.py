@@ -1,0 +1,29 @@
+"""Refuses calls before their messages are read: the doors of the services of a front.
+
+Knows names of services and keys of clients; each service says by itself whom it refuses.
+"""
+
+from collections.abc import Callable
+
+from winnow.errors import WinnowError
+from winnow.rpc import client_key
+from winnow.rpc.intake import Metadata
+
+Refusal = Callable[[str], WinnowError | None]
+"""Why a client is refused now, by its key; None if it is not."""
+
+
+class Doors:
+    """The doors of a server; a service without one is open."""
+
+    def __init__(self) -> None:
+        self._refusals: dict[str, Refusal] = {}
+
+    def add(self, service: str, refusal: Refusal) -> None:
+        """Gives a service a door; `service` is its full name."""
+        self._refusals[service] = refusal
+
+    def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
+        """Why a call is refused; `method` is such as `/winnow.v1.AnswerService/Answer`."""
+        refusal = self._refusals.get(method.split("/")[1])
+        return refusal(client_key.of_metadata(metadata)) if refusal else None
