@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from winnow.address import Address
+from winnow.bundle import read_manifest
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
@@ -25,6 +26,7 @@ _LOOK_SECONDS = 0.5
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    read_manifest(settings.bundle)  # else every process would say that there is none
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     plan = LocalPlan(
         settings.index,

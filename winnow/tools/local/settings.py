@@ -17,8 +17,8 @@ class UpSettings(Settings):
 
     The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
     and WINNOW_NODE_…, and the tables 'front' and 'node' of the --config file. The options below
-    come first. Content nodes listen on free ports of this machine. At a terminal logs are text, unless
-    log_format says otherwise.
+    come first. Content nodes listen on free ports of this machine. At a terminal logs are text,
+    unless log_format says otherwise.
     """
 
     table: ClassVar[str] = "up"
