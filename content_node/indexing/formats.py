@@ -8,6 +8,7 @@ from typing import Any
 from content_node.indexing.checks import RowError, check_metadata, check_metadata_length
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
+from winnow.files.json_lines import not_json
 
 Found = tuple[Passage, str]
 """A passage, and its metadata as a JSON object."""
@@ -74,7 +75,7 @@ def _json(_number: int, line: str) -> Found:
     try:
         value = json.loads(line, parse_constant=_no_constant)
     except ValueError as error:
-        raise RowError(f"not JSON: {error}") from error
+        raise RowError(not_json(error)) from error
     except RecursionError as error:
         raise RowError("not JSON that can be read: nested too deeply") from error
     if not isinstance(value, dict):

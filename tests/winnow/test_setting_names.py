@@ -62,8 +62,12 @@ def test_what_others_read_or_set_is_left_alone(name: str, value: str) -> None:
     ("content", "said"),
     [
         ("[frnt]\nanswers = 3", r"there is no table \[frnt\]; did you mean \[front\]\?"),
-        ("answers = 3", r"there is no table \[answers\]"),
-        ("[front]\npasages_to_read = 3", r"in \[front\]; did you mean passages_to_read\?"),
+        ("answers = 3", r"w.toml: answers stands in no table: put it below a line \[front\]"),
+        ("[front]\nanswers = 'x'", r"w.toml: --answers \(or WINNOW_FRONT_ANSWERS\): "),
+        (
+            "[front]\npasages_to_read = 3",
+            r"w.toml: pasages_to_read: .* in \[front\]; did you mean passages_to_read\?",
+        ),
         ("[front]\npassages-to-read = 3", r"did you mean passages_to_read\?"),
         ("front = 3", r"\[front\] must be a table"),
     ],
@@ -75,6 +79,14 @@ def test_what_the_file_has_that_nobody_reads_is_named(
     config.write_text(content, encoding="utf-8")
     with pytest.raises(SettingsError, match=said):
         load({}, config)
+
+
+def test_a_file_is_not_blamed_for_what_a_variable_says(tmp_path: Path) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text("[front]\nanswers = 2", encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        load({"WINNOW_FRONT_ANSWERS": "x"}, config)
+    assert str(caught.value).startswith("--answers (or WINNOW_FRONT_ANSWERS): ")
 
 
 def test_a_file_may_have_the_tables_of_every_command(tmp_path: Path) -> None:

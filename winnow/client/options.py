@@ -66,6 +66,8 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
         if value is not None:
             try:
                 _set(message, name, _ENUMS[name](value) if name in _ENUMS else value)
+            except UnicodeEncodeError:  # such as an argument in another alphabet than the shell's
+                violations.append(Violation(name, "lone surrogate, not valid Unicode"))
             except (TypeError, ValueError) as error:
                 violations.append(Violation(name, shortened(str(error))))
     if violations:

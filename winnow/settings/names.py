@@ -49,12 +49,14 @@ def wrong_variables(table: str, fields: Iterable[str], environment: Mapping[str,
     return lines
 
 
-def wrong_tables(table: str, found: Iterable[str]) -> list[str]:
-    """A line for each table of a file that no command reads."""
+def wrong_tables(table: str, found: Mapping[str, object]) -> list[str]:
+    """A line for each table of a file that no command reads, and each key outside of all tables."""
     known = {*TABLES, table}
     return [
         f"there is no table [{name}]{_hint(meant and f'[{meant}]')}"
-        for name in found
+        if isinstance(value, dict)
+        else f"{name} stands in no table: put it below a line [{table}]"
+        for name, value in found.items()
         if name not in known
         for meant in [closest(name, known)]
     ]

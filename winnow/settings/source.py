@@ -54,17 +54,18 @@ class Settings(BaseModel):
             raise SettingsError("; ".join(wrong))
         if config is None and environment.get(CONFIG_VARIABLE):
             config = Path(environment[CONFIG_VARIABLE])
-        values = _table(config, cls.table) if config is not None else {}
-        values |= {
+        in_file = _table(config, cls.table) if config is not None else {}
+        said = {
             name: _split(environment[cls.variable(name)], field.annotation)
             for name, field in cls.model_fields.items()
             if cls.variable(name) in environment
         }
-        values |= {name: value for name, value in flags.items() if value not in (None, [], ())}
+        said |= {name: value for name, value in flags.items() if value not in (None, [], ())}
         try:
-            settings = cls.model_validate(values)
+            settings = cls.model_validate({**in_file, **said})
         except ValidationError as error:
-            raise SettingsError(explained(cls.table, cls.model_fields, error)) from error
+            files = {name: config for name in in_file if config is not None and name not in said}
+            raise SettingsError(explained(cls.table, cls.model_fields, error, files)) from error
         settings._file = config  # noqa: SLF001 (its own)
         return settings
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
+from winnow.files.json_lines import not_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def _question(line: bytes, place: str) -> AskedQuestion:
     except UnicodeDecodeError as error:
         raise ArtefactError(f"{place}: invalid UTF-8 at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
-        raise ArtefactError(f"{place}: not JSON: {error}") from error
+        raise ArtefactError(f"{place}: {not_json(error)}") from error
     question = row.get("question") if isinstance(row, dict) else None
     answers = row.get("answers", []) if isinstance(row, dict) else []
     if not isinstance(question, str) or not question.strip():

@@ -101,6 +101,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(
         ("p.tsv", b"\ttext\tT", "empty id"),
         ("p.tsv", b"1\t\xff\tT", "invalid UTF-8 at byte 2"),
         ("p.jsonl", b"{", "not JSON"),
+        ("p.json", b"[", "Expecting value at character 2; a line must be an object of its own"),
+        ("p.json", b'{"id":', "Expecting value at character 7; a line must be"),
         ("p.jsonl", b"[1]", "expected a JSON object, found list"),
         ("p.jsonl", b'{"id": "a"}', "text is missing"),
         ("p.jsonl", b'{"text": "a"}', "id is missing"),

@@ -156,7 +156,7 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("passages_to_read", -1, "-1"),
         ("passages_to_read", 1.5, "float"),
         ("read_scope", "everywhere", "everywhere"),
-        ("question", "\udc80", "surrogate"),
+        ("question", "\udc80", "lone surrogate, not valid Unicode"),
         ("heads", [7], "argument type"),
         ("request_id", "two words", "two words"),
     ],

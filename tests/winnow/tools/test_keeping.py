@@ -125,6 +125,16 @@ async def test_a_front_that_cannot_start_ends_the_cluster_at_once(
     assert not cluster.started
 
 
+async def test_a_node_with_wrong_settings_ends_the_cluster_at_once(
+    keeping: Keeping, cluster: Scripted
+) -> None:
+    """They are those of every node, and the same the next time."""
+    cluster.gone["node 0"] = 2
+    with pytest.raises(UnavailableError, match="node 0 ended with exit code 2"):
+        await keeping.look_at_start()
+    assert not cluster.started
+
+
 async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_for(
     keeping: Keeping, cluster: Scripted, said: list[str]
 ) -> None:

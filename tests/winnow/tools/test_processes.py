@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,18 +13,23 @@ from winnow.tools.local.processes import PARENT_VARIABLE, Processes
 
 @dataclass
 class Stubborn:
-    """A child that does not end by itself; whoever waits for it gets a second Ctrl-C."""
+    """A child that does not end by itself; whoever waits for it gets a second Ctrl-C, or whoever
+    tells it to end, or a third one after it was killed.
+    """
 
     killed: bool = False
+    told: bool = False
+    late: bool = False
 
     def poll(self) -> int | None:
         return -9 if self.killed else None
 
     def send_signal(self, number: int) -> None:
-        pass
+        if self.told:
+            raise KeyboardInterrupt
 
     def wait(self, timeout: float | None = None) -> int:
-        if not self.killed:
+        if self.late or not self.killed:
             raise KeyboardInterrupt
         return -9
 
@@ -32,8 +37,10 @@ class Stubborn:
         self.killed = True
 
 
-def test_a_second_ctrl_c_ends_every_child_at_once() -> None:
-    processes, children = Processes(), {"front": Stubborn(), "node 0": Stubborn()}
+@pytest.mark.parametrize("first", [Stubborn(), Stubborn(told=True), Stubborn(late=True)])
+def test_further_ctrl_cs_end_every_child_at_once(first: Stubborn) -> None:
+    processes = Processes()
+    children = {"front": replace(first), "node 0": replace(first)}
     stubborn: Any = children
     processes._children = stubborn
     with pytest.raises(KeyboardInterrupt):

@@ -31,7 +31,7 @@ def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, pack
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"question": "Who?"}\nnonsense\n', "line 2: not JSON"),
+        (b'{"question": "Who?"}\nnonsense\n', "line 2: not JSON: Expecting value at character 1;"),
         (b'{"ask": "Who?"}\n', "line 1: no string under question"),
         (b'{"question": "Who?", "answers": "Me"}\n', "answers must be a list"),
         (b"\xff\n", "line 1: invalid UTF-8 at byte 0"),

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from winnow.client import Client, Options, ReadScope, Reply, Retriever
+from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
 from winnow.tools.exits import FAILED
 from winnow.tools.predict.ids import head_ids
@@ -20,9 +21,7 @@ def ask(
             show_default="a prompt, or standard input",
         ),
     ] = None,
-    address: Annotated[
-        str, typer.Option(help="HOST:PORT of a front node, or dns:///HOST:PORT of several.")
-    ] = "127.0.0.1:8080",
+    address: FrontAddress = DEFAULT_ADDRESS,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every reply as one line of JSON.")
     ] = False,

@@ -13,6 +13,7 @@ from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
 from winnow.telemetry.progress import Progress
+from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
 from winnow.tools.evaluation.tally import Outcome, Report, report
@@ -27,7 +28,7 @@ def evaluate(
         Path,
         typer.Option(help="JSON lines with question, answers and maybe context (.gz, .zst)."),
     ],
-    address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
+    address: FrontAddress = DEFAULT_ADDRESS,
     passages_to_read: Annotated[
         int, typer.Option(min=1, max=100, help="Passages to read for each question.")
     ] = 10,

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope
+from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.drawing import check_drawable
 from winnow.tools.loadtest.loops import Load
 from winnow.tools.loadtest.plot import plot
@@ -23,7 +24,7 @@ from winnow.v1 import answer_pb2
 
 def bench(
     questions: Annotated[Path, typer.Option(help="JSON lines with question (.gz, .zst).")],
-    address: Annotated[str, typer.Option(help="HOST:PORT of a front node.")] = "127.0.0.1:8080",
+    address: FrontAddress = DEFAULT_ADDRESS,
     clients: Annotated[
         int,
         typer.Option(

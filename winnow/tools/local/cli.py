@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from winnow.address import Address
+from winnow.bundle import read_manifest
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
@@ -23,6 +24,7 @@ _LOOK_SECONDS = 0.5
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
+    read_manifest(settings.bundle)  # else every process would say that there is none
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     plan = LocalPlan(
         settings.index,

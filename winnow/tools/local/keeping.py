@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from winnow.errors import UnavailableError
+from winnow.tools.exits import WRONG_USAGE
 from winnow.tools.local.restarts import MOST, WINDOW, Restarts
 
 Say = Callable[[str], None]
@@ -64,11 +65,13 @@ class Keeping:
         """The same until the cluster is ready, and says which nodes have no shard to serve.
 
         Raises:
-            UnavailableError: the front ended, or no node is left that may serve a shard.
+            UnavailableError: the front ended, or a node has wrong settings, or no node is left that
+                may serve a shard.
 
         """
         for name, code in self._ended().items():
-            if not _is_node(name):  # nothing that it needs will be there the next time
+            # nothing that it needs will be there the next time
+            if not _is_node(name) or code == WRONG_USAGE:
                 raise UnavailableError(self._end(name, code))
         self.look()
         for name, fault in (await self._cluster.not_loaded()).items():

@@ -77,17 +77,18 @@ class Processes:
         """Ends all, the last started first; kills what has not ended after the grace, or at once if
         interrupted.
         """
-        for child in reversed(self._children.values()):
-            if child.poll() is None:
-                child.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE
         try:
+            for child in reversed(self._children.values()):
+                if child.poll() is None:
+                    child.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + _GRACE
             for child in self._children.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(max(deadline - time.monotonic(), 0.1))
-        finally:  # after a second Ctrl-C, too
+        finally:  # after a second Ctrl-C, too; all are killed before a third may come
             for child in self._children.values():
                 child.kill()
+            for child in self._children.values():
                 child.wait()
 
     def __enter__(self) -> Self:
