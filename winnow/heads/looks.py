@@ -64,11 +64,10 @@ class Looks:
         if version == serving or not self._placing.may_try(slot, version):
             return
         try:
-            await self._placing.put(slot, version)
+            if await self._placing.put(slot, version):
+                self._metrics.tried("replaced")
         except BROKEN as error:
             self._placing.broke(slot, version, error)
-        else:
-            self._metrics.tried("replaced")
 
     def _complain(self, slot: Slot, error: Exception) -> None:
         """Says once why the version in memory may be an old one."""
