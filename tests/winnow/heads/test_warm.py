@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -515,6 +516,26 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
         assert said(each) == label_of(each.version)
         assert each.version in served
     assert len({each.version for each in found}) > 3
+
+
+async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:
+    url, cache = f"memory://{uuid.uuid4().hex}", tmp_path / "cache"
+    writer = open_store(url, tmp_path / "elsewhere")
+    writer.publish(versioned_head(tmp_path / "1", "intent", 1))
+    threads, registry = FairThreads(1, "heads"), CollectorRegistry()
+    metrics = WarmHeadMetrics(registry).ring("test")
+    store = open_store(url, cache)
+    warm = WarmHeads(store, FINGERPRINT, WIDTH, MEGABYTE, threads, metrics, refresh=0.0)
+    try:
+        (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(30))
+        assert said(applied) == label_of(1)
+        writer.publish(versioned_head(tmp_path / "2", "intent", 2))
+        while applied.version == 1:
+            (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(30))
+            assert said(applied) == label_of(applied.version)
+    finally:
+        warm.close()
+        threads.close()
 
 
 def test_a_loop_that_ends_leaves_no_task_behind(tmp_path: Path) -> None:
