@@ -337,6 +337,7 @@ async def test_a_head_of_which_no_version_works_is_unavailable(ring: Ring) -> No
         error = failure(intent)
         assert isinstance(error, UnavailableError)
         assert "head intent version 2 cannot be loaded" in str(error)
+        assert str(ring.store.root) not in str(error)
     assert ring.store.fetched.count(("intent", 2)) == 1  # it is not tried again at once
     ring.clock.advance(REFRESH)
     await ring.one()
@@ -354,6 +355,7 @@ async def test_what_is_in_memory_serves_on_while_the_store_is_away(ring: Ring) -
             intent, topic = await ring.apply("intent", "topic")
             assert said(intent) == label_of(1)
             assert isinstance(failure(topic), UnavailableError)
+            assert "no route" not in str(failure(topic))
         ring.store.away = False
         assert said(await ring.one("topic")) == label_of(1)
         await ring.looked()
@@ -384,12 +386,28 @@ async def test_a_store_that_fails_in_unheard_of_ways_fails_its_head_only(ring: R
     assert isinstance(failure(topic), UnavailableError)
 
 
+async def test_a_damaged_record_of_what_is_served_fails_its_head_only(ring: Ring) -> None:
+    ring.store.add("intent")
+    ring.store.add("topic")
+    await ring.one()
+    for head in ("intent", "topic"):
+        (ring.store.root / "store" / head / "current.json").write_text("{}")
+    with capture_logs() as logged:
+        await ring.looked()
+        intent, topic = await ring.apply("intent", "topic")
+    assert said(intent) == label_of(1)
+    assert isinstance(failure(topic), UnavailableError)
+    assert str(failure(topic)).startswith("head topic cannot be loaded")
+    assert {line["head"] for line in logged} == {"intent", "topic"}
+
+
 async def test_an_unknown_head_is_looked_for_once_in_a_while(ring: Ring) -> None:
     ring.store.add("intent")
     for _ in range(5):
         intent, nobody = await ring.apply("intent", "nobody")
         assert said(intent) == label_of(1)
         assert isinstance(failure(nobody), NotFoundError)
+        assert str(failure(nobody)) == "there is no head 'nobody'"
     assert ring.store.asked.count("nobody") == 1
     ring.store.add("nobody")
     ring.clock.advance(REFRESH)
