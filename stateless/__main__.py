@@ -1,8 +1,13 @@
 """Puts a front node together and runs it."""
 
 import asyncio
+import contextlib
 import random
 import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -19,6 +24,15 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
 from stateless.encoding import QuestionEncoder
+from stateless.heads.admission import TextAdmission
+from stateless.heads.core import PredictCore
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.questions import QuestionHeads
+from stateless.heads.ring import Memory, Ring
+from stateless.heads.rings import Rings
+from stateless.heads.servicer import ARRIVING, LARGEST, HeadServicer
+from stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
 from stateless.replicas.remote import RemoteSearcher
@@ -26,12 +40,20 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.encoder import StatesFormat
+from winnow.domain.predicted import HeadInMemory
+from winnow.heads.finding import follow, placed_heads
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.placed import PlacedHeads
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load
 from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
-from winnow.rpc.channel import open_channel
+from winnow.rpc.channel import open_balanced, open_channel
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
@@ -39,10 +61,17 @@ from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoder
+from winnow.text.remote import SERVICE as ENCODER_SERVICE
+from winnow.text.remote import RemoteTextEncoder
 from winnow.text.tokenizer import Tokenizer
-from winnow.v1 import answer_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+Prepare = Callable[[], Awaitable[None]]
+Serving = Coroutine[Any, Any, None]
+_SPECIAL = 2
+"""Tokens that frame a text."""
 
 
 def run(settings: FrontSettings) -> None:
@@ -61,6 +90,63 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    server = _server(settings, registry)
+    serve_metrics(settings.metrics_listen, registry)
+    async with contextlib.AsyncExitStack() as stack:
+        shared = await _encoder(bundle, settings, metrics, stack, settings.encoder_address)
+        rings, looking = await _rings(bundle, shared, settings, metrics, registry, stack)
+        predictor = _serve_heads(server, rings, settings, registry)
+        questions = QuestionEncoder(bundle, shared.tokenizer, shared.encoder)
+
+        async def prepare() -> None:
+            await questions.warm_up()
+            for ring in rings.all():
+                await ring.warm_up()
+
+        def serving(prepare: Prepare) -> Serving:
+            served = _serving(server, settings, prepare)
+            return supervised(served, looking(), "head servers") if looking else served
+
+        if settings.shards:
+            heads = QuestionHeads(predictor, rings.default) if rings.all() else None
+            await _answer(
+                server, bundle, questions, heads, prepare, serving, metrics, settings, registry
+            )
+        else:
+            await serving(prepare)
+
+
+def _server(settings: FrontSettings, registry: CollectorRegistry) -> Server:
+    boundary = Boundary(RpcMetrics(registry))
+    services = [SERVICE] if settings.shards else []
+    if not settings.serves_heads:
+        return Server(services, boundary)
+    return Server([*services, HEAD_SERVICE], boundary, LARGEST, arriving=ARRIVING)
+
+
+def _serving(server: Server, settings: FrontSettings, prepare: Prepare) -> Serving:
+    return serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+    )
+
+
+async def _answer(
+    server: Server,
+    bundle: Bundle,
+    encoder: QuestionEncoder,
+    heads: QuestionHeads | None,
+    warm_up: Prepare,
+    serving: Callable[[Prepare], Serving],
+    metrics: FrontMetrics,
+    settings: FrontSettings,
+    registry: CollectorRegistry,
+) -> None:
+    """Serves with the answer service, beside what the server has already."""
+    manifest = bundle.manifest
     defaults = Defaults(
         settings.passages_to_read,
         settings.answers,
@@ -70,6 +156,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         settings.retriever,
         partial_results=settings.partial_results,
         patience=settings.patience,
+        serves_heads=heads is not None,
     )
     admissions = AdmissionMetrics(registry)
 
@@ -90,10 +177,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     admission = Admission(load, settings.max_in_flight, admissions)
     core = AnswerCore(defaults, admission, metrics, asked)
     servicer = AnswerServicer(core, settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
-    serve_metrics(settings.metrics_listen, registry)
-    encoder = _encoder(bundle, settings, metrics)
     replicas = ReplicaMetrics(registry)
 
     def open_shard(shard: int) -> ReplicatedSearcher:
@@ -121,6 +205,7 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
                     settings.read_ahead,
                 ),
                 metrics,
+                heads,
             )
         )
 
@@ -135,20 +220,10 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     )
 
     async def prepare() -> None:
-        await encoder.warm_up()
+        await warm_up()
         await formation.ready(settings.form_timeout)
 
-    serving = serve(
-        server,
-        settings.listen,
-        prepare,
-        linger=settings.drain_linger,
-        grace=settings.drain_grace,
-    )
-    try:
-        await supervised(serving, nodes.run())
-    finally:
-        encoder.close()
+    await supervised(serving(prepare), nodes.run())
 
 
 def _open_node(address: str) -> Node:
@@ -163,9 +238,126 @@ def _open_node(address: str) -> Node:
     )
 
 
-def _encoder(bundle: Bundle, settings: FrontSettings, metrics: FrontMetrics) -> QuestionEncoder:
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """An encoder, shared by questions and heads."""
+
+    tokenizer: Tokenizer
+    encoder: TextEncoder
+    width: int
+    """Of the states of tokens; 0 if it gives none."""
+
+
+async def _encoder(
+    bundle: Bundle,
+    settings: FrontSettings,
+    metrics: FrontMetrics,
+    stack: contextlib.AsyncExitStack,
+    address: str = "",
+) -> _Shared:
+    """The encoder of a bundle, in this process or at an address; the stack closes it."""
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special, settings.inference)
-    local = LocalTextEncoder(model, settings.encoder_threads)
-    cached = CachedTextEncoder(local, settings.cache_entries, metrics.looked_up)
-    return QuestionEncoder(bundle, tokenizer, cached)
+    encoder: TextEncoder
+    if address:
+        encoder, width = await _remote(bundle, settings, stack, address)
+    else:
+        model = open_question_encoder(
+            bundle, tokenizer.special, settings.inference, settings.serves_heads
+        )
+        _, states = model.with_states([])
+        width = 0 if states is None else states.shape[1]
+        encoder = LocalTextEncoder(model, settings.encoder_threads)
+    cached = CachedTextEncoder(encoder, settings.cache_entries, metrics.looked_up)
+    stack.callback(cached.close)
+    return _Shared(tokenizer, cached, width)
+
+
+async def _remote(
+    bundle: Bundle, settings: FrontSettings, stack: contextlib.AsyncExitStack, address: str
+) -> tuple[TextEncoder, int]:
+    """An encoder at an address, and the width of its states if heads here have to know it."""
+    channel = open_balanced(address, ENCODER_SERVICE)
+    stack.push_async_callback(channel.close)
+    wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
+    fingerprint = bundle.manifest.states_fingerprint
+    encoder = RemoteTextEncoder(channel, address, fingerprint, wanted)
+    here = settings.serves_heads and not settings.head_servers
+    return encoder, (await encoder.info()).width if here else 0
+
+
+async def _rings(
+    bundle: Bundle,
+    shared: _Shared,
+    settings: FrontSettings,
+    metrics: FrontMetrics,
+    registry: CollectorRegistry,
+    stack: contextlib.AsyncExitStack,
+) -> tuple[Rings, Callable[[], Serving] | None]:
+    """The default ring, on the encoder of questions, and those with encoders of their own.
+
+    With head servers there is something to run beside serving: it looks where they are.
+    """
+    if not settings.serves_heads:
+        return Rings(), None
+    placed: list[PlacedHeads] = []
+    warm = None if settings.head_servers else _warm(settings, registry, stack)
+
+    def ring(name: str, bundle: Bundle, own: _Shared, store: str) -> Ring:
+        entry, fingerprint = bundle.manifest.encoder, bundle.manifest.states_fingerprint
+        most = entry.max_passage_tokens - _SPECIAL
+        if warm is None:
+            remote = placed_heads(fingerprint)
+            stack.push_async_callback(remote.close)
+            placed.append(remote)
+            return Ring(name, fingerprint, own.tokenizer, own.encoder, most, remote)
+        heads = warm(name, fingerprint, own.width, store)
+        stack.callback(heads.close)
+        memory = partial(_memory, heads)
+        return Ring(name, fingerprint, own.tokenizer, own.encoder, most, heads, memory)
+
+    rings = [ring(bundle.manifest.name, bundle, shared, settings.heads)]
+    for further in settings.further_rings:
+        other = await asyncio.to_thread(load_bundle, further.bundle)
+        own = await _encoder(other, settings, metrics, stack)
+        rings.append(ring(further.name, other, own, further.store))
+
+    def update(addresses: Collection[str]) -> None:
+        for heads in placed:
+            heads.update(addresses)
+
+    resolvers = [resolver(target) for target in settings.head_servers]
+    looking = partial(follow, resolvers, update, settings.resolve_every)
+    return Rings(rings), looking if placed else None
+
+
+def _warm(
+    settings: FrontSettings, registry: CollectorRegistry, stack: contextlib.AsyncExitStack
+) -> Callable[[str, str, int, str], WarmHeads]:
+    """What makes the heads of a ring in this process; all rings share its threads."""
+    threads = FairThreads(settings.head_threads, "heads")
+    stack.callback(threads.close)
+    metrics, budget = WarmHeadMetrics(registry), settings.heads_budget_mb * 1_000_000
+
+    def heads(name: str, fingerprint: str, width: int, store: str) -> WarmHeads:
+        own = metrics.ring(name)
+        return WarmHeads(open_store(store), fingerprint, width, budget, threads, own)
+
+    return heads
+
+
+def _memory(heads: WarmHeads) -> Memory:
+    warm = [HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.warm()]
+    return Memory(heads.budget_bytes, tuple(warm))
+
+
+def _serve_heads(
+    server: Server, rings: Rings, settings: FrontSettings, registry: CollectorRegistry
+) -> Predictor:
+    """Has the server predict, or say that it does not."""
+    metrics = HeadMetrics(registry)
+    predictor = Predictor(rings, metrics)
+    admission = TextAdmission(settings.max_predictions, metrics)
+    core = PredictCore(rings, predictor, admission, metrics)
+    servicer = HeadServicer(core, settings.default_deadline)
+    head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
+    return predictor

@@ -6,6 +6,7 @@ Knows the bundle's limit on length; does not know where its `TextEncoder` runs o
 import time
 from dataclasses import dataclass
 
+from stateless.heads.text import EncodedText
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
@@ -22,6 +23,8 @@ class Encoded:
 
     question: EncodedQuestion
     truncated: bool
+    text: EncodedText
+    """The same encoding, for heads."""
 
 
 class QuestionEncoder:
@@ -42,16 +45,16 @@ class QuestionEncoder:
 
         """
         started = time.perf_counter()
-        ids = self._tokenizer.tokenise(text).ids
+        tokens = self._tokenizer.tokenise(text)
         timings.tokenise = time.perf_counter() - started
-        if not ids:
+        if not tokens.ids:
             raise InvalidRequestError(Violation("question", "has no word in it"))
-        kept = ids[: self._most]
-        encoding = await self._encoder.encode(kept, client)
+        kept, truncated = tokens.first(self._most), len(tokens) > self._most
+        encoding = await self._encoder.encode(kept.ids, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, kept, encoding.vector, self._fingerprint, client)
-        return Encoded(question, len(ids) > self._most)
+        question = EncodedQuestion(text, kept.ids, encoding.vector, self._fingerprint, client)
+        return Encoded(question, truncated, EncodedText(text, kept, encoding, truncated))
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

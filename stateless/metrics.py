@@ -48,7 +48,7 @@ class FrontMetrics:
         )
         self._cache = Counter(
             "winnow_front_encoding_cache",
-            "Questions by whether their encoding was cached",
+            "Questions and texts by whether their encoding was cached",
             ("result",),
             registry=registry,
         )

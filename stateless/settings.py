@@ -1,10 +1,12 @@
 """Settings of a front node."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from stateless.cluster.discovery import DiscoverySettings
+from stateless.heads.ring_setting import RingSetting, joined
+from stateless.heads.validation import MAX_TEXTS
 from stateless.policy.hedging import HedgeSettings
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
@@ -20,15 +22,17 @@ _MOST_AHEAD = 4
 
 
 class FrontSettings(ServiceSettings):
-    """Answer questions over the shards of an index.
+    """Answer questions over the shards of an index, and predict labels and entities of texts.
 
-    Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002
+    Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
+
+    Without --shards it predicts only, without --heads it answers only.
     """
 
     table: ClassVar[str] = "front"
 
     shards: list[str] = Field(
-        min_length=1,
+        default_factory=list,
         description="HOST:PORT of a content node, or dns:///HOST:PORT of a group of content nodes. "
         "Give it once for each, in any order.",
     )
@@ -74,7 +78,10 @@ class FrontSettings(ServiceSettings):
         "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that encode questions."
+        default_factory=cores,
+        ge=1,
+        le=1024,
+        description="Threads that encode questions and texts, in each ring.",
     )
     cache_entries: int = Field(
         10_000, ge=0, description="Encoded questions to keep in memory; about 2 KB each."
@@ -178,12 +185,83 @@ class FrontSettings(ServiceSettings):
         "while.",
     )
 
-    @field_validator("shards")
+    heads: str = Field(
+        "",
+        description="Store of heads to predict with: a directory, or a URL such as "
+        "s3://BUCKET/HEADS; empty for none.",
+    )
+    rings: list[str] = Field(
+        default_factory=list,
+        description="A further ring, NAME=BUNDLE,STORE: another encoder with its own heads. Give "
+        "it once for each; leave out STORE if there are --head-servers. The ring of --bundle and "
+        "--heads is the default one, and has the bundle's name.",
+    )
+    heads_budget_mb: int = Field(
+        512,
+        ge=1,
+        description="Megabytes that the heads in memory may take, in each ring. The least recently "
+        "used leave.",
+    )
+    head_threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Threads that heads are run in."
+    )
+    head_servers: list[str] = Field(
+        default_factory=list,
+        description="HOST:PORT of a head server, or dns:///HOST:PORT of a group of head servers. "
+        "Heads are applied there instead of here; --heads is not needed then.",
+    )
+    encoder_address: str = Field(
+        "",
+        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group of them. Texts "
+        "are encoded there instead of here; empty to encode here.",
+    )
+    max_predictions: int = Field(
+        64,
+        ge=MAX_TEXTS,
+        description="Most texts that heads are applied to at the same time; more are refused with "
+        "RESOURCE_EXHAUSTED.",
+    )
+
+    @field_validator("shards", "head_servers")
     @classmethod
     def _check_targets(cls, targets: list[str]) -> list[str]:
         for target in targets:
             resolver(target)
         return targets
+
+    @field_validator("encoder_address")
+    @classmethod
+    def _check_target(cls, target: str) -> str:
+        if target:
+            resolver(target)
+        return target
+
+    @field_validator("rings", mode="before")
+    @classmethod
+    def _join_rings(cls, parts: Any) -> Any:
+        return joined(parts) if isinstance(parts, list) else parts
+
+    @field_validator("rings")
+    @classmethod
+    def _check_rings(cls, rings: list[str]) -> list[str]:
+        names = [RingSetting.parse(ring).name for ring in rings]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ValueError(f"two rings have the name {twice}: give each its own")
+        return rings
+
+    @model_validator(mode="after")
+    def _check_services(self) -> Self:
+        if not self.shards and not self.serves_heads:
+            raise ValueError(
+                f"--shards (or {self.variable('shards')}): field required, unless --heads is given"
+            )
+        if self.rings and not self.serves_heads:
+            raise ValueError("--rings: these are further rings; give the first one by --heads")
+        if not self.head_servers:
+            for ring in self.further_rings:
+                if not ring.store:
+                    raise ValueError(f"--rings: {ring.name} has no store: NAME=BUNDLE,STORE")
+        return self
 
     @model_validator(mode="after")
     def _check_factors(self) -> Self:
@@ -193,6 +271,16 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def serves_heads(self) -> bool:
+        """Whether it predicts at all."""
+        return bool(self.heads or self.head_servers)
+
+    @property
+    def further_rings(self) -> list[RingSetting]:
+        """Rings beside the default one."""
+        return [RingSetting.parse(ring) for ring in self.rings]
 
     @property
     def patience(self) -> Patience:

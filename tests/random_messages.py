@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
-from winnow.v1 import answer_pb2, shard_pb2
+from winnow.v1 import answer_pb2, head_pb2, shard_pb2
 
 MARK = "zzhostile"
 """In metadata, to be looked for elsewhere."""
@@ -20,6 +20,8 @@ uint32 = st.one_of(st.sampled_from([0, 1, 100, 101, 1_000, 1_001]), st.integers(
 enum = st.one_of(st.integers(0, 4), st.integers(-(2**31), 2**31 - 1))
 floats = st.one_of(st.floats(0, 1, width=32), st.floats(width=32))
 text = st.one_of(st.just("who"), st.text(max_size=50), st.just("a" * 1_001))
+texts = text | st.just("a \U0001f600" * 1_001)
+head_ids = st.lists(st.sampled_from(["intent", "names", "unknown"]) | text, max_size=34)
 questions = st.builds(
     answer_pb2.AnswerRequest,
     question=text,
@@ -33,6 +35,14 @@ questions = st.builds(
     min_coverage=st.none() | floats,
     min_wait_factor=st.none() | floats,
     max_wait_factor=st.none() | floats,
+    heads=st.just([]) | head_ids,
+)
+predictions = st.builds(
+    head_pb2.PredictRequest,
+    text=st.just("") | texts,
+    texts=st.lists(texts, max_size=18),
+    head_ids=head_ids,
+    ring=st.sampled_from(["", "", "", "fake"]) | text,
 )
 BUNDLE = read_manifest(default_bundle())
 UNIT = np.eye(1, BUNDLE.encoder.dimension, dtype="<f4")[0]

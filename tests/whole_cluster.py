@@ -30,13 +30,25 @@ from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
 from stateless.encoding import QuestionEncoder
+from stateless.heads.admission import TextAdmission
+from stateless.heads.core import PredictCore
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.questions import QuestionHeads
+from stateless.heads.ring import Ring
+from stateless.heads.rings import Rings
+from stateless.heads.servicer import HeadServicer
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
 from winnow.domain.question import ReadScope
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
+from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
@@ -45,9 +57,11 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import shard_directories
-from winnow.v1 import answer_pb2_grpc, shard_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, head_pb2_grpc, shard_pb2_grpc
 
 
 @dataclass
@@ -68,9 +82,13 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(
-    index: Path, bundle: Bundle, exact: bool = True, replicas: int = 1
+    index: Path,
+    bundle: Bundle,
+    exact: bool = True,
+    replicas: int = 1,
+    heads: Path | None = None,
 ) -> AsyncIterator[Running]:
-    """Serves an index; every node has two threads."""
+    """Serves an index, and the heads of a store; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
         nodes = [
             await _node(path, bundle, exact, stack)
@@ -78,7 +96,7 @@ async def running(
             for _ in range(replicas)
         ]
         registry = CollectorRegistry()
-        address = await _front(nodes, bundle, registry, stack)
+        address = await _front(nodes, bundle, registry, stack, heads)
         client = await stack.enter_async_context(AnswerClient(address))
         yield Running(client, nodes, registry)
 
@@ -102,24 +120,34 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
 
 
 async def _front(
-    nodes: list[Node], bundle: Bundle, registry: CollectorRegistry, stack: contextlib.AsyncExitStack
+    nodes: list[Node],
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    stack: contextlib.AsyncExitStack,
+    store: Path | None,
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special)
-    encoder = QuestionEncoder(bundle, tokenizer, LocalTextEncoder(model, 2))
+    model = open_question_encoder(bundle, tokenizer.special, states=store is not None)
+    text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), 100, metrics.looked_up)
+    encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
     stack.callback(encoder.close)
+    rings = [warm_ring(bundle, tokenizer, text_encoder, store, stack)] if store else []
+    head_metrics = HeadMetrics(registry)
+    predictor = Predictor(Rings(rings), head_metrics)
+    of_questions = QuestionHeads(predictor, rings[0]) if rings else None
     manifest = bundle.manifest
     load = Load(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, manifest.reader.max_answer_tokens)
+    longest = manifest.reader.max_answer_tokens
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(rings))
     core = AnswerCore(defaults, admission, metrics)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
         limits = Limits(0.02, 0.4, candidates=7, read_ahead=4)
-        core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+        core.serve(Answerer(encoder, cluster, below, rule, limits, metrics, of_questions))
 
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension),
@@ -142,10 +170,31 @@ async def _front(
     await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(core, 2.0), server.grpc)
+    admitted = TextAdmission(64, head_metrics)
+    predicting = PredictCore(Rings(rings), predictor, admitted, head_metrics)
+    head_pb2_grpc.add_HeadServiceServicer_to_server(HeadServicer(predicting, 2.0), server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
+
+
+def warm_ring(
+    bundle: Bundle,
+    tokenizer: Tokenizer,
+    encoder: TextEncoder,
+    store: Path,
+    stack: contextlib.AsyncExitStack,
+) -> Ring:
+    """The heads of a store on an encoder that gives states."""
+    threads = FairThreads(2, "heads")
+    stack.callback(threads.close)
+    fingerprint, width = bundle.manifest.states_fingerprint, bundle.manifest.encoder.dimension
+    metrics = WarmHeadMetrics(CollectorRegistry()).ring("default")
+    heads = WarmHeads(open_store(store), fingerprint, width, 1 << 28, threads, metrics)
+    stack.callback(heads.close)
+    most = bundle.manifest.encoder.max_passage_tokens - 2
+    return Ring("default", fingerprint, tokenizer, encoder, most, heads)
 
 
 def _known(address: str) -> Known:

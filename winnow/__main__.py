@@ -35,6 +35,10 @@ _COMMANDS = {
         "winnow.tools.ask.cli:ask",
         "Ask a running cluster; see the answer in its passage.",
     ),
+    "predict": (
+        "winnow.tools.predict.cli:predict",
+        "Predict labels and entities of texts.",
+    ),
     "up": (
         "winnow.tools.local.cli:up",
         "Run a whole cluster on this machine, one process per node.",
@@ -51,7 +55,7 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
-    "heads": ("winnow.tools.heads.cli:app", "List, publish, pin, verify and serve heads."),
+    "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }

@@ -1,21 +1,33 @@
-"""A scripted shard, for tests of everything that talks to shards.
+"""A scripted shard, encoder and heads, for tests of everything that talks to them.
 
-Fakes, not mocks: it behaves as a `Searcher` must, over passages that it is given. Each call takes
-a turn of the event loop, as every real one does: a reply that is there at once hides races.
+Fakes, not mocks: each behaves as its interface says, over what it is given. Each call takes a turn
+of the event loop, as every real one does: a reply that is there at once hides races.
 """
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
+from winnow.domain.prediction import (
+    Applied,
+    LabelScore,
+    Prediction,
+    SequencePrediction,
+    TokenPrediction,
+    TokenSpan,
+)
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.errors import GenerationGoneError, WinnowError
+from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
+from winnow.heads.heads import States
 from winnow.searcher import Read, Retrieved
+from winnow.text.encoder import TextEncoding
 
 FINGERPRINT = "fake-bundle"
 
@@ -148,3 +160,107 @@ def reading(
     end = text.index(" ") if " " in text else len(text)
     passage = Passage(identifier, "Title", text)
     return Reading(passage, 0, end, score, score, 1.0, distance, distance)
+
+
+@dataclass
+class FakeTextEncoder:
+    """Encodes by arithmetic: a state is what its token id says."""
+
+    width: int = 4
+    fails: WinnowError | None = None
+    """Raised for every text."""
+    fails_for: int = -1
+    """The text, by its first token, that it is raised for; every text if negative."""
+    hangs: bool = False
+    """Calls wait until they are cancelled."""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a hanging call was cancelled."""
+    encoded: list[tuple[int, ...]] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    longest: int = 0
+    """Tokens that it was warmed up to."""
+    closed: bool = False
+
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        self.encoded.append(tuple(ids))
+        self.clients.append(client)
+        await asyncio.sleep(0)
+        if self.fails is not None and self.fails_for in (-1, ids[0]):
+            raise self.fails
+        if self.hangs:
+            await _hang(self.hanging, self.released)
+        rows = np.array([1, *ids, 2], np.float32)[:, None] * np.arange(1, self.width + 1)
+        states = np.sin(rows).astype(np.float16)
+        return TextEncoding(np.eye(1, 2, dtype=np.float32)[0], states, 0.001, 0.002)
+
+    async def warm_up(self, longest: int) -> None:
+        self.longest = longest
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeHeads:
+    """Heads that say what the states of a text say; some fail, are late or have moved."""
+
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Sequence heads, by their ids: the labels of each."""
+    spans: dict[str, tuple[TokenSpan, ...]] = field(default_factory=dict)
+    """Token heads, by their ids: what they find in every text."""
+    failing: dict[str, WinnowError] = field(default_factory=dict)
+    """Heads that fail."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Heads that another ring serves now, by their ids."""
+    version: int = 1
+    fails: Exception | None = None
+    """Raised by every call."""
+    hangs: bool = False
+    """Calls wait until they are cancelled."""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a hanging call was cancelled."""
+    applied: list[tuple[str, ...]] = field(default_factory=list)
+    """The ids of each call."""
+    clients: list[str] = field(default_factory=list)
+    deadlines: list[Deadline] = field(default_factory=list)
+
+    async def apply(
+        self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
+    ) -> list[Applied]:
+        self.applied.append(tuple(head_ids))
+        self.clients.append(client)
+        self.deadlines.append(deadline)
+        await asyncio.sleep(0)
+        if self.fails is not None:
+            raise self.fails
+        if self.hangs:
+            await _hang(self.hanging, self.released)
+        return [self._one(states, each) for each in head_ids]
+
+    def _one(self, states: States, head: str) -> Applied:
+        unknown = None if head in {*self.labels, *self.spans} else NotFoundError(f"no head {head}")
+        moved = self.moved.get(head, "")
+        if failure := self.failing.get(head, unknown):
+            return Applied(head, 0, failure=failure, moved_to=moved)
+        return Applied(head, self.version, self._prediction(states, head), moved_to=moved)
+
+    def _prediction(self, states: States, head: str) -> Prediction:
+        if head in self.spans:
+            return TokenPrediction(self.spans[head])
+        logits = states.astype(np.float32).mean(axis=0)[: len(self.labels[head])]
+        scores = np.exp(logits) / np.exp(logits).sum()
+        ranked = sorted(zip(scores.tolist(), self.labels[head], strict=True), reverse=True)
+        return SequencePrediction(
+            tuple(LabelScore(label, score, not n) for n, (score, label) in enumerate(ranked))
+        )
+
+
+async def _hang(hanging: asyncio.Event, released: asyncio.Event) -> None:
+    hanging.set()
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        released.set()
+        raise

@@ -17,10 +17,12 @@ _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _OWN = r"[\w.+:() -]{1,100}"
 """What a process says of itself: its version, its bundle's name."""
 KNOWN = {
-    "method": "Answer|GetShardInfo|Retrieve|Read|Search",
+    "method": "Answer|Predict|ListHeads|GetShardInfo|Retrieve|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
-    "stage": "queue|tokenise|encode|retrieve|read|merge",
-    "result": "hit|miss|granted|dimmed|refused|admitted|sent|won",
+    "stage": "queue|tokenise|encode|retrieve|read|merge|heads",
+    "result": "hit|miss|granted|dimmed|refused|admitted|sent|won|ok|unknown|late|other_encoder|"
+    "failed|loaded|replaced|broken|no_room|unreachable",
+    "ring": _OWN,
     "shard": r"\d{1,5}",
     "replica": r"[\w.:\[\]-]+:\d{1,5}",
     "le": r"\+Inf|[\d.e+-]+",

@@ -11,6 +11,8 @@ from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import QuestionEncoder
+from stateless.heads.questions import Predicting, QuestionHeads
+from stateless.heads.text import EncodedText
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
@@ -30,9 +32,13 @@ class Answerer:
         rule_for: Callable[[float], StoppingRule | None],
         limits: Limits,
         metrics: FrontMetrics,
+        heads: QuestionHeads | None = None,
     ) -> None:
-        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
+        """`rule_for` gives the rule that stops reading early, if any may lose that much; `heads`
+        are applied to questions that name some.
+        """
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
+        self._heads = heads
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
@@ -64,16 +70,20 @@ class Answerer:
             deadline.earlier(reserve),
             self._limits,
         )
-        try:
-            searched = await search(calls, self._rule_for(question.max_loss), timings)
-            merging = time.perf_counter()
-            coverage = cover(self._cluster.infos, searched)
-        except WinnowError as error:
-            for shard, status in failed_shards(error):
-                self._metrics.shard_failures.labels(str(shard), status.value).inc()
-            raise
-        answers = merge(searched.readings, question.answers)
-        timings.merge = time.perf_counter() - merging
+        with self._predicting(
+            question.heads, encoded.text, calls.deadline, admitted.client
+        ) as said:
+            try:
+                searched = await search(calls, self._rule_for(question.max_loss), timings)
+                merging = time.perf_counter()
+                coverage = cover(self._cluster.infos, searched)
+            except WinnowError as error:
+                for shard, status in failed_shards(error):
+                    self._metrics.shard_failures.labels(str(shard), status.value).inc()
+                raise
+            answers = merge(searched.readings, question.answers)
+            timings.merge = time.perf_counter() - merging
+            heads = await said.result()
         timings.total = time.perf_counter() - started
         answered = Answered(
             answers=answers,
@@ -85,9 +95,16 @@ class Answerer:
             passages_read=searched.read,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
+            heads=heads,
         )
         self._observe(answered)
         return answered
+
+    def _predicting(
+        self, ids: tuple[str, ...], text: EncodedText, deadline: Deadline, client: str
+    ) -> Predicting:
+        """Heads on the question's encoding, at work beside the shards."""
+        return self._heads.begin(text, ids, deadline, client) if self._heads else Predicting()
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from stateless.heads.validation import refuse, wrong_heads
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import Violation
 
 MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
@@ -36,6 +37,8 @@ class Defaults:
     retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
     patience: Patience = field(default_factory=Patience)
+    serves_heads: bool = False
+    """Whether questions may name heads at all."""
 
 
 def validate(request: AnswerRequest, defaults: Defaults) -> Question:
@@ -51,9 +54,9 @@ def validate(request: AnswerRequest, defaults: Defaults) -> Question:
         *_numbers(request),
         *_max_loss(request, question),
         *_patience(question.patience),
+        *_heads(request.heads, defaults),
     ]
-    if violations:
-        raise InvalidRequestError(*violations)
+    refuse(violations)
     return question
 
 
@@ -71,6 +74,7 @@ def _settled(request: AnswerRequest, defaults: Defaults) -> Question:
         _or(request.max_loss, max_loss),
         request.partial_results or defaults.partial_results,
         Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
+        request.heads,
     )
 
 
@@ -122,3 +126,10 @@ def _patience(patience: Patience) -> Iterator[Violation]:
     least, most = patience.min_wait_factor, patience.max_wait_factor
     if least > most:
         yield Violation("min_wait_factor", f"{least:g} is more than max_wait_factor, {most:g}")
+
+
+def _heads(ids: tuple[str, ...], defaults: Defaults) -> Iterator[Violation]:
+    if ids and not defaults.serves_heads:
+        yield Violation("heads", "cannot be applied: start the front with --heads STORE")
+    else:
+        yield from wrong_heads("heads", ids)

@@ -85,6 +85,7 @@ def test_its_commands_are_listed_but_those_that_need_a_checkout(installed: Insta
     assert " front " in shown.stdout
     assert " models " not in shown.stdout
     for command in (
+        "predict",
         "up",
         "front",
         "node",

@@ -1,14 +1,23 @@
 """A front put together."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
+from small_heads import small_head
 
 import stateless.__main__ as front
 from stateless.cluster.discovery import Discovery
 from stateless.settings import FrontSettings
-from winnow.errors import WinnowError
+from winnow.bundle import Bundle
+from winnow.client import AsyncClient
+from winnow.errors import NotFoundError, UnavailableError, WinnowError
+from winnow.heads.store import open_store
 from winnow.tools.local.ports import free_ports
 
 
@@ -29,3 +38,50 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     settings = FrontSettings.load(given, None, {})
     with pytest.raises(WinnowError, match=r"nobody looks after content nodes .*a bug"):
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
+
+
+@contextlib.asynccontextmanager
+async def predicting(heads: Path) -> AsyncIterator[AsyncClient]:
+    """A front without shards, ready."""
+    (port,) = free_ports(1)
+    settings = FrontSettings.load({"heads": str(heads), "listen": f"127.0.0.1:{port}"}, None, {})
+    serving = asyncio.create_task(front._run(settings, CollectorRegistry()))
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            watched = health_pb2_grpc.HealthStub(channel).Watch(
+                health_pb2.HealthCheckRequest(service="winnow.v1.HeadService"), wait_for_ready=True
+            )
+            async for told in watched:
+                if told.status == health_pb2.HealthCheckResponse.SERVING:
+                    break
+        async with AsyncClient(f"127.0.0.1:{port}") as client:
+            yield client
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+@pytest.mark.bundle
+async def test_a_front_with_heads_and_no_shards_predicts_and_does_not_answer(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    print_ = bundle.manifest.states_fingerprint
+    head = small_head(tmp_path / "intent", width=384, fingerprint=print_, says=1)
+    open_store(tmp_path / "store").publish(head)
+    async with predicting(tmp_path / "store") as client:
+        said = await client.predict("hello", "intent")
+        assert said.results[0].heads[0].label == "weather"
+        assert said.ring == bundle.manifest.name
+        assert not await client.available()
+        with pytest.raises(UnavailableError, match="has no shards to answer from"):
+            await client.ask("Who?")
+
+
+@pytest.mark.bundle
+async def test_a_front_whose_store_is_not_there_is_ready_and_says_so_when_asked(
+    tmp_path: Path,
+) -> None:
+    async with predicting(tmp_path / "missing") as client:
+        with pytest.raises(WinnowError) as caught:
+            await client.predict("hello", "intent")
+    assert isinstance(caught.value, (NotFoundError, UnavailableError))

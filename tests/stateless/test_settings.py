@@ -1,7 +1,10 @@
 """Settings of the front node become the settings of its policies."""
 
+from pathlib import Path
+
 import pytest
 
+from stateless.heads.ring_setting import RingSetting
 from stateless.settings import FrontSettings
 from winnow.domain.question import PartialResults, Patience
 from winnow.settings.source import SettingsError
@@ -52,3 +55,41 @@ def test_an_address_that_is_none_is_refused_when_settings_are_read(name: str, gi
     flag = f"--{name.replace('_', '-')} (or WINNOW_FRONT_{name.upper()}): "
     assert str(caught.value).startswith(flag)
     assert "expected HOST:PORT, such as 127.0.0.1:8080" in str(caught.value)
+
+
+def test_a_front_has_shards_or_heads_or_both() -> None:
+    with pytest.raises(SettingsError, match=r"^--shards .*unless --heads is given"):
+        FrontSettings.load({}, None, {})
+    with pytest.raises(SettingsError, match="give the first one by --heads"):
+        FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
+    assert FrontSettings.load({"heads": "store"}, None, {}).serves_heads
+    assert not FrontSettings.load({"shards": [NODE]}, None, {}).serves_heads
+
+
+def test_rings_are_given_by_flags_or_by_one_variable() -> None:
+    """A list in a variable is separated by commas, and a ring has one itself."""
+    flags = {"heads": "store", "rings": ["de=b/de,s3://heads/de?x=1,2", "fr=b/fr,/heads"]}
+    variables = {
+        "WINNOW_FRONT_HEADS": "store",
+        "WINNOW_FRONT_RINGS": "de=b/de,s3://heads/de?x=1,2,fr=b/fr,/heads",
+    }
+    expected = [
+        RingSetting("de", Path("b/de"), "s3://heads/de?x=1,2"),
+        RingSetting("fr", Path("b/fr"), "/heads"),
+    ]
+    assert FrontSettings.load(flags, None, {}).further_rings == expected
+    assert FrontSettings.load({}, None, variables).further_rings == expected
+
+
+@pytest.mark.parametrize(
+    ("rings", "said"),
+    [
+        (["de=b"], "de has no store: NAME=BUNDLE,STORE"),
+        (["=b,s"], "expected NAME=BUNDLE,STORE"),
+        (["DE=b,s"], "expected NAME=BUNDLE,STORE"),
+        (["de=a,b", "de=c,d"], "two rings have the name de"),
+    ],
+)
+def test_a_ring_that_is_none_is_refused_when_settings_are_read(rings: list[str], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        FrontSettings.load({"heads": "store", "rings": rings}, None, {})

@@ -17,6 +17,7 @@ from small_heads import FINGERPRINT, WIDTH, small_head
 from tenacious import until
 
 from winnow.bundle import Bundle
+from winnow.client import Client, TextPrediction
 from winnow.deadline import Deadline
 from winnow.domain.encoder import StatesFormat
 from winnow.domain.prediction import Applied
@@ -162,6 +163,39 @@ def test_heads_of_another_encoder_are_refused(store: Path) -> None:
 
     with serving(["heads", "serve", "--store", str(store)]) as (server,):
         asyncio.run(ask(server.address))
+
+
+@pytest.mark.bundle
+def test_fronts_say_the_same_wherever_texts_are_encoded_and_heads_applied(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    """Bit for bit: states travel as they are."""
+    store, fingerprint = tmp_path / "store", bundle.manifest.states_fingerprint
+    for head, kind in (("intent", "sequence"), ("names", "token")):
+        made = small_head(tmp_path / head, head, kind=kind, width=384, fingerprint=fingerprint)
+        open_store(store).publish(made)
+    texts = ["Who is Ada Lovelace?", "word " * 300, "e\u0301 👩\u200d🚀 北京"]
+
+    def predicted(front: Serving) -> tuple[TextPrediction, ...]:
+        with Client(front.address) as client:
+            return client.predict(texts, ["intent", "names"], timeout=LONG).results
+
+    apart = [["encoder"], ["heads", "serve", "--store", str(store)]]
+    with serving(*apart) as (encoder, heads):
+        there = ["--encoder-address", encoder.address]
+        fronts = [
+            ["front", "--heads", str(store)],
+            ["front", "--heads", str(store), *there],
+            ["front", "--head-servers", heads.address, *there],
+        ]
+        with serving(*fronts) as started:
+            local, *others = map(predicted, started)
+            code, said = started[2].end(signal.SIGTERM)
+    assert all(each == local for each in others)
+    assert [each.truncated for each in local] == [False, True, False]
+    assert not any(head.failure for text in local for head in text.heads)
+    assert code == 0, said
+    assert "Traceback" not in said
 
 
 def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
-from random_messages import MARK, SHARD, metadata, questions, shard_message
+from random_messages import MARK, SHARD, metadata, predictions, questions, shard_message
 from whole_cluster import running
 
 from bench.hostile.labels import strange
@@ -25,22 +25,36 @@ from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
+from stateless.heads.admission import TextAdmission
+from stateless.heads.core import PredictCore
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.ring import Ring
+from stateless.heads.rings import Rings
+from stateless.heads.servicer import LARGEST, HeadServicer
+from stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from stateless.metrics import AdmissionMetrics, FrontMetrics
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, default_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
+from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import ReadScope
+from winnow.fakes import FakeHeads, FakeTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.v1 import answer_pb2, answer_pb2_grpc
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
 
 ANSWER = "/winnow.v1.AnswerService/Answer"
+PREDICT = "/winnow.v1.HeadService/Predict"
+LIST_HEADS = "/winnow.v1.HeadService/ListHeads"
 SHARD_PATH = "/winnow.v1.ShardService/"
 EXAMPLES = settings(max_examples=150, print_blob=True)
 REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE"}
+OF_HEADS = REFUSED | {"NOT_FOUND"}
 OF_NODES = REFUSED | {"FAILED_PRECONDITION", "ABORTED"}
 
 
@@ -90,14 +104,25 @@ REGISTRY = CollectorRegistry()
 async def start_front(stack: contextlib.AsyncExitStack) -> str:
     load = Load(LoadSettings(most_reads=200), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
-    core = AnswerCore(Defaults(10, 3, ReadScope.GLOBAL, 10), admission, FrontMetrics(REGISTRY))
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True)
+    core = AnswerCore(defaults, admission, FrontMetrics(REGISTRY))
     core.serve(Answering())  # type: ignore[arg-type]
-    server = Server([SERVICE], Boundary(RpcMetrics(REGISTRY)))
+    server = Server([SERVICE, HEAD_SERVICE], Boundary(RpcMetrics(REGISTRY)), LARGEST)
     servicer = AnswerServicer(core, 2.0)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    heads = HeadServicer(predict_core(), 2.0)
+    head_pb2_grpc.add_HeadServiceServicer_to_server(heads, server.grpc)
     port = await server.start("127.0.0.1:0")
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
+
+
+def predict_core() -> PredictCore:
+    heads = FakeHeads({"intent": ("a", "b")}, {"names": (TokenSpan("x", 0, 1, 0.5),)})
+    tokenizer = Tokenizer(default_bundle() / "tokenizer.json")
+    rings = Rings([Ring("fake", "f", tokenizer, FakeTextEncoder(), 254, heads)])
+    metrics = HeadMetrics(REGISTRY)
+    return PredictCore(rings, Predictor(rings, metrics), TextAdmission(64, metrics), metrics)
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +180,57 @@ def test_any_bytes_are_a_question_or_refused(front: Served, data: bytes) -> None
     refuses(*front.call(ANSWER, data))
 
 
+@EXAMPLES
+@given(request=predictions, sent=metadata)
+def test_any_texts_are_predicted_or_refused_by_a_field(
+    front: Served, request: head_pb2.PredictRequest, sent: Any
+) -> None:
+    refuses(*front.call(PREDICT, request.SerializeToString(), sent), OF_HEADS)
+
+
+@EXAMPLES
+@given(request=predictions, data=st.data())
+def test_spoilt_texts_are_predicted_or_refused(
+    front: Served, request: head_pb2.PredictRequest, data: st.DataObject
+) -> None:
+    refuses(*front.call(PREDICT, spoilt(request.SerializeToString(), data)), OF_HEADS)
+
+
+@EXAMPLES
+@given(method=st.sampled_from([PREDICT, LIST_HEADS]), data=st.binary(max_size=200))
+def test_any_bytes_are_texts_or_refused(front: Served, method: str, data: bytes) -> None:
+    refuses(*front.call(method, data), OF_HEADS)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        head_pb2.PredictRequest(text="a" * 100_000, head_ids=["intent"]),
+        head_pb2.PredictRequest(texts=["a"] * 1_000, head_ids=["intent"]),
+        head_pb2.PredictRequest(text="a", head_ids=[f"head-{n}" for n in range(1_000)]),
+        head_pb2.PredictRequest(texts=["\U0001f600" * 2_001] * 15, head_ids=["\U0001f600"] * 32),
+    ],
+    ids=["100 kB of text", "1000 texts", "1000 heads", "nothing right"],
+)
+def test_too_much_is_refused_by_a_field(front: Served, request_: Message) -> None:
+    name, status = front.call(PREDICT, request_.SerializeToString())
+    refuses(name, status)
+    assert name == "INVALID_ARGUMENT"
+
+
+def test_the_largest_request_that_is_valid_is_predicted(front: Served) -> None:
+    ids = ["intent", "names"]
+    request = head_pb2.PredictRequest(texts=["\U0001f600" * 2_000] * 16, head_ids=ids)
+    assert front.call(PREDICT, request.SerializeToString())[0] == "OK"
+
+
 def test_no_label_of_a_metric_is_made_of_what_was_sent(front: Served) -> None:
     for name in ("x-winnow-client", "x-request-id", f"x-{MARK}"):
         front.call(ANSWER, b"\x0a\x03who", [(name, MARK)])
+    request = head_pb2.PredictRequest(text=MARK, head_ids=[MARK], ring=MARK)
+    front.call(PREDICT, request.SerializeToString())
+    request.ring = ""
+    front.call(PREDICT, request.SerializeToString())
     front.call(f"/winnow.v1.AnswerService/{MARK}", b"")
     page = generate_latest(REGISTRY).decode()
     assert MARK not in page

@@ -1,8 +1,14 @@
-"""Asking from a program: plain values in, plain values out, no protobuf messages."""
+"""Asking and predicting from a program: plain values in, plain values out, no protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
 from winnow.client.options import Options
+from winnow.client.predictions import (
+    HeadPrediction,
+    Predictions,
+    PredictTimings,
+    TextPrediction,
+)
 from winnow.client.replies import (
     Answer,
     Coverage,
@@ -13,6 +19,7 @@ from winnow.client.replies import (
     Timings,
 )
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 
 __all__ = [
@@ -20,14 +27,20 @@ __all__ = [
     "AsyncClient",
     "Client",
     "Coverage",
+    "Entity",
+    "HeadPrediction",
+    "LabelScore",
     "Options",
     "PartialResults",
     "Passage",
+    "PredictTimings",
+    "Predictions",
     "ReadScope",
     "Reply",
     "Retriever",
     "ShardCoverage",
     "ShardStatus",
     "ShardTimings",
+    "TextPrediction",
     "Timings",
 ]

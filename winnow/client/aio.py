@@ -1,9 +1,10 @@
 """The client for programs with an event loop."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
@@ -12,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
+    Metadata,
     caller,
     failure,
     identified,
@@ -20,11 +22,13 @@ from winnow.client.calls import (
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
 from winnow.client.options import Options, request_message
+from winnow.client.predicting import predict_message, predictions_of
+from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.v1 import answer_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 
 class AsyncClient:
@@ -47,13 +51,21 @@ class AsyncClient:
         """Asks once; arguments and errors are those of `Client.ask`. Cancelling ends the call."""
         request, metadata = request_message(question, options), identified(request_id)
         stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
-        try:
-            message = await stub.Answer(
-                request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
-            )
-        except grpc.aio.AioRpcError as error:
-            raise failure(error, self.address, timeout, metadata) from error
-        return reply_of(question, message)
+        return reply_of(question, await self._call(stub.Answer, request, timeout, metadata))
+
+    async def predict(
+        self,
+        text: str | Sequence[str],
+        heads: str | Sequence[str],
+        *,
+        ring: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> Predictions:
+        """Applies heads; arguments and errors are those of `Client.predict`."""
+        request, metadata = predict_message(text, heads, ring), identified(request_id)
+        stub = head_pb2_grpc.HeadServiceStub(self._channel)
+        return predictions_of(request, await self._call(stub.Predict, request, timeout, metadata))
 
     async def available(self) -> bool:
         """Whether a front node says that it serves."""
@@ -81,6 +93,14 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection; questions still asked are cancelled."""
         await self._channel.close()
+
+    async def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
+        try:
+            return await method(
+                request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise failure(error, self.address, timeout, metadata) from error
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:

@@ -97,7 +97,9 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
-        return UnavailableError(f"{address} is no front node: {details}")
+        return UnavailableError(
+            f"{address} is no front node, or has no shards to answer from ({details})"
+        )
     return error_of(code, details, trailing)
 
 

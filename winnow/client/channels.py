@@ -56,8 +56,9 @@ def _options(address: str) -> _Options:
     if address.startswith(_SEVERAL):
         config = {
             "loadBalancingConfig": [{"round_robin": {}}],
-            # one that is about to stop says so here first, and gets no further questions
-            "healthCheckConfig": {"serviceName": SERVICE},
+            # one that is about to stop says so here first, and gets no further questions. The
+            # server as a whole: it may serve heads only
+            "healthCheckConfig": {"serviceName": ""},
         }
         options.append(("grpc.service_config", json.dumps(config)))
     return options

@@ -1,8 +1,9 @@
 """The client for programs with threads."""
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -10,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
+    Metadata,
     caller,
     failure,
     identified,
@@ -17,11 +19,13 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICE, open_channel
 from winnow.client.options import Options, request_message
+from winnow.client.predicting import predict_message, predictions_of
+from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.v1 import answer_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 LOOK_EVERY = 0.1
 LOOK_TIMEOUT = 1.0
@@ -50,6 +54,7 @@ class Client:
         self._caller = caller(client_name)
         self._channel = open_channel(address)
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
+        self._heads = head_pb2_grpc.HeadServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
     def ask(
@@ -77,16 +82,37 @@ class Client:
 
         """
         request, metadata = request_message(question, options), identified(request_id)
-        call = self._stub.Answer.future(
-            request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
-        )
-        try:
-            return reply_of(question, call.result())
-        except grpc.RpcError as error:
-            raise failure(error, self.address, timeout, metadata) from error
-        except BaseException:  # Ctrl-C: nobody waits for what shards still read
-            call.cancel()
-            raise
+        return reply_of(question, self._call(self._stub.Answer, request, timeout, metadata))
+
+    def predict(
+        self,
+        text: str | Sequence[str],
+        heads: str | Sequence[str],
+        *,
+        ring: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+        request_id: str | None = None,
+    ) -> Predictions:
+        """Applies heads to a text, or to several, and waits for what they say.
+
+        Args:
+            text: one of 1 to 2000 characters, or a list of up to 16.
+            heads: the id of one head, or up to 32 ids.
+            ring: the ring that holds the heads; empty for the front node's default.
+            timeout: seconds until the texts are given up.
+            request_id: what logs call the request; a new one if None.
+
+        Raises:
+            InvalidRequestError: `violations` names every field that breaks a rule.
+            NotFoundError: there is no such ring, or no such head in it.
+            OverloadedError: the front node is full; `retry_after` says in how many seconds to try.
+            DeadlineExceededError: no head was applied in time.
+            UnavailableError: no front node can be reached, or it serves no heads.
+            WinnowError: anything else that the front node says.
+
+        """
+        request, metadata = predict_message(text, heads, ring), identified(request_id)
+        return predictions_of(request, self._call(self._heads.Predict, request, timeout, metadata))
 
     def available(self) -> bool:
         """Whether a front node says that it serves."""
@@ -113,6 +139,16 @@ class Client:
     def close(self) -> None:
         """Ends the connection; questions still asked are cancelled."""
         self._channel.close()
+
+    def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
+        call = method.future(request, timeout=seconds(timeout), metadata=(*metadata, *self._caller))
+        try:
+            return call.result()
+        except grpc.RpcError as error:
+            raise failure(error, self.address, timeout, metadata) from error
+        except BaseException:  # Ctrl-C: nobody waits for what shards still read
+            call.cancel()
+            raise
 
     def __enter__(self) -> Self:
         return self

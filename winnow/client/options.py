@@ -1,6 +1,6 @@
 """What a question may ask for, and the message it becomes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
@@ -34,6 +34,8 @@ class Options(TypedDict, total=False):
     """Share of the time left to wait for the last shard, once min_coverage is reached. 0 to 1."""
     max_wait_factor: float | None
     """The same where as many shards are missing as min_coverage allows. min_wait_factor to 1."""
+    heads: Sequence[str] | None
+    """Ids of heads to apply to the question, at most 32; `Reply.heads` has what they say."""
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {
@@ -61,12 +63,19 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
             raise TypeError(f"there is no option {quoted(name)}{_closest(name)}")
         if value is not None:
             try:
-                setattr(message, name, _ENUMS[name](value) if name in _ENUMS else value)
+                _set(message, name, _ENUMS[name](value) if name in _ENUMS else value)
             except (TypeError, ValueError) as error:
                 violations.append(Violation(name, shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
     return message
+
+
+def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
+    if name == "heads":
+        message.heads.extend([value] if isinstance(value, str) else value)
+    else:
+        setattr(message, name, value)
 
 
 def _closest(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from google.protobuf import json_format
 
+from winnow.client.predicting import heads_of
 from winnow.client.replies import (
     Answer,
     Coverage,
@@ -30,6 +31,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         read_scope=convert.read_scope_of_message(message.read_scope),
         request_id=message.request_id,
         question_truncated=message.question_truncated,
+        heads=heads_of(message.heads),
     )
 
 

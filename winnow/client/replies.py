@@ -3,12 +3,12 @@
 Scores, statuses and offsets mean what `winnow/v1/answer.proto` says of them.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from typing import Any
 
+from winnow.client.plain import plain
+from winnow.client.predictions import HeadPrediction
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 
@@ -116,6 +116,8 @@ class Reply:
     """Also in the logs of every process that worked on the question."""
     question_truncated: bool
     """The question was longer than the encoder reads, and was cut."""
+    heads: tuple[HeadPrediction, ...] = ()
+    """What the heads that were asked for say of the question, in that order."""
 
     @property
     def answer(self) -> str | None:
@@ -124,14 +126,4 @@ class Reply:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON has it: enums by value; figures that are not finite become None."""
-        return {"question": self.question, "answer": self.answer, **_plain(asdict(self))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return {"question": self.question, "answer": self.answer, **plain(asdict(self))}

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
+from winnow.convert import head
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
@@ -59,6 +60,7 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _decimal(message.min_coverage) if message.HasField("min_coverage") else None,
         _decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
         _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
+        tuple(message.heads),
     )
     if violations:
         raise InvalidRequestError(*violations)
@@ -93,6 +95,7 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         question_truncated=answered.question_truncated,
         passages_asked=answered.passages_asked,
         passages_granted=answered.passages_granted,
+        heads=map(head.head_to_message, answered.heads),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from winnow.domain.coverage import Coverage
+from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
 
@@ -62,3 +63,5 @@ class Answered:
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was longer than the encoder reads, and was cut."""
+    heads: tuple[HeadPrediction, ...] = ()
+    """What the heads that were asked for say of the question, in that order."""

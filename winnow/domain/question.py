@@ -75,6 +75,8 @@ class Question:
     """Exact match, in percent, that may be lost by not reading all; 0 reads all."""
     partial_results: PartialResults = PartialResults.ALLOW
     patience: Patience = Patience()
+    heads: tuple[str, ...] = ()
+    """Heads to apply to it, by their ids."""
 
 
 @dataclass(frozen=True, slots=True)

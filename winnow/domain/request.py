@@ -23,3 +23,5 @@ class AnswerRequest:
     min_coverage: float | None = None
     min_wait_factor: float | None = None
     max_wait_factor: float | None = None
+    heads: tuple[str, ...] = ()
+    """Heads to apply to the question."""

@@ -35,6 +35,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def first(self, most: int) -> "Tokens":
+        """The first ones, at most so many."""
+        return Tokens(self.ids[:most], self.offsets[:most])
+
 
 class Tokenizer:
     """A WordPiece tokenizer, without special tokens, truncation or padding."""

@@ -12,18 +12,25 @@ from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.cluster.cluster import Cluster
 from stateless.encoding import QuestionEncoder
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.questions import QuestionHeads
+from stateless.heads.ring import Ring
+from stateless.heads.rings import Rings
 from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import (
     DeadlineExceededError,
     UnavailableError,
+    WinnowError,
 )
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
@@ -31,6 +38,7 @@ from winnow.text.tokenizer import Tokenizer
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
 ASKED = Admitted(Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10), 5, 5)
+WITH_HEADS = replace(ASKED, question=replace(ASKED.question, heads=("intent", "names")))
 
 
 @pytest.fixture
@@ -52,11 +60,30 @@ def answerer(
     registry: CollectorRegistry,
     *shards: FakeSearcher,
     rule: StoppingRule | None = None,
+    heads: QuestionHeads | None = None,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
-        encoder, cluster, 0.0, lambda _: rule, Limits(0.02, 0.4), FrontMetrics(registry)
+        encoder, cluster, 0.0, lambda _: rule, Limits(0.02, 0.4), FrontMetrics(registry), heads
     )
+
+
+@pytest.fixture
+def stateful(bundle: Bundle) -> Iterator[QuestionEncoder]:
+    """An encoder that gives the states of tokens, too."""
+    tokenizer = Tokenizer(bundle.tokenizer)
+    model = open_question_encoder(bundle, tokenizer.special, states=True)
+    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), 2))
+    yield made
+    made.close()
+
+
+def of_questions(bundle: Bundle, heads: FakeHeads) -> QuestionHeads:
+    """`heads` in a ring whose encoder nobody needs: questions are encoded already."""
+    ring = Ring(
+        "en", "f", Tokenizer(bundle.tokenizer), FakeTextEncoder(fails=WinnowError()), 8, heads
+    )
+    return QuestionHeads(Predictor(Rings([ring]), HeadMetrics(CollectorRegistry())), ring)
 
 
 async def test_the_best_answer_of_all_shards_comes_first(
@@ -137,3 +164,66 @@ async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_sa
     (part,) = got.coverage.shards
     assert part.status is ShardStatus.TIMEOUT
     assert part.reason == "no reply in time; 1 of its passages were read"
+
+
+async def test_heads_read_the_questions_own_encoding(
+    bundle: Bundle, stateful: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    heads = FakeHeads({"intent": ("ask", "tell")}, {"names": (TokenSpan("word", 0, 2, 0.5),)})
+    predicting = of_questions(bundle, heads)
+    got = await answerer(stateful, registry, FakeSearcher([reading("a")]), heads=predicting).answer(
+        WITH_HEADS, Deadline.after(5)
+    )
+    intent, names = got.heads
+    assert (intent.head_id, {each.label for each in intent.labels}) == ("intent", {"ask", "tell"})
+    assert [each.text for each in names.entities] == ["Who is"]
+    assert len(got.answers) == 1
+
+
+async def test_a_question_that_names_no_heads_has_none_applied(
+    bundle: Bundle, stateful: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    heads = FakeHeads()
+    predicting = of_questions(bundle, heads)
+    got = await answerer(stateful, registry, FakeSearcher([reading("a")]), heads=predicting).answer(
+        ASKED, Deadline.after(5)
+    )
+    assert (got.heads, heads.applied) == ((), [])
+
+
+@pytest.mark.parametrize("case", ["unknown", "fails", "has a bug", "hangs"])
+async def test_an_answer_is_never_lost_for_a_head(
+    bundle: Bundle, stateful: QuestionEncoder, registry: CollectorRegistry, case: str
+) -> None:
+    heads = FakeHeads({} if case == "unknown" else {"intent": ("a",), "names": ("b",)})
+    heads.fails = {"fails": UnavailableError("gone"), "has a bug": ZeroDivisionError()}.get(case)
+    heads.hangs = case == "hangs"
+    deadline = Deadline.after(60)
+    predicting = of_questions(bundle, heads)
+    got = await answerer(stateful, registry, FakeSearcher([reading("a")]), heads=predicting).answer(
+        WITH_HEADS, deadline
+    )
+    assert len(got.answers) == 1
+    assert not deadline.expired()
+    assert [each.head_id for each in got.heads] == ["intent", "names"]
+    assert all(each.failure for each in got.heads)
+
+
+@pytest.mark.parametrize("case", ["cancelled", "failed"])
+async def test_a_question_that_ends_ends_its_heads(
+    bundle: Bundle, stateful: QuestionEncoder, registry: CollectorRegistry, case: str
+) -> None:
+    heads, shard = FakeHeads(hangs=True), FakeSearcher([reading("a")], hangs=True)
+    shard.fails_reading = UnavailableError("gone")
+    call = asyncio.create_task(
+        answerer(stateful, registry, shard, heads=of_questions(bundle, heads)).answer(
+            WITH_HEADS, Deadline.after(60)
+        )
+    )
+    await asyncio.wait_for(heads.hanging.wait(), 5)
+    if case == "cancelled":
+        call.cancel()
+    else:
+        shard.go_on.set()
+    await asyncio.wait([call])
+    await asyncio.wait_for(heads.released.wait(), 5)

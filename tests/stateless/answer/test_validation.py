@@ -110,3 +110,26 @@ def test_every_broken_rule_is_named(fields: dict[str, Any], violated: list[str])
 @pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
 def test_unusual_questions_are_let_in(question: str) -> None:
     assert validate(AnswerRequest(question), DEFAULTS).text == question
+
+
+WITH_HEADS = replace(DEFAULTS, serves_heads=True)
+
+
+def test_heads_of_a_question_are_kept_in_their_order() -> None:
+    assert validate(AnswerRequest("Who?", heads=("b", "a")), WITH_HEADS).heads == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("heads", "defaults", "said"),
+    [
+        (("intent",), DEFAULTS, "heads: cannot be applied: start the front with --heads STORE"),
+        (("ok", "Bad"), WITH_HEADS, r"heads\[1\]: 'Bad' is no head id"),
+        (("a", "a"), WITH_HEADS, r"heads\[1\]: 'a' is there twice"),
+        (tuple(map(str, range(33))), WITH_HEADS, "heads: has 33 heads, at most 32 are allowed"),
+    ],
+)
+def test_heads_that_cannot_be_applied_are_a_violation(
+    heads: tuple[str, ...], defaults: Defaults, said: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=said):
+        validate(AnswerRequest("Who?", heads=heads), defaults)

@@ -122,6 +122,17 @@ async def test_options_become_the_fields_of_the_same_names(
     assert front.metadata["x-winnow-client"] == "tests"
 
 
+async def test_heads_of_a_question_travel_both_ways(front: ScriptedFront, client: Asks) -> None:
+    front.reply = full_reply()
+    front.reply.heads.add(head_id="intent", version=3).labels.add(
+        label="ask", score=0.5, assigned=True
+    )
+    front.reply.heads.add(head_id="mood", failure="gone")
+    intent, mood = (await client.ask("?", heads=["intent", "mood"])).heads
+    assert list(front.requests[0].heads) == ["intent", "mood"]
+    assert (intent.version, intent.label, mood.label, mood.failure) == (3, "ask", None, "gone")
+
+
 async def test_what_is_not_said_is_left_to_the_front_node(
     front: ScriptedFront, client: Asks
 ) -> None:
@@ -146,6 +157,7 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("passages_to_read", 1.5, "float"),
         ("read_scope", "everywhere", "everywhere"),
         ("question", "\udc80", "surrogate"),
+        ("heads", [7], "argument type"),
         ("request_id", "two words", "two words"),
     ],
 )

@@ -8,6 +8,7 @@ import typer
 from winnow.client import Client, Options, ReadScope, Reply, Retriever
 from winnow.tools.ask.desk import Desk
 from winnow.tools.exits import FAILED
+from winnow.tools.predict.ids import head_ids
 
 
 def ask(
@@ -56,6 +57,12 @@ def ask(
             show_default="the server's",
         ),
     ] = None,
+    heads: Annotated[
+        str,
+        typer.Option(
+            help="Ids of heads to apply to the question, separated by commas.", show_default="none"
+        ),
+    ] = "",
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
@@ -74,7 +81,10 @@ def ask(
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
         merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
       passages_read, passages_asked, passages_granted, read_scope,
-      question_truncated.
+      question_truncated,
+      heads: head_id, version, failure, out_of_scope,
+        labels (label, score, assigned),
+        entities (label, text, start, end, score).
 
     Exit codes:
       0 every question got a reply, even one without a likely answer
@@ -88,6 +98,7 @@ def ask(
         max_loss=max_loss,
         read_scope=read_scope,
         retriever=retriever,
+        heads=head_ids(heads),
     )
 
     def put(text: str) -> Reply:

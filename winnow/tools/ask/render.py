@@ -9,6 +9,7 @@ from rich.text import Text
 from winnow.client import Answer, Coverage, Reply, ShardStatus
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
+from winnow.tools.predict.render import heads_shown
 
 _MOST_SHARDS = 8
 
@@ -16,7 +17,13 @@ _MOST_SHARDS = 8
 def shown(reply: Reply, width: int, plain: bool) -> Group:
     """All that is shown of a reply, in `width` columns; `plain` without frames and styles."""
     parts: list[RenderableType] = []
-    for part in (_head(reply, plain), _candidates(reply), _notes(reply), _timings(reply, width)):
+    for part in (
+        _head(reply, plain),
+        _candidates(reply),
+        heads_shown(reply.question, reply.heads, width, plain),
+        _notes(reply),
+        _timings(reply, width),
+    ):
         lines = list(part)
         if lines:
             parts += [*([Text()] if parts else []), *lines]

@@ -28,6 +28,7 @@ def run(settings: UpSettings) -> None:
         settings.listen,
         settings.metrics_listen,
         replicas=settings.replicas,
+        front=("--heads", settings.heads) if settings.heads else (),
         node_metrics_from=_node_metrics(settings),
         config=settings.file,
         show_logs=True,
@@ -40,6 +41,8 @@ def run(settings: UpSettings) -> None:
         for number, address in enumerate(cluster.node_metrics):
             console.print(f"metrics of node {number} on {address}")
         console.print(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
+        if settings.heads:
+            console.print(predict_line(cluster.address))
         serve_until_stopped(keeping)
     console.print("stopped")
 
@@ -80,6 +83,11 @@ def try_line(address: str) -> str:
         f'  winnow ask "{question}" --address {address}\n'
         f"  grpcurl -plaintext -d '{body}' {address} winnow.v1.AnswerService/Answer"
     )
+
+
+def predict_line(address: str, heads: str = "HEAD") -> str:
+    """A command that predicts."""
+    return f'  winnow predict "book me a flight to Oslo" --heads {heads} --address {address}'
 
 
 up = settings_command(UpSettings, run)

@@ -27,6 +27,10 @@ class UpSettings(Settings):
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
     )
+    heads: str = Field(
+        "",
+        description="Store of heads to predict with, a directory or a URL; empty for none.",
+    )
     replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard.")
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."

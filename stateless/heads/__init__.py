@@ -1,0 +1,1 @@
+"""Predictions: small models, called heads, on the token states of an encoder."""

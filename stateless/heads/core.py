@@ -1,0 +1,131 @@
+"""The predict core: from texts to predictions, whatever brought them.
+
+Knows neither gRPC nor HTTP: both convert, call `predict`, and convert.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from stateless.heads.admission import TextAdmission
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor, encode, failures
+from stateless.heads.ring import Ring
+from stateless.heads.rings import Rings
+from stateless.heads.validation import Asked, refuse, validate, wordless
+from winnow.deadline import Deadline
+from winnow.domain.predict_request import PredictRequest
+from winnow.domain.predicted import (
+    HeadPrediction,
+    Predicted,
+    PredictTimings,
+    RingInfo,
+    TextPrediction,
+)
+from winnow.errors import NotFoundError, WinnowError
+from winnow.quoting import quoted
+from winnow.text.tokenizer import Tokens
+
+_RESERVE = 0.02
+"""Seconds before the deadline at which late texts and heads are given up; at most a tenth."""
+
+
+class PredictCore:
+    """Encodes each text once, and applies every head to that."""
+
+    def __init__(
+        self, rings: Rings, predictor: Predictor, admission: TextAdmission, metrics: HeadMetrics
+    ) -> None:
+        self._rings, self._predictor = rings, predictor
+        self._admission, self._metrics = admission, metrics
+
+    async def predict(
+        self, request: PredictRequest, deadline: Deadline, client: str = ""
+    ) -> Predicted:
+        """Validates a request, lets it in, and predicts before `deadline`.
+
+        Args:
+            request: as the caller made it.
+            deadline: of the caller.
+            client: a key of the caller, for sharing fairly; empty if it has none.
+
+        Raises:
+            InvalidRequestError: it breaks a rule; every field that does is named.
+            NotFoundError: there is no such ring, or no such head; every one is named.
+            OverloadedError: too many texts are in hand; says when to try again.
+            UnavailableError: this front serves no heads.
+            WinnowError: no head could be applied to any text; what the first one said.
+
+        """
+        started = time.perf_counter()
+        asked = validate(request)
+        deadline.check("the texts were looked at")
+        ring, timings = self._rings.find(asked.ring), PredictTimings()
+        with self._admission.enter(len(asked.texts), client):
+            results = await self._predict(ring, asked, timings, deadline, client)
+        _expect_some([each for result in results for each in result.heads])
+        timings.total = time.perf_counter() - started
+        self._metrics.observe(timings)
+        return Predicted(tuple(results), ring.name, timings)
+
+    def rings(self, name: str = "") -> list[RingInfo]:
+        """The ring of that name, or every ring; raises NotFoundError if there is none."""
+        chosen = [self._rings.find(name)] if name else self._rings.all()
+        return [ring.info() for ring in chosen]
+
+    async def _predict(
+        self, ring: Ring, asked: Asked, timings: PredictTimings, deadline: Deadline, client: str
+    ) -> list[TextPrediction]:
+        started = time.perf_counter()
+        tokens = await ring.tokenise(asked.texts)
+        timings.tokenise = time.perf_counter() - started
+        refuse([wordless(f) for f, own in zip(asked.fields, tokens, strict=True) if not own.ids])
+        reserve = min(_RESERVE, deadline.left() / 10)
+        one = _OneText(ring, self._predictor, asked.head_ids, deadline.earlier(reserve), client)
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(one.predict(text, own, timings))
+                for text, own in zip(asked.texts, tokens, strict=True)
+            ]
+        return [task.result() for task in tasks]
+
+
+class _OneText:
+    """What is done for each text of a request; what goes wrong with one is left to that one."""
+
+    def __init__(
+        self,
+        ring: Ring,
+        predictor: Predictor,
+        ids: Sequence[str],
+        deadline: Deadline,
+        client: str,
+    ) -> None:
+        self._ring, self._predictor, self._ids = ring, predictor, ids
+        # turns of their own: a client's texts would be before its questions, sixteen at a time
+        self._deadline, self._client = deadline, f"{client}:predict"
+
+    async def predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
+        try:
+            encoded = await encode(self._ring, text, tokens, self._deadline, self._client)
+        except WinnowError as error:
+            return TextPrediction(failures(self._ids, error))
+        timings.queue += encoded.encoding.queue
+        timings.encode += encoded.encoding.encode
+        began = time.perf_counter()
+        heads = await self._predictor.predict(
+            self._ring, encoded, self._ids, self._deadline, self._client
+        )
+        timings.heads += time.perf_counter() - began
+        return TextPrediction(heads, encoded.truncated)
+
+
+def _expect_some(predictions: Sequence[HeadPrediction]) -> None:
+    """Raises what was wrong with a request that names unknown heads, or of which nothing came."""
+    unknown = [each.head_id for each in predictions if isinstance(each.failure, NotFoundError)]
+    if unknown:
+        named = ", ".join(map(quoted, dict.fromkeys(unknown)))
+        raise NotFoundError(f"there is no head {named} in this ring: see `winnow heads list`")
+    first = predictions[0].failure
+    if first is not None and all(each.failure for each in predictions):
+        raise first

@@ -1,0 +1,68 @@
+"""Heads on questions: applied to the question's own encoding while shards are searched.
+
+An answer never waits long for heads, and is never lost for one.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Self
+
+import structlog
+
+from stateless.heads.predictor import Predictor, failures
+from stateless.heads.ring import Ring
+from stateless.heads.text import EncodedText
+from winnow.deadline import Deadline
+from winnow.domain.predicted import HeadPrediction
+from winnow.errors import UnavailableError
+
+_log = structlog.get_logger("stateless")
+_Predictions = tuple[HeadPrediction, ...]
+_LONGEST = 1.0
+"""Seconds that heads may take, whatever the deadline: a store that hangs must not hold up answers.
+Said beforehand, so that heads that are ready do not wait for others."""
+
+
+class QuestionHeads:
+    """Begins to apply heads to questions."""
+
+    def __init__(self, predictor: Predictor, ring: Ring) -> None:
+        """`ring`: the one whose encoder encodes the questions."""
+        self._predictor, self._ring = predictor, ring
+
+    def begin(
+        self, text: EncodedText, ids: tuple[str, ...], deadline: Deadline, client: str
+    ) -> "Predicting":
+        """Heads on one question, at work until the context ends."""
+        return Predicting(self._predict(text, ids, deadline, client)) if ids else Predicting()
+
+    async def _predict(
+        self, text: EncodedText, ids: tuple[str, ...], deadline: Deadline, client: str
+    ) -> _Predictions:
+        until = Deadline(min(deadline.at, deadline.clock() + _LONGEST), deadline.clock)
+        try:
+            return await self._predictor.predict(self._ring, text, ids, until, client)
+        except Exception as error:  # noqa: BLE001 (no answer is lost for a head)
+            _log.error("heads on a question failed", error=str(error), exc_info=error)
+            return failures(
+                ids, UnavailableError("internal error; the server's log has the details")
+            )
+
+
+class Predicting:
+    """The heads of one question; a context manager that leaves nothing running."""
+
+    def __init__(self, work: Coroutine[Any, Any, _Predictions] | None = None) -> None:
+        """`work`: begun at once; None where there are no heads."""
+        self._task = asyncio.create_task(work) if work else None
+
+    async def result(self) -> _Predictions:
+        """What the heads said; waits for them."""
+        return await self._task if self._task else ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._task:
+            self._task.cancel()

@@ -1,0 +1,40 @@
+"""`winnow.v1.HeadService`: convert, call, convert."""
+
+from typing import Any
+
+from stateless.heads.core import PredictCore
+from winnow.convert import head as convert
+from winnow.rpc import client_key, request_id
+from winnow.rpc.deadline import of_context
+from winnow.v1 import head_pb2, head_pb2_grpc
+
+SERVICE = "winnow.v1.HeadService"
+LARGEST = 160 * 1024
+"""Bytes of a message: 16 texts of 2000 characters of 4 bytes, and 32 ids of heads."""
+
+ARRIVING = 256 * LARGEST
+"""Bytes of all messages on their way, most of which are questions."""
+
+
+class HeadServicer(head_pb2_grpc.HeadServiceServicer):
+    """The predict core behind gRPC."""
+
+    def __init__(self, core: PredictCore, default_deadline: float) -> None:
+        """`default_deadline`: seconds that a caller without a deadline of its own is given."""
+        self._core, self._default_deadline = core, default_deadline
+
+    async def Predict(  # noqa: N802
+        self, request: head_pb2.PredictRequest, context: Any
+    ) -> head_pb2.PredictResponse:
+        predicted = await self._core.predict(
+            convert.request_of_message(request),
+            of_context(context, self._default_deadline),
+            client_key.of_metadata(context.invocation_metadata()),
+        )
+        return convert.predicted_to_message(predicted, request_id.current())
+
+    async def ListHeads(  # noqa: N802
+        self, request: head_pb2.ListHeadsRequest, context: Any
+    ) -> head_pb2.ListHeadsResponse:
+        rings = self._core.rings(request.ring)
+        return head_pb2.ListHeadsResponse(rings=map(convert.ring_to_message, rings))

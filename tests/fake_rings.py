@@ -1,0 +1,78 @@
+"""A front that predicts: the real core and tokenizer over fake encoders and heads."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from prometheus_client import CollectorRegistry
+
+from stateless.heads.admission import TextAdmission
+from stateless.heads.core import PredictCore
+from stateless.heads.metrics import HeadMetrics
+from stateless.heads.predictor import Predictor
+from stateless.heads.ring import Memory, Ring
+from stateless.heads.rings import Rings
+from stateless.heads.servicer import LARGEST, SERVICE, HeadServicer
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.predict_request import PredictRequest
+from winnow.domain.predicted import HeadInMemory, Predicted
+from winnow.domain.prediction import TokenSpan
+from winnow.fakes import FakeHeads, FakeTextEncoder
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.cached import CachedTextEncoder
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import head_pb2_grpc
+
+MOST_TOKENS = 8
+
+
+class House:
+    """A core over two rings, `en` and `de`, and what it is made of."""
+
+    def __init__(self, bundle: Bundle, most: int = 64, rings: bool = True) -> None:
+        self.registry = CollectorRegistry()
+        self.tokenizer = Tokenizer(bundle.tokenizer)
+        self.encoders = {name: FakeTextEncoder() for name in ("en", "de")}
+        self.heads = {
+            "en": FakeHeads({"intent": ("ask", "tell"), "mood": ("glad", "sad", "calm")}),
+            "de": FakeHeads({"absicht": ("fragen", "sagen")}),
+        }
+        self.heads["en"].spans["names"] = (TokenSpan("person", 0, 2, 0.9),)
+        made = [
+            Ring(
+                name,
+                f"of-{name}",
+                self.tokenizer,
+                CachedTextEncoder(self.encoders[name], 100),
+                MOST_TOKENS,
+                self.heads[name],
+                lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
+            )
+            for name in self.encoders
+        ]
+        metrics = HeadMetrics(self.registry)
+        known = Rings(made if rings else [])
+        admission = TextAdmission(most, metrics)
+        self.core = PredictCore(known, Predictor(known, metrics), admission, metrics)
+
+    async def predict(self, *texts: str, ids: str = "intent", ring: str = "") -> Predicted:
+        request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), ring=ring)
+        return await self.core.predict(request, Deadline.after(5), "me")
+
+    def predictions(self, result: str) -> float | None:
+        return self.registry.get_sample_value("winnow_front_predictions_total", {"result": result})
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """Serves by real gRPC; gives HOST:PORT."""
+        server = Server([SERVICE], Boundary(RpcMetrics(self.registry)), LARGEST)
+        servicer = HeadServicer(self.core, 2.0)
+        head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
+        port = await server.start("127.0.0.1:0")
+        await server.serving(True)
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            await server.drain(0)

@@ -1,0 +1,223 @@
+"""The predict core over fake encoders and heads, with the real tokenizer."""
+
+import asyncio
+
+import pytest
+from fake_rings import MOST_TOKENS, House
+from manual_clock import ManualClock
+
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.predict_request import PredictRequest
+from winnow.errors import (
+    ArtefactError,
+    DeadlineExceededError,
+    IdentityError,
+    InvalidRequestError,
+    NotFoundError,
+    OverloadedError,
+    UnavailableError,
+)
+
+
+@pytest.fixture
+def house(bundle: Bundle) -> House:
+    return House(bundle)
+
+
+async def test_results_come_in_the_order_of_texts_and_heads(house: House) -> None:
+    got = await house.predict("Ada Lovelace speaks", "hello", ids="names,mood,intent")
+    assert [[each.head_id for each in text.heads] for text in got.results] == [
+        ["names", "mood", "intent"],
+        ["names", "mood", "intent"],
+    ]
+    (entity,) = got.results[0].heads[0].entities
+    assert (entity.label, entity.text, entity.start, entity.end) == (
+        "person", "Ada Lovelace", 0, 12,
+    )  # fmt: skip
+    assert {each.label for each in got.results[0].heads[1].labels} == {"glad", "sad", "calm"}
+    assert got.ring == "en"
+    assert got.timings.total > 0
+    assert got.timings.encode == pytest.approx(0.004)
+    # of the second text, which has one token, the span of two is no part
+    assert isinstance(got.results[1].heads[0].failure, UnavailableError)
+    assert (house.predictions("ok"), house.predictions("failed")) == (5, 1)
+
+
+async def test_each_text_is_encoded_once_whatever_the_number_of_heads(house: House) -> None:
+    await house.predict("one two", "three", "one  TWO", ids="intent,mood,names")
+    assert len(house.encoders["en"].encoded) == 2
+    assert house.heads["en"].applied == [("intent", "mood", "names")] * 3
+
+
+async def test_a_prediction_depends_neither_on_other_texts_nor_on_other_heads(
+    house: House,
+) -> None:
+    """Bit for bit: nothing is batched."""
+    house.heads["en"].labels |= {f"h{n}": ("a", "b") for n in range(10)}
+    ids = ",".join(f"h{n}" for n in range(10))
+    alone = (await house.predict("what is this", ids="h3")).results[0].heads[0]
+    many = await house.predict(*(f"text {n}" for n in range(15)), "what is this", ids=ids)
+    assert many.results[15].heads[3] == alone
+
+
+async def test_a_long_text_is_cut_and_says_so(house: House) -> None:
+    got = await house.predict("word " * 20, "word")
+    assert [text.truncated for text in got.results] == [True, False]
+    assert max(map(len, house.encoders["en"].encoded)) == MOST_TOKENS
+
+
+async def test_texts_without_a_word_are_named_all_at_once(house: House) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        await house.predict("fine", "\u200d", "\u200d\u200d")
+    assert [each.field for each in caught.value.violations] == ["texts[1]", "texts[2]"]
+    assert not house.encoders["en"].encoded
+
+
+async def test_unknown_rings_and_heads_are_not_found_and_named(house: House) -> None:
+    with pytest.raises(NotFoundError, match="no ring 'fr' here: there is en, de"):
+        await house.predict("hello", ring="fr")
+    with pytest.raises(NotFoundError, match=r"there is no head 'x', 'y' in this ring"):
+        await house.predict("hello", "you", ids="x,intent,y")
+
+
+async def test_a_ring_is_chosen_by_its_name(house: House) -> None:
+    got = await house.predict("hallo", ids="absicht", ring="de")
+    assert (got.ring, house.encoders["en"].encoded) == ("de", [])
+
+
+async def test_a_head_that_fails_leaves_the_others(house: House) -> None:
+    house.heads["en"].failing["mood"] = IdentityError("made for another encoder")
+    got = await house.predict("hello", ids="mood,intent")
+    mood, intent = got.results[0].heads
+    assert str(mood.failure) == "made for another encoder"
+    assert intent.failure is None
+    assert house.predictions("other_encoder") == 1
+
+
+async def test_if_every_head_fails_the_request_fails_as_the_first_one(house: House) -> None:
+    house.heads["en"].failing["mood"] = IdentityError("another encoder")
+    house.heads["en"].failing["intent"] = OverloadedError("no room")
+    with pytest.raises(IdentityError, match="another encoder"):
+        await house.predict("hello", ids="mood,intent")
+
+
+async def test_what_is_wrong_with_files_is_told_to_the_log_and_not_to_callers(
+    house: House,
+) -> None:
+    house.heads["en"].failing["mood"] = ArtefactError("/secret/path is damaged")
+    with pytest.raises(UnavailableError, match=r"^head mood cannot be applied; the server's log"):
+        await house.predict("hello", ids="mood")
+
+
+async def test_a_text_that_cannot_be_encoded_leaves_the_others(house: House) -> None:
+    encoder = house.encoders["en"]
+    encoder.fails = UnavailableError("gone")
+    encoder.fails_for = house.tokenizer.tokenise("bad").ids[0]
+    got = await house.predict("bad", "good")
+    assert str(got.results[0].heads[0].failure) == "gone"
+    assert got.results[1].heads[0].failure is None
+
+
+@pytest.mark.parametrize("what", ["encoders", "heads"])
+async def test_what_hangs_is_given_up_before_the_deadline(house: House, what: str) -> None:
+    hung = getattr(house, what)["en"]
+    hung.hangs = True
+    request = PredictRequest("hello", head_ids=("intent",))
+    deadline = Deadline.after(0.3)
+    with pytest.raises(DeadlineExceededError):
+        await house.core.predict(request, deadline)
+    assert not deadline.expired()
+    await asyncio.wait_for(hung.released.wait(), 5)
+
+
+async def test_heads_are_told_to_be_ready_before_their_work_is_given_up(house: House) -> None:
+    """Or one that is late would take with it what the others said."""
+    await house.predict("hello")
+    (told,) = house.heads["en"].deadlines
+    assert told.left() < 5 - 0.02
+
+
+@pytest.mark.parametrize("what", ["encoders", "heads"])
+async def test_a_caller_that_goes_away_frees_what_works_for_it(house: House, what: str) -> None:
+    hung = getattr(house, what)["en"]
+    hung.hangs = True
+    call = asyncio.create_task(house.predict("hello"))
+    await asyncio.wait_for(hung.hanging.wait(), 5)
+    assert house.registry.get_sample_value("winnow_front_texts_in_hand") == 1
+    call.cancel()
+    await asyncio.wait([call])
+    await asyncio.wait_for(hung.released.wait(), 5)
+    assert house.registry.get_sample_value("winnow_front_texts_in_hand") == 0
+
+
+async def test_a_deadline_that_has_passed_is_not_begun(house: House) -> None:
+    clock = ManualClock()
+    with pytest.raises(DeadlineExceededError, match="before the texts were looked at"):
+        await house.core.predict(
+            PredictRequest("hello", head_ids=("intent",)), Deadline.after(0, clock)
+        )
+    assert not house.encoders["en"].encoded
+
+
+async def test_a_head_that_has_moved_is_applied_where_it_is_now(house: House) -> None:
+    house.heads["en"].moved["intent"] = "de"
+    house.heads["de"].labels["intent"] = ("new",)
+    house.heads["de"].version = 7
+    got = await house.predict("hello", ids="mood,intent")
+    mood, intent = got.results[0].heads
+    assert (mood.version, intent.version) == (1, 7)
+    assert [each.label for each in intent.labels] == ["new"]
+    assert house.heads["de"].applied == [("intent",)]
+
+
+@pytest.mark.parametrize("case", ["not here", "fails there", "cannot be encoded there", "unknown"])
+async def test_where_a_moved_head_cannot_be_applied_the_version_at_hand_serves(
+    house: House, case: str
+) -> None:
+    house.heads["en"].moved["intent"] = "fr" if case == "not here" else "de"
+    if case == "fails there":
+        house.heads["de"].fails = UnavailableError("gone")
+    if case == "cannot be encoded there":
+        house.encoders["de"].fails = UnavailableError("gone")
+    got = await house.predict("hello")
+    (intent,) = got.results[0].heads
+    assert (intent.version, intent.failure) == (1, None)
+
+
+async def test_texts_have_turns_of_their_own_at_the_encoder(house: House) -> None:
+    """A question of the same client need not wait for all its texts."""
+    await house.predict("one", "two")
+    assert house.encoders["en"].clients == house.heads["en"].clients == ["me:predict"] * 2
+
+
+async def test_more_texts_than_may_be_in_hand_are_refused_at_once(bundle: Bundle) -> None:
+    house = House(bundle, most=16)
+    house.encoders["en"].hangs = True
+    first = asyncio.create_task(house.predict(*(f"text {n}" for n in range(16))))
+    await asyncio.wait_for(house.encoders["en"].hanging.wait(), 5)
+    with pytest.raises(OverloadedError, match="16 texts are in hand") as caught:
+        await house.predict("one more")
+    assert caught.value.retry_after > 0
+    assert house.registry.get_sample_value("winnow_front_predict_refusals_total") == 1
+    first.cancel()
+    await asyncio.wait([first])
+    house.encoders["en"].hangs = False
+    assert (await house.predict("one more")).results
+
+
+async def test_without_a_store_it_says_how_to_get_one(bundle: Bundle) -> None:
+    house = House(bundle, rings=False)
+    with pytest.raises(UnavailableError, match="serves no heads: start it with --heads STORE"):
+        await house.predict("hello")
+    with pytest.raises(InvalidRequestError):
+        await house.predict("")
+    assert house.core.rings() == []
+
+
+async def test_rings_are_listed_with_what_they_have_in_memory(house: House) -> None:
+    assert [ring.name for ring in house.core.rings()] == ["en", "de"]
+    (ring,) = house.core.rings("de")
+    assert (ring.fingerprint, ring.budget_bytes, len(ring.warm)) == ("of-de", 512, 1)
+    with pytest.raises(NotFoundError, match="no ring 'fr'"):
+        house.core.rings("fr")

@@ -1,0 +1,1 @@
+"""`winnow predict`: texts and what heads say of them, at a terminal."""
