@@ -62,7 +62,12 @@ class HeadServers:
     @property
     def left_out(self) -> int:
         """How many are left out now."""
-        return sum(each.standing is not Standing.ACTIVE for each in self._records.values())
+        return sum(map(self.is_left_out, self._records))
+
+    def is_left_out(self, server: str) -> bool:
+        """Whether a server gets no calls, or only one at a time to try it."""
+        record = self._records.get(server)
+        return record is not None and record.standing is not Standing.ACTIVE
 
     def update(self, servers: Collection[str]) -> None:
         """From now on these are the servers; what is known of those that stay is kept."""
