@@ -1,7 +1,7 @@
 """Exits 0 if the node of this container serves, 1 if it does not.
 
 Asks gRPC health for the server as a whole, which is SERVING only after loading, verification and
-warm-up, and no longer once it drains. Knows the port from the variable that the node itself reads.
+warm-up, and no longer once it drains. Knows the address from the variable that the node reads.
 """
 
 import os
@@ -9,6 +9,8 @@ import sys
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from winnow.address import Address
 
 _VARIABLES = ("WINNOW_FRONT_LISTEN", "WINNOW_NODE_LISTEN")
 _SECONDS = 2.0
@@ -20,7 +22,8 @@ def main() -> int:
     if not listen:
         print(f"set one of {', '.join(_VARIABLES)}", file=sys.stderr)
         return 1
-    with grpc.insecure_channel(f"127.0.0.1:{listen.rpartition(':')[2]}") as channel:
+    # one that listens on all addresses is asked on loopback
+    with grpc.insecure_channel(str(Address.parse(listen).reachable)) as channel:
         try:
             reply = health_pb2_grpc.HealthStub(channel).Check(
                 health_pb2.HealthCheckRequest(), timeout=_SECONDS

@@ -66,8 +66,8 @@ class FrontSettings(ServiceSettings):
         0.0,
         ge=0,
         le=100,
-        description="Exact match, in percent, to give up for speed, unless the question says "
-        "otherwise; 0 reads every passage.",
+        description="Exact match, in percent, that stopping early may lose, unless the question "
+        "says otherwise: 0 to 100. 0 reads every passage.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores

@@ -7,8 +7,10 @@ but would then choose among the addresses itself, and hide them from the policie
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 
+from winnow.address import Address
 from winnow.errors import UnavailableError
 
 _DNS = "dns:///"
@@ -35,7 +37,7 @@ class Static:
 
     def __init__(self, target: str) -> None:
         """Raises ValueError unless `target` is HOST:PORT."""
-        _split(target, target)
+        _address(target, target)
         self.target = target
 
     async def addresses(self) -> frozenset[str]:
@@ -49,20 +51,18 @@ class Dns:
     def __init__(self, target: str, lookup: Lookup | None = None) -> None:
         """Raises ValueError unless `target` is dns:///HOST:PORT."""
         self.target = target
-        self._host, self._port = _split(target.removeprefix(_DNS), target)
+        self._address = _address(target.removeprefix(_DNS), target)
         self._lookup = lookup or _look_up
 
     async def addresses(self) -> frozenset[str]:
         """All present addresses of the name."""
         try:
-            found = frozenset(await self._lookup(self._host, self._port))
+            found = frozenset(await self._lookup(self._address.host, self._address.port))
         except OSError as error:
             raise UnavailableError(f"cannot look up {self.target}: {error}") from error
         if not found:
             raise UnavailableError(f"{self.target} has no address")
-        return frozenset(
-            f"[{ip}]:{self._port}" if ":" in ip else f"{ip}:{self._port}" for ip in found
-        )
+        return frozenset(str(replace(self._address, host=ip)) for ip in found)
 
 
 def resolver(target: str) -> Resolver:
@@ -76,8 +76,12 @@ async def _look_up(host: str, port: int) -> Iterable[str]:
     return {str(address[0]) for *_, address in found}
 
 
-def _split(place: str, target: str) -> tuple[str, int]:
-    host, _, port = place.rpartition(":")
-    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"{target!r} is neither HOST:PORT nor {_DNS}HOST:PORT")
-    return host, int(port)
+def _address(place: str, target: str) -> Address:
+    """The address that a target names; port 0 is none to call."""
+    try:
+        address = Address.parse(place)
+    except ValueError as error:
+        raise ValueError(f"{target!r} is neither HOST:PORT nor {_DNS}HOST:PORT: {error}") from error
+    if not address.port:
+        raise ValueError(f"{target!r} is neither HOST:PORT nor {_DNS}HOST:PORT: nobody has port 0")
+    return address

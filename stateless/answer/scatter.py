@@ -23,8 +23,10 @@ from winnow.errors import (
 )
 
 Result = TypeVar("Result")
-_MOST_NAMED, _LONGEST_REASON = 8, 200
-"""An error travels in the metadata of a call, of which gRPC lets 8 KB through."""
+_MOST_NAMED, _LONGEST_REASON = 8, 160
+"""Shards, and bytes of each reason. An error travels in the metadata of a call, of which gRPC lets
+8 KB through, and there it stands twice: once with three bytes for each that is not ASCII.
+"""
 _SHARD = "SHARD_"
 _log = structlog.get_logger("stateless.answer.scatter")
 
@@ -105,7 +107,7 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
     the longest wait that one asks for. Any other failure among them: UNAVAILABLE.
     """
     some = sorted(failures.items())[:_MOST_NAMED]
-    reasons = [f"shard {shard}: {failure.reason[:_LONGEST_REASON]}" for shard, failure in some]
+    reasons = [f"shard {shard}: {_cut(failure.reason)}" for shard, failure in some]
     if len(failures) > len(some):
         reasons.append(f"and {len(failures) - len(some)} more")
     message = f"{what}: {'; '.join(reasons)}"
@@ -121,6 +123,11 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
         wait = max(failure.retry_after for failure in failures.values())
         return OverloadedError(message, wait, faults)
     return UnavailableError(message, faults)
+
+
+def _cut(reason: str) -> str:
+    """The beginning of a reason; no character is cut in two."""
+    return reason.encode(errors="replace")[:_LONGEST_REASON].decode(errors="ignore")
 
 
 def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:

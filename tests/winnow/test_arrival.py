@@ -10,6 +10,7 @@ import grpc
 import pytest
 import raw_http2 as http2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
 from tenacious import happens, turn
 
@@ -29,6 +30,7 @@ SERVICE = "winnow.v1.AnswerService"
 ANSWER = f"/{SERVICE}/Answer"
 CHECK = "/grpc.health.v1.Health/Check"
 WATCH = "/grpc.health.v1.Health/Watch"
+REFLECT = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 LONG = 30
 
 
@@ -106,6 +108,41 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
     assert resident() - before < 40 * KIB * KIB
     for peer in peers:
         await peer.close()
+
+
+@pytest.mark.parametrize("method", [ANSWER, CHECK, WATCH, REFLECT])
+async def test_of_too_many_halves_of_messages_the_oldest_gives_way(method: str) -> None:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), largest=4 * KIB * KIB)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
+    port = await server.start("127.0.0.1:0")
+    peers = [await http2.Peer.connect(port) for _ in range(3)]
+    for peer in peers:
+        await peer.send(http2.call(method) + http2.half_of(60 * KIB))
+    ends = [asyncio.create_task(peer.ended()) for peer in peers]
+    done, _ = await asyncio.wait(ends, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
+    assert len(done) == 1
+    assert b"too many messages" in next(iter(done)).result().replace(b"%20", b" ")
+    for end in ends:
+        end.cancel()
+    for peer in peers:
+        await peer.close()
+    await server.drain(0)
+
+
+async def test_a_stream_of_messages_is_answered_until_it_ends(port: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+        every = reflection_pb2.ServerReflectionRequest(list_services="*")
+        call = stub.ServerReflectionInfo(iter([every] * 3), timeout=LONG)
+        assert len([reply async for reply in call]) == 3
+        assert await call.code() is grpc.StatusCode.OK
+
+
+async def test_a_stream_with_bytes_that_are_no_message_is_the_clients_mistake(port: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        raw: Any = channel.stream_stream(REFLECT, request_serializer=bytes)
+        call = raw(iter([b"\xff\xff\xff"]), timeout=LONG)
+        assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: int) -> None:

@@ -50,7 +50,7 @@ async def test_a_failed_lookup_is_an_error_that_names_the_target() -> None:
 
 @pytest.mark.parametrize(
     "target", ["", "host", "host:", "host:0", "host:65536", ":9000", "dns:///host", "dns://h/x:1",
-               "http://host:80"],
+               "http://host:80", "::1:9000", "no host:9000"],
 )  # fmt: skip
 def test_what_is_no_target_is_refused_with_its_flag(target: str) -> None:
     with pytest.raises(ValueError, match="neither HOST:PORT nor"):

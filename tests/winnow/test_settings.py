@@ -101,6 +101,15 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
         Oven.load({}, tmp_path / "missing.toml", {})
 
 
+def test_a_path_that_no_system_can_have_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot read the settings file"):
+        Oven.load({"rack": "x"}, Path("a\0b"), {})
+    config = tmp_path / "w.toml"
+    config.write_text('[oven]\nrack = "a\\u0000b"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"--rack \(or WINNOW_OVEN_RACK\): 'a\?b' is no path"):
+        Oven.load({}, config, {})
+
+
 def test_the_command_has_an_option_and_help_for_every_field() -> None:
     got: list[Oven] = []
     app = typer.Typer()

@@ -45,6 +45,14 @@ class Arrivals:
             OverloadedError: too many others are on their way, and this is the oldest.
 
         """
+        message = await self.next(context)
+        if message is grpc.aio.EOF:
+            await asyncio.sleep(_CLOSING)
+            raise InvalidRequestError(Violation("request", "the call ended without a message"))
+        return message
+
+    async def next(self, context: Any) -> Any:
+        """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else."""
         # never cancelled: gRPC writes to what a cancelled read has freed
         reading = asyncio.ensure_future(context.read())
         place = self._place()
@@ -55,11 +63,7 @@ class Arrivals:
             self._waiting.pop(place, None)
         if late is not None:
             raise late
-        message = reading.result()
-        if message is grpc.aio.EOF:
-            await asyncio.sleep(_CLOSING)
-            raise InvalidRequestError(Violation("request", "the call ended without a message"))
-        return message
+        return reading.result()
 
     def _place(self) -> "asyncio.Future[WinnowError | None]":
         """For one more message; the wait that lasts longest ends if there are too many: whole
@@ -84,7 +88,8 @@ class Arrivals:
             else:
                 self._end(
                     DeadlineExceededError(
-                        f"the message was not here {self._seconds:g} seconds after its call"
+                        f"the message was not here {self._seconds:g} seconds after its call, or "
+                        "after the message before it"
                     )
                 )
 

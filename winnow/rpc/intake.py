@@ -52,18 +52,23 @@ class Intake(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps the handlers of all methods with one request, also those of health."""
+        """Wraps the handlers of all methods, also those of health and reflection."""
         method = str(handler_call_details.method)
         made = self._made.get(method)
         if made is None:
             handler = await continuation(handler_call_details)
-            if handler is None or handler.request_streaming:
-                return handler
+            if handler is None:
+                return None
             made = self._made[method] = self._wrapped(handler, method)
         return made
 
     def _wrapped(self, handler: Any, method: str) -> Any:
-        if handler.response_streaming:
+        if handler.stream_stream is not None:
+            make, taking = (
+                grpc.stream_stream_rpc_method_handler,
+                self._talk(handler.stream_stream),
+            )
+        elif handler.response_streaming:
             make, taking = grpc.stream_stream_rpc_method_handler, self._many(handler.unary_stream)
         else:
             make, taking = (
@@ -101,6 +106,27 @@ class Intake(grpc.aio.ServerInterceptor):
                 yield reply
 
         return call
+
+    def _talk(self, handler: Callable[[Any, Any], AsyncIterator[Any]]) -> Callable[..., Any]:
+        """Each message of a stream has the time, and takes the place, of a call's only message."""
+
+        async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+            async for reply in handler(self._requests(context), context):
+                yield reply
+
+        return call
+
+    async def _requests(self, context: Any) -> AsyncIterator[Any]:
+        while True:
+            try:
+                request = await self._arrivals.next(context)
+            except WinnowError as error:
+                request = error
+            if request is grpc.aio.EOF:
+                return
+            if isinstance(request, WinnowError):
+                await _abort(request, context)
+            yield request
 
     async def _request(self, context: Any) -> Any:
         try:

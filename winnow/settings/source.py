@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, field_validator
 
 from winnow.errors import WinnowError
+from winnow.quoting import quoted
 from winnow.settings.explaining import explained
 from winnow.settings.names import CONFIG_VARIABLE, variable, wrong_tables, wrong_variables
 
@@ -24,6 +25,13 @@ class Settings(BaseModel):
     table: ClassVar[str]
     """The table of the TOML file, and part of the variables' names."""
     _file: Path | None = PrivateAttr(default=None)
+
+    @field_validator("*")
+    @classmethod
+    def _check_path(cls, value: Any) -> Any:
+        if isinstance(value, Path) and "\0" in str(value):
+            raise ValueError(f"{quoted(str(value))} is no path: it has a null character in it")
+        return value
 
     @property
     def file(self) -> Path | None:
@@ -99,7 +107,7 @@ def _split(value: str, annotation: Any) -> Any:
 def _table(path: Path, table: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # also a path that no system can have
         raise SettingsError(f"cannot read the settings file {path}: {error}") from error
     if wrong := wrong_tables(table, content):
         raise SettingsError(f"{path}: {'; '.join(wrong)}")

@@ -48,8 +48,10 @@ class AnswerServiceServicer(object):
 
     def Answer(self, request, context):
         """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+        A request message has at most 16 KB.
         INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
-        RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+        RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail. Without
+        that detail the message is too large
         DEADLINE_EXCEEDED   no passage could be read before the deadline
         UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
         one ErrorInfo detail per failed shard

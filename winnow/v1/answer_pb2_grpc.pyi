@@ -62,8 +62,10 @@ class AnswerServiceStub(typing.Generic[_AnswerServiceAnswerType]):
 
     Answer: _AnswerServiceAnswerType
     """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+    A request message has at most 16 KB.
       INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
-      RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+      RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail. Without
+                          that detail the message is too large
       DEADLINE_EXCEEDED   no passage could be read before the deadline
       UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                           one ErrorInfo detail per failed shard
@@ -86,8 +88,10 @@ class AnswerServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.answer_pb2.AnswerResponse, collections.abc.Awaitable[winnow.v1.answer_pb2.AnswerResponse]]:
         """Answers one question. Every error carries a google.rpc.RequestInfo with the request id.
+        A request message has at most 16 KB.
           INVALID_ARGUMENT    a field breaks a rule; the BadRequest detail names it
-          RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail
+          RESOURCE_EXHAUSTED  the server is full; retry after the delay in the RetryInfo detail. Without
+                              that detail the message is too large
           DEADLINE_EXCEEDED   no passage could be read before the deadline
           UNAVAILABLE         no shard answered, or a shard failed and partial results are forbidden;
                               one ErrorInfo detail per failed shard

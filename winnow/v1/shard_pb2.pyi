@@ -57,7 +57,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     bundle_fingerprint: builtins.str
     """Vectors and scores are comparable only between equal fingerprints."""
     generation: builtins.str
-    """Names the shard's rows. Replicas of equal generation hold the same passages in the same rows."""
+    """Names all of the shard that answers depend on: passages and their rows, graph, words, counts.
+    Replicas of equal generation give the same answers.
+    """
     index_passages: builtins.int
     """Passages in all shards; 0 if unknown."""
     seconds_per_read: builtins.float
@@ -153,7 +155,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
     generation: builtins.str
-    """The generation of the hits' rows."""
+    """The generation that the hits were found in; they name its rows."""
     idle_readers: builtins.int
     """Idle reader threads: passages that the node could begin to read at once."""
     @property
@@ -219,7 +221,7 @@ class ReadRequest(google.protobuf.message.Message):
     max_answer_tokens: builtins.int
     """Longest answer in tokens, 1 to 256."""
     generation: builtins.str
-    """The generation of the hits' rows; empty if unknown."""
+    """The generation that the hits were found in; empty if unknown."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     @property

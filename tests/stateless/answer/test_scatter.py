@@ -1,6 +1,8 @@
 """A shard's failure is an outcome, not an exception."""
 
 import asyncio
+import base64
+from urllib.parse import quote
 
 import pytest
 
@@ -164,6 +166,15 @@ def test_a_thousand_shards_fit_into_one_error() -> None:
     status = rich_status(error_of(failures, "no shard gave an answer"))
     assert "and 992 more" in status.details
     assert sum(len(value) for _, value in status.trailing_metadata) < 6000
+
+
+@pytest.mark.parametrize("letter", ["問", "\N{GRINNING FACE}", "\ud800"])
+def test_reasons_in_any_language_fit_into_one_error(letter: str) -> None:
+    failures = {n: Failure(ShardStatus.UNAVAILABLE, letter * 1000) for n in range(1000)}
+    status = rich_status(error_of(failures, "no shard gave an answer"))
+    details = base64.b64encode(status.trailing_metadata[0][1])
+    assert len(quote(status.details)) + len(details) < 8 << 10
+    assert "\N{REPLACEMENT CHARACTER}" not in status.details
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ def ask(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, to give up for speed; 0 reads every passage.",
+            help="Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every "
+            "passage.",
             show_default="the server's",
         ),
     ] = None,

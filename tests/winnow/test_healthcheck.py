@@ -1,0 +1,43 @@
+"""What a container asks to tell whether its node serves."""
+
+import asyncio
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+
+SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "healthcheck.py"
+SERVICE = "winnow.v1.AnswerService"
+
+
+@pytest.fixture
+def check() -> Callable[[], int]:
+    main: Callable[[], int] = runpy.run_path(str(SCRIPT))["main"]
+    return main
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
+async def test_the_address_that_the_node_listens_on_is_asked(
+    host: str, check: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+    port = await server.start(f"{host}:0")
+    monkeypatch.setenv("WINNOW_FRONT_LISTEN", f"{host}:{port}")
+    assert await asyncio.to_thread(check) == 1
+    await server.serving(True)
+    assert await asyncio.to_thread(check) == 0
+    await server.drain(0)
+
+
+def test_a_node_without_an_address_is_a_mistake(
+    check: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WINNOW_FRONT_LISTEN", raising=False)
+    monkeypatch.delenv("WINNOW_NODE_LISTEN", raising=False)
+    assert check() == 1
