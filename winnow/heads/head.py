@@ -19,9 +19,9 @@ from winnow.quoting import shortened
 
 _TRIAL_TOKENS = (0, 1, 6)
 """Of the texts that a head is tried on; [CLS] and [SEP] come on top."""
-_BESIDE_MODEL = 150_000
-"""Bytes that an open head takes beside the model's own size. `python -m bench.head_memory` found
-127 000 with models of 0.02 to 2.7 MB; the rest is for longer lists of labels.
+_BESIDE_MODEL, _PER_LABEL = 130_000, 100
+"""Bytes that an open head takes beside the model's own size, and for each label.
+`python -m bench.head_memory` finds 127 000 in all, with models of 0.02 to 2.7 MB.
 """
 
 FloatStates = NDArray[np.float32]
@@ -30,7 +30,7 @@ FloatStates = NDArray[np.float32]
 
 def memory_of(head: HeadManifest) -> int:
     """Bytes that a head takes while it is open, by estimate."""
-    return head.model.bytes + _BESIDE_MODEL
+    return head.model.bytes + _BESIDE_MODEL + _PER_LABEL * len(head.labels)
 
 
 class Head:
@@ -38,11 +38,6 @@ class Head:
 
     def __init__(self, manifest: HeadManifest, session: onnxruntime.InferenceSession) -> None:
         self.manifest, self._session = manifest, session
-
-    @property
-    def memory(self) -> int:
-        """Bytes that it takes, by estimate."""
-        return memory_of(self.manifest)
 
     def predict(self, states: FloatStates) -> Prediction:
         """What the head says of a text.
