@@ -1,6 +1,6 @@
 """What the wheel does otherwise than the checkout: one top-level package, `winnow`.
 
-In a checkout the services are folders of their own, `stateless` and `content_node`. Other
+In a checkout the services are folders of their own, such as `stateless` and `content_node`. Other
 distributions install folders of these names, so that a wheel carries them inside `winnow`, with the
 imports rewritten. Editable installations are left as they are.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MOVED = ("stateless", "content_node")
+MOVED = ("stateless", "content_node", "encoder_node", "head_node")
 """Folders of the checkout that a wheel carries as `winnow/NAME`."""
 
 _MOVED = rf"(?P<moved>{'|'.join(MOVED)})\b"

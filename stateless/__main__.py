@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -24,7 +25,6 @@ from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
-from stateless.cluster.resolving import resolver
 from stateless.encoding import QuestionEncoder
 from stateless.heads.admission import TextAdmission
 from stateless.heads.core import PredictCore
@@ -33,7 +33,7 @@ from stateless.heads.predictor import Predictor
 from stateless.heads.questions import QuestionHeads
 from stateless.heads.ring import Memory, Ring
 from stateless.heads.rings import Rings
-from stateless.heads.servicer import LARGEST, HeadServicer
+from stateless.heads.servicer import ARRIVING, LARGEST, HeadServicer
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from stateless.policy.capacity import seconds_per_read
@@ -42,8 +42,11 @@ from stateless.replicas.replicated import ReplicatedSearcher
 from stateless.settings import FrontSettings
 from stateless.supervision import supervised
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.encoder import StatesFormat
 from winnow.domain.predicted import HeadInMemory
+from winnow.heads.finding import follow, placed_heads
 from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.placed import PlacedHeads
 from winnow.heads.store import open_store
 from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
@@ -51,9 +54,10 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB, Watch
 from winnow.policy.load import Load
+from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
-from winnow.rpc.channel import open_channel
-from winnow.rpc.server import QUESTION, Server
+from winnow.rpc.channel import open_balanced, open_channel
+from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
@@ -62,10 +66,14 @@ from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
+from winnow.text.remote import SERVICE as ENCODER_SERVICE
+from winnow.text.remote import RemoteTextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("stateless")
+Prepare = Callable[[], Awaitable[None]]
+Serving = Coroutine[Any, Any, None]
 _SPECIAL = 2
 """Tokens that frame a text."""
 _LATELY = 2.5
@@ -88,15 +96,12 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
-    services = [SERVICE] if settings.shards else []
-    services += [HEAD_SERVICE] if settings.serves_heads else []
-    largest = LARGEST if settings.serves_heads else QUESTION
-    server = Server(services, Boundary(RpcMetrics(registry)), largest)
+    server = _server(settings, registry)
     serve_metrics(settings.metrics_listen, registry)
-    with contextlib.ExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
         encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
-        shared = _encoder(bundle, settings, encodings, stack)
-        rings = _rings(bundle, shared, settings, encodings, registry, stack)
+        shared = await _encoder(bundle, settings, encodings, stack, settings.encoder_address)
+        rings, looking = await _rings(bundle, shared, settings, encodings, registry, stack)
         predictor = _serve_heads(server, rings, settings, registry)
         questions = QuestionEncoder(bundle, shared.tokenizer, shared.encoder)
 
@@ -105,16 +110,28 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
             for ring in rings.all():
                 await ring.warm_up()
 
+        def serving(prepare: Prepare) -> Serving:
+            served = _serving(server, settings, prepare)
+            return supervised(served, looking(), "head servers") if looking else served
+
         if settings.shards:
             heads = QuestionHeads(predictor, rings.default) if rings.all() else None
-            await _answer(server, bundle, questions, heads, prepare, settings, metrics, registry)
+            await _answer(
+                server, bundle, questions, heads, prepare, serving, metrics, settings, registry
+            )
         else:
-            await _serving(server, settings, prepare)
+            await serving(prepare)
 
 
-def _serving(
-    server: Server, settings: FrontSettings, prepare: Callable[[], Awaitable[None]]
-) -> Coroutine[Any, Any, None]:
+def _server(settings: FrontSettings, registry: CollectorRegistry) -> Server:
+    boundary = Boundary(RpcMetrics(registry))
+    services = [SERVICE] if settings.shards else []
+    if not settings.serves_heads:
+        return Server(services, boundary)
+    return Server([*services, HEAD_SERVICE], boundary, LARGEST, arriving=ARRIVING)
+
+
+def _serving(server: Server, settings: FrontSettings, prepare: Prepare) -> Serving:
     return serve(
         server,
         settings.listen,
@@ -129,9 +146,10 @@ async def _answer(
     bundle: Bundle,
     encoder: QuestionEncoder,
     heads: QuestionHeads | None,
-    warm_up: Callable[[], Awaitable[None]],
-    settings: FrontSettings,
+    warm_up: Prepare,
+    serving: Callable[[Prepare], Serving],
     metrics: FrontMetrics,
+    settings: FrontSettings,
     registry: CollectorRegistry,
 ) -> None:
     """Serves with the answer service, beside what the server has already."""
@@ -223,7 +241,7 @@ async def _answer(
         await warm_up()
         await formation.ready(settings.form_timeout)
 
-    await supervised(_serving(server, settings, prepare), nodes.run())
+    await supervised(serving(prepare), nodes.run())
 
 
 def _open_node(address: str) -> Node:
@@ -248,66 +266,101 @@ class _Shared:
     """Of the states of tokens; 0 if it gives none."""
 
 
-def _encoder(
+async def _encoder(
     bundle: Bundle,
     settings: FrontSettings,
     watch: Watch,
-    stack: contextlib.ExitStack,
+    stack: contextlib.AsyncExitStack,
+    address: str = "",
 ) -> _Shared:
-    """The encoder of a bundle, in this process; the stack closes it."""
+    """The encoder of a bundle, in this process or at an address; the stack closes it."""
     tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(
-        bundle, tokenizer.special, settings.inference, settings.serves_heads
-    )
-    _, states = model.with_states([])
-    local = LocalTextEncoder(model, settings.encoder_threads)
-    cached = CachedTextEncoder(local, settings.cache_mb * MIB, watch)
+    encoder: TextEncoder
+    if address:
+        encoder, width = await _remote(bundle, settings, stack, address)
+    else:
+        model = open_question_encoder(
+            bundle, tokenizer.special, settings.inference, settings.serves_heads
+        )
+        _, states = model.with_states([])
+        width = 0 if states is None else states.shape[1]
+        encoder = LocalTextEncoder(model, settings.encoder_threads)
+    cached = CachedTextEncoder(encoder, settings.cache_mb * MIB, watch)
     stack.callback(cached.close)
-    return _Shared(tokenizer, cached, 0 if states is None else states.shape[1])
+    return _Shared(tokenizer, cached, width)
 
 
-def _rings(
+async def _remote(
+    bundle: Bundle, settings: FrontSettings, stack: contextlib.AsyncExitStack, address: str
+) -> tuple[TextEncoder, int]:
+    """An encoder at an address, and the width of its states if heads here have to know it."""
+    channel = open_balanced(address, ENCODER_SERVICE)
+    stack.push_async_callback(channel.close)
+    wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
+    fingerprint = bundle.manifest.states_fingerprint
+    encoder = RemoteTextEncoder(channel, address, fingerprint, wanted)
+    here = settings.serves_heads and not settings.head_servers
+    return encoder, (await encoder.info()).width if here else 0
+
+
+async def _rings(
     bundle: Bundle,
     shared: _Shared,
     settings: FrontSettings,
     watch: Watch,
     registry: CollectorRegistry,
-    stack: contextlib.ExitStack,
-) -> Rings:
-    """The default ring, on the encoder of questions, and those with encoders of their own."""
+    stack: contextlib.AsyncExitStack,
+) -> tuple[Rings, Callable[[], Serving] | None]:
+    """The default ring, on the encoder of questions, and those with encoders of their own.
+
+    With head servers there is something to run beside serving: it looks where they are.
+    """
     if not settings.serves_heads:
-        return Rings()
-    threads = FairThreads(settings.head_threads, "heads")
-    stack.callback(threads.close)
-    warm = WarmHeadMetrics(registry)
+        return Rings(), None
+    placed: list[PlacedHeads] = []
+    warm = None if settings.head_servers else _warm(settings, registry, stack)
 
     def ring(name: str, bundle: Bundle, own: _Shared, store: str) -> Ring:
-        manifest = bundle.manifest
-        heads = WarmHeads(
-            open_store(store),
-            manifest.states_fingerprint,
-            own.width,
-            settings.heads_budget_mb << 20,
-            threads,
-            warm.ring(name),
-        )
+        entry, fingerprint = bundle.manifest.encoder, bundle.manifest.states_fingerprint
+        most = entry.max_passage_tokens - _SPECIAL
+        if warm is None:
+            remote = placed_heads(fingerprint)
+            stack.push_async_callback(remote.close)
+            placed.append(remote)
+            return Ring(name, fingerprint, own.tokenizer, own.encoder, most, remote)
+        heads = warm(name, fingerprint, own.width, store)
         stack.callback(heads.close)
-        return Ring(
-            name,
-            manifest.states_fingerprint,
-            own.tokenizer,
-            own.encoder,
-            manifest.encoder.max_passage_tokens - _SPECIAL,
-            heads,
-            lambda: _memory(heads),
-        )
+        memory = partial(_memory, heads)
+        return Ring(name, fingerprint, own.tokenizer, own.encoder, most, heads, memory)
 
     rings = [ring(bundle.manifest.name, bundle, shared, settings.heads)]
     for further in settings.further_rings:
-        other = load_bundle(further.bundle)
-        own = _encoder(other, settings, watch, stack)
+        other = await asyncio.to_thread(load_bundle, further.bundle)
+        own = await _encoder(other, settings, watch, stack)
         rings.append(ring(further.name, other, own, further.store))
-    return Rings(rings)
+
+    def update(addresses: Collection[str]) -> None:
+        for heads in placed:
+            heads.update(addresses)
+
+    resolvers = [resolver(target) for target in settings.head_servers]
+    looking = partial(follow, resolvers, update, settings.resolve_every)
+    return Rings(rings), looking if placed else None
+
+
+def _warm(
+    settings: FrontSettings, registry: CollectorRegistry, stack: contextlib.AsyncExitStack
+) -> Callable[[str, str, int, str], WarmHeads]:
+    """What makes the heads of a ring in this process; all rings share its threads."""
+    threads = FairThreads(settings.head_threads, "heads")
+    stack.callback(threads.close)
+    metrics, budget = WarmHeadMetrics(registry), settings.heads_budget_mb * 1_000_000
+
+    def heads(name: str, fingerprint: str, width: int, store: str) -> WarmHeads:
+        own = metrics.ring(name)
+        return WarmHeads(open_store(store), fingerprint, width, budget, threads, own)
+
+    return heads
 
 
 def _memory(heads: WarmHeads) -> Memory:

@@ -5,16 +5,16 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from stateless.cluster.discovery import DiscoverySettings
-from stateless.cluster.resolving import resolver
 from stateless.heads.ring_setting import RingSetting, joined
 from stateless.heads.validation import MAX_TEXTS
 from stateless.policy.hedging import HedgeSettings
-from stateless.policy.outliers import OutlierSettings
 from stateless.policy.replicas import ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
+from winnow.policy.outliers import OutlierSettings
+from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
 
@@ -78,7 +78,10 @@ class FrontSettings(ServiceSettings):
         "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that encode questions."
+        default_factory=cores,
+        ge=1,
+        le=1024,
+        description="Threads that encode questions and texts, in each ring.",
     )
     cache_mb: int = Field(
         64,
@@ -201,8 +204,8 @@ class FrontSettings(ServiceSettings):
     rings: list[str] = Field(
         default_factory=list,
         description="A further ring, NAME=BUNDLE,STORE: another encoder with its own heads. Give "
-        "it once for each. The ring of --bundle and --heads is the default one, and has the "
-        "bundle's name.",
+        "it once for each; leave out STORE if there are --head-servers. The ring of --bundle and "
+        "--heads is the default one, and has the bundle's name.",
     )
     heads_budget_mb: int = Field(
         512,
@@ -213,6 +216,16 @@ class FrontSettings(ServiceSettings):
     head_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that heads are run in."
     )
+    head_servers: list[str] = Field(
+        default_factory=list,
+        description="HOST:PORT of a head server, or dns:///HOST:PORT of a group of head servers. "
+        "Heads are applied there instead of here; --heads is not needed then.",
+    )
+    encoder_address: str = Field(
+        "",
+        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group of them. Texts "
+        "are encoded there instead of here; empty to encode here.",
+    )
     max_predictions: int = Field(
         64,
         ge=MAX_TEXTS,
@@ -220,12 +233,19 @@ class FrontSettings(ServiceSettings):
         "RESOURCE_EXHAUSTED.",
     )
 
-    @field_validator("shards")
+    @field_validator("shards", "head_servers")
     @classmethod
     def _check_targets(cls, targets: list[str]) -> list[str]:
         for target in targets:
             resolver(target)
         return targets
+
+    @field_validator("encoder_address")
+    @classmethod
+    def _check_target(cls, target: str) -> str:
+        if target:
+            resolver(target)
+        return target
 
     @field_validator("rings", mode="before")
     @classmethod
@@ -248,6 +268,10 @@ class FrontSettings(ServiceSettings):
             )
         if self.rings and not self.serves_heads:
             raise ValueError("--rings: these are further rings; give the first one by --heads")
+        if not self.head_servers:
+            for ring in self.further_rings:
+                if not ring.store:
+                    raise ValueError(f"--rings: {ring.name} has no store: NAME=BUNDLE,STORE")
         return self
 
     @model_validator(mode="after")
@@ -262,7 +286,7 @@ class FrontSettings(ServiceSettings):
     @property
     def serves_heads(self) -> bool:
         """Whether it predicts at all."""
-        return bool(self.heads)
+        return bool(self.heads or self.head_servers)
 
     @property
     def further_rings(self) -> list[RingSetting]:

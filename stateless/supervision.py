@@ -1,4 +1,4 @@
-"""Serving, together with the looking after nodes without which there is nothing to serve.
+"""Serving, together with the looking after others without which there is nothing to serve.
 
 Knows two coroutines; knows neither servers nor nodes.
 """
@@ -15,9 +15,11 @@ _log = structlog.get_logger("stateless")
 
 
 async def supervised(
-    serving: Coroutine[Any, Any, None], looking: Coroutine[Any, Any, None]
+    serving: Coroutine[Any, Any, None],
+    looking: Coroutine[Any, Any, None],
+    others: str = "content nodes",
 ) -> None:
-    """Serves until that ends, and ends the looking then.
+    """Serves until that ends, and ends the looking after `others` then.
 
     If the looking ends first, the serving is cancelled and the process should end: only a mistake
     in the program ends the looking, so nobody knows what would be looked after if it were begun
@@ -33,14 +35,14 @@ async def supervised(
         await asyncio.wait((served, looked), return_when=asyncio.FIRST_COMPLETED)
         ended_first = looked.done() and not served.done()
         if ended_first:
-            _log.error("looking after content nodes ended", exc_info=_error(looked))
+            _log.error(f"looking after {others} ended", exc_info=_error(looked))
     finally:
         for task in (served, looked):  # the last questions need the nodes
             task.cancel()
             await asyncio.wait([task])
     if ended_first:
         raise WinnowError(
-            f"nobody looks after content nodes any more ({_error(looked)!r}): start the front again"
+            f"nobody looks after {others} any more ({_error(looked)!r}): start the front again"
         )
     served.result()
 

@@ -10,15 +10,20 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ARROWS = {
     "winnow": {"winnow"},
+    "encoder_node": {"encoder_node", "winnow"},
+    "head_node": {"head_node", "winnow"},
     "stateless": {"stateless", "winnow"},
     "content_node": {"content_node", "winnow"},
     "models": {"models", "content_node", "winnow"},
 }
+SERVING = ("winnow", "stateless", "content_node", "encoder_node", "head_node")
 PURE = [
     "winnow/domain",
     "winnow/address.py",
     "winnow/deadline.py",
     "winnow/errors.py",
+    "winnow/heads/asking.py",
+    "winnow/heads/placed.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
@@ -62,6 +67,10 @@ PURE = [
     "stateless/heads/rings.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
+    "encoder_node/admission.py",
+    "encoder_node/validation.py",
+    "head_node/admission.py",
+    "head_node/validation.py",
     "content_node/admission.py",
     "content_node/validation.py",
     "content_node/reader",
@@ -76,9 +85,11 @@ CALCULATING = {
     "collections",
     "dataclasses",
     "enum",
+    "hashlib",
     "math",
     "random",
     "statistics",
+    "types",
     "typing",
 }
 """Modules of the standard library that neither wait, nor look at a clock, nor do I/O."""
@@ -141,7 +152,7 @@ def test_nothing_imports_the_tools_but_tools() -> None:
 
 
 def test_services_never_import_the_training_libraries() -> None:
-    for package in ("winnow", "stateless", "content_node"):
+    for package in SERVING:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
             assert not roots & {"torch", "transformers", "tantivy"}, file
@@ -155,7 +166,7 @@ def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
     assert listed is not None
     apart = [ROOT / place for place in listed[1].replace("\\", " ").split()]
     assert all(place.exists() for place in apart)
-    for package in ("winnow", "stateless", "content_node", "bench", "tests"):
+    for package in (*SERVING, "bench", "tests"):
         for file in files(package):
             if not any(file.is_relative_to(place) for place in apart):
                 roots = {name.partition(".")[0] for name in imports(file)}
@@ -167,3 +178,5 @@ def test_composition_happens_only_in_main() -> None:
     text = (ROOT / "winnow" / "__main__.py").read_text(encoding="utf-8")
     assert "stateless.cli:front" in text
     assert "content_node.cli:node" in text
+    assert "encoder_node.cli:encoder" in text
+    assert "head_node.cli:serve" in text

@@ -31,7 +31,6 @@ from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
-from stateless.cluster.resolving import Static
 from stateless.encoding import QuestionEncoder
 from stateless.heads.admission import TextAdmission
 from stateless.heads.core import PredictCore
@@ -56,6 +55,7 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
+from winnow.resolving import Static
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server

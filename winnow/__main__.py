@@ -7,6 +7,7 @@ that `winnow --help` is quick and serving never needs the training libraries.
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ Start here:
   winnow up --index DIR
   winnow ask "Who ...?"
 
-Every option of front, node and up can also be an environment variable or stand in a TOML file.
+Every option of a command that serves can also be an environment variable or stand in a TOML file.
 """
 
 _MODELS = "models.cli:app"
@@ -44,6 +45,7 @@ _COMMANDS = {
     ),
     "front": ("stateless.cli:front", "Run a front node: take questions, merge answers."),
     "node": ("content_node.cli:node", "Run a content node: serve one shard."),
+    "encoder": ("encoder_node.cli:encoder", "Run an encoder node: encode texts for front nodes."),
     "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
     "demo": (
@@ -53,9 +55,14 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
+    "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
+_WITHIN = {
+    "heads": {"serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes.")}
+}
+"""Commands of services, in groups that are not theirs."""
 _BELOW: dict[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.tools.ladder.cli:ladder",
 }
@@ -72,18 +79,19 @@ def app(arguments: list[str]) -> typer.Typer:
     )
     root.callback(invoke_without_command=True)(_root)
     wanted = _wanted(arguments)
-    below = _BELOW.get(tuple(arguments[:2]))
-    for name, (place, text) in _COMMANDS.items():
-        if below and name == wanted:
-            root.add_typer(_group(arguments[1], _load(below)), name=name, help=text)
-            continue
-        command = _load(place) if name == wanted else _placeholder
-        root.command(name, help=None if name == wanted else text)(command)
+    commands = dict(_COMMANDS)
+    if below := _BELOW.get(tuple(arguments[:2])):  # behind an option it would be its value
+        above, name = arguments[:2]
+        _, text = commands.pop(above)
+        root.add_typer(_group(name, _load(below)), name=above, help=text)
+    _add_commands(root, commands, _words(arguments)[:1])
     for name, (place, text) in _GROUPS.items():
         if place == _MODELS and name != wanted and not _can_make_models():
             continue
         group = _load(place) if name == wanted else typer.Typer()
-        if name != wanted:
+        if name == wanted:
+            _add_commands(group, _WITHIN.get(name, {}), _words(arguments)[1:2])
+        else:
             group.callback()(_placeholder)
         root.add_typer(group, name=name, help=text)
     return root
@@ -115,7 +123,20 @@ def _group(name: str, command: Any) -> typer.Typer:
 
 def _wanted(words: list[str]) -> str | None:
     """The command among the words of a command line."""
-    return next((word for word in words if not word.startswith("-")), None)
+    return next(iter(_words(words)), None)
+
+
+def _words(given: list[str]) -> list[str]:
+    return [word for word in given if not word.startswith("-")]
+
+
+def _add_commands(
+    group: typer.Typer, commands: Mapping[str, tuple[str, str]], wanted: list[str]
+) -> None:
+    """Lists all commands, and imports the one that is wanted."""
+    for name, (place, text) in commands.items():
+        command = _load(place) if name in wanted else _placeholder
+        group.command(name, help=None if name in wanted else text)(command)
 
 
 def _to_complete() -> list[str]:

@@ -15,10 +15,10 @@ import structlog
 
 from stateless.cluster.attention import Attention
 from stateless.cluster.node import Node, present
-from stateless.cluster.resolving import Resolver
 from winnow.deadline import Clock, Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
+from winnow.resolving import Resolver
 from winnow.searcher import Searcher
 
 _log = structlog.get_logger("stateless.cluster.discovery")

@@ -1,6 +1,6 @@
 """Heads on questions: applied to the question's own encoding while shards are searched.
 
-An answer never waits for heads beyond its deadline, and is never lost for one.
+An answer never waits long for heads, and is never lost for one.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ from winnow.errors import UnavailableError
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
+_LONGEST = 1.0
+"""Seconds that heads may take, whatever the deadline: a store that hangs must not hold up answers.
+Said beforehand, so that heads that are ready do not wait for others."""
 
 
 class QuestionHeads:
@@ -36,8 +39,9 @@ class QuestionHeads:
     async def _predict(
         self, text: EncodedText, ids: tuple[str, ...], deadline: Deadline, client: str
     ) -> _Predictions:
+        until = Deadline(min(deadline.at, deadline.clock() + _LONGEST), deadline.clock)
         try:
-            return await self._predictor.predict(self._ring, text, ids, deadline, client)
+            return await self._predictor.predict(self._ring, text, ids, until, client)
         except Exception as error:  # noqa: BLE001 (no answer is lost for a head)
             _log.error("heads on a question failed", error=str(error), exc_info=error)
             return failures(

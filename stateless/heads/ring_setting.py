@@ -1,4 +1,4 @@
-"""A further ring as settings have it: NAME=BUNDLE,STORE. Pure."""
+"""A further ring as settings have it: NAME=BUNDLE,STORE, or NAME=BUNDLE. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 _NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
-_RING = re.compile(rf"({_NAME})=([^,]+),(.+)")
+_RING = re.compile(rf"({_NAME})=([^,]+)(?:,(.+))?")
 _BEGINNING = re.compile(rf"{_NAME}=.*")
 
 
@@ -18,7 +18,7 @@ class RingSetting:
     name: str
     bundle: Path
     store: str
-    """A directory or a URL."""
+    """A directory or a URL; empty where heads are on servers."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -29,7 +29,7 @@ class RingSetting:
                 f"{text!r} is no ring: expected NAME=BUNDLE,STORE, such as "
                 "de=bundles/german,heads/german, with a name of a-z, 0-9, dot, dash and underscore"
             )
-        return cls(found[1], Path(found[2]), found[3])
+        return cls(found[1], Path(found[2]), found[3] or "")
 
 
 def joined(parts: Iterable[str]) -> list[str]:

@@ -12,6 +12,9 @@ SERVICE = "winnow.v1.HeadService"
 LARGEST = 160 * 1024
 """Bytes of a message: 16 texts of 2000 characters of 4 bytes, and 32 ids of heads."""
 
+ARRIVING = 256 * LARGEST
+"""Bytes of all messages on their way, most of which are questions."""
+
 
 class HeadServicer(head_pb2_grpc.HeadServiceServicer):
     """The predict core behind gRPC."""

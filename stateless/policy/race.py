@@ -5,11 +5,11 @@ requests are sent. It is sent at most three times: first, once as a hedge, and o
 """
 
 from stateless.policy.hedging import Usual
-from stateless.policy.outcomes import Outcome, outcome_of
 from stateless.policy.replicas import Attempt
 from stateless.policy.retrying import RetrySettings, should_retry
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
+from winnow.policy.outcomes import Outcome, outcome_of
 
 
 class Race:

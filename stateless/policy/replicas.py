@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-from stateless.policy.outcomes import Outcome
-from stateless.policy.outliers import OutlierSettings, Record, Standing
 from winnow.deadline import Clock
+from winnow.policy.outcomes import Outcome
+from winnow.policy.outliers import OutlierSettings, Record, Standing
 from winnow.policy.recent import DecayedMean
 
 

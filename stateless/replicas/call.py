@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 
 from stateless.metrics import ShardCallMetrics
 from stateless.policy.hedging import HedgeBudget, HedgeDelay
-from stateless.policy.outcomes import Outcome
 from stateless.policy.race import Race
 from stateless.replicas.pool import ReplicaPool, Send, Try
 from winnow.errors import GenerationGoneError, WinnowError
+from winnow.policy.outcomes import Outcome
 
 Result = TypeVar("Result")
 

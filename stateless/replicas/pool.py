@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from stateless.metrics import ReplicaMetrics
-from stateless.policy.outcomes import Outcome
-from stateless.policy.outliers import Standing
 from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
+from winnow.policy.outcomes import Outcome
+from winnow.policy.outliers import Standing
 from winnow.searcher import Searcher
 
 Result = TypeVar("Result")

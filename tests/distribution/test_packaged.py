@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import MOVED
 from winnow import packaged
 from winnow.bundle import read_manifest
 from winnow.errors import ArtefactError
@@ -21,7 +22,7 @@ def test_the_distribution_has_the_name_that_hints_say() -> None:
     assert packaged.extra("plots") == "pip install 'winnow-qa[plots]'"
 
 
-@pytest.mark.parametrize("folder", ["winnow", "stateless", "content_node", "models", "docs"])
+@pytest.mark.parametrize("folder", ["winnow", *MOVED, "models", "docs"])
 def test_nothing_advises_to_install_the_unrelated_winnow(folder: str) -> None:
     for file in (ROOT / folder).rglob("*.*"):
         if file.suffix in (".py", ".md"):

@@ -22,6 +22,7 @@ MODULE = re.compile(rf"^(?:{'|'.join(MOVED)})(?:\.\w+)+")
         ('"content_node.build.cli:app"', '"winnow.content_node.build.cli:app"'),
         ('get_logger("stateless.scatter")', 'get_logger("stateless.scatter")'),
         ("from stateless_other import front", "from stateless_other import front"),
+        ("from head_node.cli import serve", "from winnow.head_node.cli import serve"),
         ("from winnow.searcher import Searcher", "from winnow.searcher import Searcher"),
     ],
 )

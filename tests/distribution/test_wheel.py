@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import MOVED
+
 ROOT = Path(__file__).parents[2]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
@@ -60,20 +62,20 @@ def test_its_one_top_level_package_is_winnow(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"winnow", f"winnow_qa-{VERSION}.dist-info"}
     assert len(names) == len(set(names))
-    for name in ("stateless/cli.py", "content_node/cli.py", "default_bundle/bundle.json"):
+    for name in (*(f"{moved}/cli.py" for moved in MOVED), "default_bundle/bundle.json"):
         assert f"winnow/{name}" in names
 
 
 def test_it_holds_every_module_of_the_checkout(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder, place in (("winnow", ""), ("stateless", "winnow/"), ("content_node", "winnow/")):
+    for folder, place in (("winnow", ""), *((moved, "winnow/") for moved in MOVED)):
         for file in (ROOT / folder).rglob("*.py"):
             assert place + file.relative_to(ROOT).as_posix() in names
 
 
 def test_the_services_are_imported_from_winnow_alone(installed: Installation) -> None:
     assert installed.run("python", "-c", "import winnow.stateless.cli").returncode == 0
-    for folder in ("stateless", "content_node", "models", "hatch_build"):
+    for folder in (*MOVED, "models", "hatch_build"):
         assert installed.run("python", "-c", f"import {folder}").returncode == 1, folder
 
 
@@ -82,7 +84,18 @@ def test_its_commands_are_listed_but_those_that_need_a_checkout(installed: Insta
     assert shown.returncode == 0, shown.stderr
     assert " front " in shown.stdout
     assert " models " not in shown.stdout
-    for command in ("up", "front", "node", "evaluate", "bench", "demo", "index", "pareto"):
+    for command in (
+        "predict",
+        "up",
+        "front",
+        "node",
+        "encoder",
+        "evaluate",
+        "bench",
+        "demo",
+        "index",
+        "pareto",
+    ):
         assert installed.run("winnow", command, "--help").returncode == 0, command
     assert installed.run("winnow", "--version").stdout == f"winnow {VERSION}\n"
 

@@ -84,7 +84,7 @@ def test_rings_are_given_by_flags_or_by_one_variable() -> None:
 @pytest.mark.parametrize(
     ("rings", "said"),
     [
-        (["de=b"], "expected NAME=BUNDLE,STORE"),
+        (["de=b"], "de has no store: NAME=BUNDLE,STORE"),
         (["=b,s"], "expected NAME=BUNDLE,STORE"),
         (["DE=b,s"], "expected NAME=BUNDLE,STORE"),
         (["de=a,b", "de=c,d"], "two rings have the name de"),

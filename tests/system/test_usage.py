@@ -6,8 +6,11 @@ import sys
 
 import pytest
 
-COMMANDS = ["ask", "up", "front", "node", "evaluate", "bench", "demo"]
-GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run"]
+COMMANDS = ["ask", "predict", "up", "front", "node", "evaluate", "bench", "demo"]
+GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run", "heads"]
+GROUPS += [
+    f"heads {command}" for command in ("list", "publish", "pin", "unpin", "rollback", "verify")
+]
 
 
 def winnow(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -74,7 +77,7 @@ def test_the_completion_script_is_shown() -> None:
     [
         ("indx", "no such command 'indx'. Did you mean 'index'?|try 'winnow --help'"),
         ("index bild", "no such command 'bild'. Did you mean 'build'?|try 'winnow index --help'"),
-        ("ask ? --adress x", "--address)|try 'winnow ask --help'"),
+        ("ask ? --adress x", "(Possible options: --address|try 'winnow ask --help'"),
         ("evaluate", "missing option '--questions'|try 'winnow evaluate --help'"),
         ("evaluate --questions", "'--questions' requires an argument|try 'winnow evaluate --help'"),
         ("bench --questions x --clients y", "integer, not 'y'|try 'winnow bench --help'"),

@@ -14,7 +14,7 @@ import pytest
 
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError, StoppedError
-from winnow.inference.onnx import OnnxSession
+from winnow.inference.onnx import OnnxSession, check_on_gpu, providers
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.padded import PaddedSession
 from winnow.inference.runtime import InferenceOptions, Runtime, choose, cpu_features, open_session
@@ -35,6 +35,7 @@ OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
         (Runtime.AUTO, "fp32", frozenset({"avx2"}), True, Runtime.ONNXRUNTIME),
         (Runtime.OPENVINO, "fp32", frozenset(), True, Runtime.OPENVINO),
         (Runtime.ONNXRUNTIME, "fp32", AMX, True, Runtime.ONNXRUNTIME),
+        (Runtime.CUDA, "fp32", AMX, True, Runtime.CUDA),
     ],
 )
 def test_the_runtime_follows_the_processor_and_the_bundle(
@@ -46,6 +47,27 @@ def test_the_runtime_follows_the_processor_and_the_bundle(
 def test_openvino_is_refused_what_it_is_slow_at() -> None:
     with pytest.raises(ArtefactError, match="float bundle"):
         choose(Runtime.OPENVINO, "int8", AMX, True)
+
+
+def test_a_gpu_is_refused_what_it_has_no_kernels_for() -> None:
+    with pytest.raises(ArtefactError, match="float models only"):
+        choose(Runtime.CUDA, "int8", AMX, True)
+
+
+def test_a_gpu_comes_first_where_it_is_wanted_and_the_processor_helps_out() -> None:
+    cpu, both = ["CPUExecutionProvider"], ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    assert providers(False, both) == providers(False, cpu) == cpu
+    first, last = providers(True, both)
+    assert first[0] == "CUDAExecutionProvider"
+    assert last == "CPUExecutionProvider"
+    check_on_gpu(both)
+
+
+def test_without_a_gpu_it_is_said_what_to_install() -> None:
+    with pytest.raises(ArtefactError, match=r"it has CPUExecutionProvider; .*onnxruntime-gpu"):
+        providers(True, ["CPUExecutionProvider"])
+    with pytest.raises(ArtefactError, match=r"could not start on the GPU.*onnxruntime-gpu"):
+        check_on_gpu(["CPUExecutionProvider"])
 
 
 def test_features_are_read_where_the_system_tells_them(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from content_node.settings import NodeSettings
+from encoder_node.settings import EncoderSettings
+from head_node.settings import HeadNodeSettings
 from stateless.settings import FrontSettings
 from winnow.settings.names import TABLES
 from winnow.settings.source import SettingsError, given
@@ -82,7 +84,8 @@ def test_a_file_may_have_the_tables_of_every_command(tmp_path: Path) -> None:
     assert settings.answers == 2
     assert settings.file == config
     assert load({}).file is None
-    assert {kind.table for kind in (FrontSettings, NodeSettings, UpSettings)} == set(TABLES)
+    kinds = (FrontSettings, NodeSettings, EncoderSettings, HeadNodeSettings, UpSettings)
+    assert {kind.table for kind in kinds} == set(TABLES)
 
 
 def test_a_setting_of_another_process_is_found_where_that_process_finds_it(tmp_path: Path) -> None:

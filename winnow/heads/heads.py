@@ -1,7 +1,7 @@
 """The one interface of the heads of a ring: in this process, on a server, or on several.
 
-Implementations: `winnow.heads.warm` (loaded here on first use, under a memory budget), and in
-`stateless/heads` those of one head server and of several.
+Implementations: `winnow.heads.warm` (loaded here on first use, under a memory budget),
+`winnow.heads.remote` (one head server) and `winnow.heads.placed` (several).
 """
 
 from collections.abc import Sequence

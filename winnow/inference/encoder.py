@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
-from winnow.inference.session import Session, model_inputs
+from winnow.inference.session import Session, model_inputs, padded_inputs
 from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
@@ -31,11 +31,21 @@ class Encoder:
 
     def with_states(self, ids: Sequence[int]) -> tuple[Vector, States | None]:
         """The same, and the states [tokens + 2, width] of its tokens; None if it gives none."""
-        sequence = [self._special.cls, *ids, self._special.sep]
-        outputs = self._session.run(model_inputs(sequence, [0] * len(sequence)))
+        return self.many([ids])[0]
+
+    def many(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
+        """Vectors and states of several texts in one run, padded to the longest one.
+
+        For one text there is no padding, and what comes out depends on nothing else.
+        """
+        sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
+        outputs = self._session.run(padded_inputs(sequences))
         # half precision, as they travel: half the memory, and the same wherever heads run
-        states = outputs[1][0].astype(np.float16) if len(outputs) > 1 else None
-        return outputs[0][0], states
+        states = outputs[1].astype(np.float16) if len(outputs) > 1 else None
+        return [
+            (vector, None if states is None else states[row, : len(sequences[row])])
+            for row, vector in enumerate(outputs[0])
+        ]
 
     def passage(self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]) -> Vector:
         """Encodes a passage given without special tokens; `types` are of title and text."""

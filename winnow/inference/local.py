@@ -14,6 +14,16 @@ _WORD = 1_000
 """A token id; any will do."""
 
 
+def lengths_to_warm_up(longest: int) -> tuple[int, ...]:
+    """Numbers of tokens up to `longest`."""
+    return (*(each for each in _WARM_UP if each < longest), longest)
+
+
+def some_text(tokens: int) -> tuple[int, ...]:
+    """Token ids of a text."""
+    return (_WORD,) * tokens
+
+
 class LocalTextEncoder:
     """Runs a question encoder, one text a thread."""
 
@@ -28,8 +38,8 @@ class LocalTextEncoder:
 
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens."""
-        for length in (*(each for each in _WARM_UP if each < longest), longest):
-            await self.encode((_WORD,) * length)
+        for length in lengths_to_warm_up(longest):
+            await self.encode(some_text(length))
 
     def close(self) -> None:
         """Drops what waits, and waits for the threads to end."""

@@ -7,6 +7,7 @@ once, and two sessions that each own the machine fight over it (onnxruntime #102
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 
@@ -15,27 +16,41 @@ from winnow.inference.inner_output import with_output
 from winnow.inference.session import Inputs, Outputs
 from winnow.inference.stop import Stop
 
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+_INSTALL = (
+    "pip uninstall onnxruntime, then pip install 'onnxruntime-gpu[cuda,cudnn]' (they cannot be "
+    "installed together), or choose another --runtime"
+)
+
 
 class OnnxSession:
-    """A model in ONNX Runtime on the CPU."""
+    """A model in ONNX Runtime, on the CPU or on a GPU."""
 
     def __init__(
-        self, path: Path, outputs: Sequence[str], intra_op_threads: int = 1, inner: str = ""
+        self,
+        path: Path,
+        outputs: Sequence[str],
+        intra_op_threads: int = 1,
+        inner: str = "",
+        cuda: bool = False,
     ) -> None:
         """Opens `path`; `inner` names a value inside the model that becomes an output, too.
 
         Raises:
-            ArtefactError: it is not a model, or lacks one of `outputs`.
+            ArtefactError: it is not a model, lacks one of `outputs`, or there is no GPU to run on.
 
         """
+        chosen = providers(cuda, onnxruntime.get_available_providers())
         try:
             # a path can be opened by a part at a time
             model = with_output(path.read_bytes(), inner) if inner else str(path)
             self._session = onnxruntime.InferenceSession(
-                model, _options(intra_op_threads), providers=["CPUExecutionProvider"]
+                model, _options(intra_op_threads), providers=chosen
             )
         except Exception as error:  # onnxruntime raises several unrelated types
             raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error
+        if cuda:
+            check_on_gpu(self._session.get_providers())
         self._outputs = list(outputs)
         present = {output.name for output in self._session.get_outputs()}
         if missing := set(outputs) - present:
@@ -57,6 +72,35 @@ class OnnxSession:
             if stop.is_set:
                 raise StoppedError("the run was ended") from error
             raise
+
+
+def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
+    """What ONNX Runtime is to run a model on, best first.
+
+    Raises:
+        ArtefactError: a GPU is wanted, and this build of ONNX Runtime has none `available`.
+
+    """
+    if not cuda:
+        return [_CPU]
+    if _CUDA not in available:
+        raise ArtefactError(
+            f"ONNX Runtime cannot use a GPU here: it has {', '.join(available)}; {_INSTALL}"
+        )
+    # the arena would double whenever it grows
+    return [(_CUDA, {"arena_extend_strategy": "kSameAsRequested"}), _CPU]
+
+
+def check_on_gpu(used: Sequence[str]) -> None:
+    """Raises ArtefactError if a session that was to run on a GPU does not.
+
+    Where a library or the GPU is missing, ONNX Runtime says so in a warning and runs on the CPU.
+    """
+    if _CUDA not in used:
+        raise ArtefactError(
+            "ONNX Runtime could not start on the GPU: is there one, and are CUDA and cuDNN "
+            f"installed? {_INSTALL}"
+        )
 
 
 def _options(intra_op_threads: int) -> onnxruntime.SessionOptions:

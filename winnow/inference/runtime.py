@@ -27,6 +27,8 @@ class Runtime(str, Enum):
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
     """In bfloat16 where the processor has it natively."""
+    CUDA = "cuda"
+    """ONNX Runtime on a GPU. Not run by the project's own tests, which have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,14 @@ def choose(
 
     Raises:
         ArtefactError: OpenVINO is asked for a model quantised for ONNX Runtime, which it runs
-            several times as slowly.
+            several times as slowly; or CUDA, which has no kernels for it.
 
     """
+    if asked is Runtime.CUDA and precision == INT8:
+        raise ArtefactError(
+            "a GPU runs float models only, and this one is int8: serve a float bundle, or choose "
+            "the runtime onnxruntime"
+        )
     if asked is Runtime.OPENVINO and precision == INT8:
         raise ArtefactError(
             "OpenVINO is slow for models quantised for ONNX Runtime: serve a float bundle with it, "
@@ -83,13 +90,15 @@ def open_session(
     """
     features = cpu_features()
     session: Session
-    if choose(options.runtime, precision, features, openvino.installed()) is Runtime.OPENVINO:
+    chosen = choose(options.runtime, precision, features, openvino.installed())
+    if chosen is Runtime.OPENVINO:
         bfloat16 = bool(features & _BFLOAT16)
         session = OpenVinoSession(
             path, outputs, bfloat16, options.intra_op_threads, options.runs, inner
         )
     else:
-        session = OnnxSession(path, outputs, options.intra_op_threads, inner)
+        cuda = chosen is Runtime.CUDA
+        session = OnnxSession(path, outputs, options.intra_op_threads, inner, cuda)
     return PaddedSession(session, options.pad_to) if options.pad_to else session
 
 

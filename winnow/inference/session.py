@@ -3,7 +3,7 @@
 Knows arrays in and arrays out; the runtimes behind it have files of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,3 +34,15 @@ def model_inputs(ids: list[int], types: list[int]) -> dict[str, NDArray[np.int64
         "attention_mask": np.ones((1, len(ids)), dtype=np.int64),
         "token_type_ids": np.array([types], dtype=np.int64),
     }
+
+
+def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]]:
+    """Inputs for several sequences of segment 0, each int64 [sequences, longest]; padding is 0, and
+    masked.
+    """
+    shape = (len(sequences), max(map(len, sequences)))
+    ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, np.int64)}

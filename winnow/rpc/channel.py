@@ -1,5 +1,7 @@
 """The one place where channels between nodes are built; those of clients: `winnow.client`."""
 
+import json
+
 import grpc
 
 _OPTIONS = (
@@ -17,3 +19,34 @@ _OPTIONS = (
 def open_channel(address: str) -> grpc.aio.Channel:
     """A channel to `host:port`; connects when first used."""
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
+
+
+def open_balanced(target: str, service: str, tries: int = 2) -> grpc.aio.Channel:
+    """A channel to all servers behind `target` that say they serve `service`, one after the other.
+
+    A server that says NOT_SERVING, or is gone, gets no calls; a call that finds one gone is sent
+    to another one, `tries` times in all. Calls fail at once while there is none, unless they wait
+    for one to be ready.
+
+    Args:
+        target: HOST:PORT or dns:///HOST:PORT, all addresses of which are used. gRPC looks names up
+            when it connects, and again when a connection is lost.
+        service: full name, such as `winnow.v1.EncoderService`.
+        tries: 1 where it is the caller who tries elsewhere.
+
+    """
+    config = {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": service},
+    }
+    retries = {
+        "maxAttempts": tries,
+        "initialBackoff": "0.005s",
+        "maxBackoff": "0.02s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    if tries > 1:
+        config["methodConfig"] = [{"name": [{"service": service}], "retryPolicy": retries}]
+    options = (("grpc.service_config", json.dumps(config)), *_OPTIONS)
+    return grpc.aio.insecure_channel(target, options=options)

@@ -17,12 +17,8 @@ from winnow.rpc.health import Health
 from winnow.rpc.intake import Intake
 
 KIB = 1024
-QUESTION = 16 * KIB
-"""Bytes of the largest message that asks; a question of 1 000 characters has 4 KB."""
 _ON_THEIR_WAY = 8 * KIB * KIB
-"""Bytes that all messages together may take before they are whole."""
-_LEAST_ON_THEIR_WAY = 256
-"""Messages that may be on their way at once, however large one may be."""
+"""Bytes of all messages together, unless a service says otherwise."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
 _OPTIONS = (
@@ -51,24 +47,26 @@ class Server:
         self,
         services: Sequence[str],
         boundary: Boundary,
-        largest: int = QUESTION,
+        largest: int = 16 * KIB,
         idle: float = 120.0,
+        arriving: int = _ON_THEIR_WAY,
     ) -> None:
         """Binds nothing yet.
 
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             boundary: around their calls.
-            largest: bytes that a message may have.
+            largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
+            arriving: bytes that all messages together may take before they are whole.
 
         """
         limits = (
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
-        self._intake = Intake(Arrivals(max(_ON_THEIR_WAY // largest, _LEAST_ON_THEIR_WAY)))
+        self._intake = Intake(Arrivals(arriving // largest))
         self.grpc = grpc.aio.server(
             interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
         )

@@ -1,4 +1,4 @@
-"""Settings that every service has."""
+"""Settings that services have in common."""
 
 import os
 from enum import Enum
@@ -28,14 +28,14 @@ def _level(value: str) -> str:
     return value.lower()
 
 
-class ServiceSettings(Settings):
-    """Settings that a front node and a content node have in common."""
+class ModelSettings(Settings):
+    """Settings of a process that runs models of a bundle."""
 
     bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
     runtime: Runtime = Field(
         Runtime.AUTO,
-        description="Library that runs the models: onnxruntime or openvino; "
-        "auto chooses by the processor and the bundle.",
+        description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
+        "a GPU); auto chooses onnxruntime or openvino by the processor and the bundle.",
     )
     intra_op_threads: int = Field(
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
@@ -43,6 +43,16 @@ class ServiceSettings(Settings):
     pad_to: int = Field(
         0, ge=0, le=512, description="Pad every input to this number of tokens; 0 never pads."
     )
+
+    @property
+    def inference(self) -> InferenceOptions:
+        """How models are run."""
+        return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
+
+
+class ProcessSettings(Settings):
+    """Settings of every process that serves."""
+
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the Prometheus endpoint; empty for none."
     )
@@ -67,10 +77,9 @@ class ServiceSettings(Settings):
         LogFormat.JSON, description="Format of log lines: json for programs, text for people."
     )
 
-    @property
-    def inference(self) -> InferenceOptions:
-        """How models are run."""
-        return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
+
+class ServiceSettings(ProcessSettings, ModelSettings):
+    """Settings of a process that serves models of a bundle."""
 
 
 def cores() -> int:

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-TABLES = ("front", "node", "up")
+TABLES = ("front", "node", "encoder", "heads", "up")
 """Tables of the file, and first words of variables: the processes that have settings."""
 CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Names the file."""

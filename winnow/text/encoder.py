@@ -1,7 +1,7 @@
 """The one interface of an encoder of texts: local, cached or remote.
 
-Implementations: `winnow.inference.local` (threads of this process), `winnow.text.cached` (around
-any other one).
+Implementations: `winnow.inference.local` (threads of this process), `winnow.inference.batching`
+(several texts a run), `winnow.text.remote` (a server), `winnow.text.cached` (around any other one).
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,6 @@ import pytest
 from manual_clock import ManualClock
 
 from stateless.policy.hedging import HedgeDelay, HedgeSettings
-from stateless.policy.outcomes import Outcome
 from stateless.policy.race import Race
 from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
@@ -18,6 +17,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.policy.outcomes import Outcome
 
 GONE = UnavailableError("gone")
 LATE = DeadlineExceededError("late")

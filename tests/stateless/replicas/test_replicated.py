@@ -16,8 +16,6 @@ from tenacious import happens, turn
 
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.hedging import HedgeSettings
-from stateless.policy.outcomes import Outcome
-from stateless.policy.outliers import OutlierSettings, Standing
 from stateless.policy.replicas import Replica, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
@@ -33,6 +31,8 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.policy.outcomes import Outcome
+from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.searcher import Read
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)

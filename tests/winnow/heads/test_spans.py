@@ -57,7 +57,7 @@ def test_the_special_tokens_count_for_nothing() -> None:
 
 
 def test_nothing_goes_on_that_has_not_begun() -> None:
-    """I-person after OUT, at the beginning, or within a place, is made to begin or to change."""
+    """I-person after O, at the beginning, or within a place, is made to begin or to change."""
     for labels in itertools.product(range(5), repeat=3):
         path = [TOKEN_LABELS[place] for place in best_path(logits(*labels)[1:-1], TOKEN_LABELS)]
         assert allowed(path)

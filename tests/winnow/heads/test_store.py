@@ -94,6 +94,7 @@ def test_a_version_can_be_published_to_be_served_later(store: HeadStore, tmp_pat
     with pytest.raises(NotFoundError):
         store.current("intent")
     assert store.ids() == ["intent"]
+    assert store.rollback("intent", 1) == Current(version=1)
     assert store.publish(small_head(tmp_path / "a")).version == 1
     assert store.publish(small_head(tmp_path / "b", version=2), activate=False).version == 1
 
@@ -148,6 +149,20 @@ def test_publishing_again_mends_a_damaged_model(
         anew.fetch("intent", 1)
     anew.publish(small_head(tmp_path / "a"))
     assert open_store(place, tmp_path / "third cache").fetch("intent", 1).model()
+
+
+def test_a_version_that_was_half_written_is_published_again(
+    store: HeadStore, place: str, tmp_path: Path
+) -> None:
+    store.publish(small_head(tmp_path / "a"))
+    Path(tmp_path / "store" / "intent" / "2").mkdir(parents=True, exist_ok=True)
+    write(place, f"intent/2/{MODEL}", b"half")
+    with pytest.raises(ArtefactError, match=FILE):
+        store.fetch("intent", 2)
+    with pytest.raises(ArtefactError, match="publish it again"):
+        store.manifest("intent", 2)
+    assert store.publish(small_head(tmp_path / "b", version=2)).version == 2
+    assert store.fetch("intent", 2).model()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from winnow.errors import ArtefactError, IdentityError, NotFoundError
+from winnow.errors import ArtefactError, IdentityError, NotFoundError, WinnowError
 from winnow.heads.artefact import HeadArtefact, load_head
 from winnow.heads.head import open_head
 from winnow.heads.manifest import (
@@ -85,13 +85,7 @@ class FileStore:
 
     def rollback(self, head: str, version: int | None = None) -> Current:
         with self._files.writing():
-            current = self.current(head)
-            wanted = current.previous if version is None else version
-            if not wanted:
-                raise NotFoundError(
-                    f"head {head} has served no version before {current.version}: say which one to "
-                    f"serve; there are {self._listed(head)}"
-                )
+            wanted = self._previous(head) if version is None else version
             open_head(self.fetch(head, wanted))
             return self._serve(head, wanted)
 
@@ -160,7 +154,20 @@ class FileStore:
         self._files.replace(current.written(), head, CURRENT)
         return current
 
-    def _missing(self, head: str, version: int) -> NotFoundError:
+    def _previous(self, head: str) -> int:
+        current = self.current(head)
+        if not current.previous:
+            raise NotFoundError(
+                f"head {head} has served no version before {current.version}: say which one to "
+                f"serve; there are {self._listed(head)}"
+            )
+        return current.previous
+
+    def _missing(self, head: str, version: int) -> WinnowError:
+        if version in self.versions(head):  # its writer was ended, or somebody removed the file
+            return ArtefactError(
+                f"head {head} version {version} has no {FILE} in {self.name}: publish it again"
+            )
         return NotFoundError(
             f"head {head} has no version {version} in {self.name}; there are {self._listed(head)}"
         )

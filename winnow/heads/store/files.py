@@ -27,7 +27,7 @@ class StoreFiles(Protocol):
         """Writes a file, over one that is there; readers see the old content or the new one."""
 
     def put(self, source: Path, check: Callable[[Path], object], *path: str) -> None:
-        """Puts a local head into a folder that is not there yet, whole or not at all.
+        """Puts a local head into a folder that holds none yet, whole or not at all.
 
         `check` is given a local copy of what was written, and raises if it is not good.
         """

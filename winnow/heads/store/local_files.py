@@ -56,6 +56,8 @@ class LocalFiles:
                     write_durably(aside / name, (source / name).read_bytes())
                 check(aside)
                 aside.chmod(0o755)  # other users' servers read it, too
+                if target.is_dir():
+                    shutil.rmtree(target)  # without a manifest it is no head
                 aside.rename(target)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)

@@ -16,15 +16,23 @@ from rich.live import Live
 
 from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
+from winnow.client import AsyncClient
 from winnow.client.messages import AnswerClient
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
-from winnow.packaged import demo_corpus, made_files
+from winnow.packaged import default_heads, demo_corpus, made_files
 from winnow.settings.source import SettingsError
 from winnow.signals import end_on_signals
-from winnow.tools.local.cli import serve_until_stopped, try_line
+from winnow.tools.local.cli import predict_line, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
+from winnow.tools.local.demo_heads import (
+    DemoText,
+    add_said,
+    predict_texts,
+    predictions_table,
+    read_texts,
+)
 from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.ports import chosen, expect_free
 from winnow.tools.local.restarts import Restarts
@@ -53,7 +61,7 @@ def demo(
     ] = "127.0.0.1:8080",
     once: Annotated[
         bool,
-        typer.Option("--once", help="Exit after asking; code 0: every answer is right."),
+        typer.Option("--once", help="Exit after asking; code 0: everything is right."),
     ] = False,
 ) -> None:
     """Build a small index, start one front and several content nodes, ask, and serve.
@@ -68,17 +76,23 @@ def demo(
     index = index or kept_index(passages, bundle, shards)
     if not index.exists():
         _build(passages, index, shards)
-    plan = LocalPlan(index, bundle, str(address))
+    heads = default_heads()
+    texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
+    plan = LocalPlan(index, bundle, str(address), front=("--heads", str(heads)) if texts else ())
     with LocalCluster(plan) as cluster:
         cluster.start()
         with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
             asyncio.run(cluster.wait_ready())
+        mistaken = asyncio.run(_predict(cluster, texts, console)) if texts else 0
         wrong = asyncio.run(_ask(cluster, asked, console))
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
         if once:
-            raise typer.Exit(1 if wrong else 0)
+            raise typer.Exit(1 if wrong or mistaken else 0)
         console.print(f"\nask your own on {cluster.address}:", markup=False)
         console.print(try_line(cluster.address), markup=False, soft_wrap=True)
+        if texts:
+            line = predict_line(cluster.address, "intent,entities")
+            console.print(line, markup=False, soft_wrap=True)
         console.print("\nserving until Ctrl-C")
         say = partial(console.print, markup=False, soft_wrap=True)
         serve_until_stopped(Keeping(cluster, Restarts(time.monotonic), say))
@@ -130,4 +144,16 @@ async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], consol
                 wrong += not asked.right
     if not console.is_terminal:
         console.line()  # `Live` ends its last line only on a terminal
+    return wrong
+
+
+async def _predict(cluster: LocalCluster, texts: Sequence[DemoText], console: Console) -> int:
+    """Shows what the heads say of the demo texts; returns how often they are wrong."""
+    table, wrong = predictions_table(), 0
+    async with AsyncClient(cluster.address) as client:
+        async for said in predict_texts(client, texts):
+            add_said(table, said)
+            wrong += not said.right
+    console.print(table)
+    console.print(f"{table.row_count - wrong} of {table.row_count} predictions as expected")
     return wrong

@@ -37,8 +37,6 @@ def _labels(labels: Sequence[LabelScore], width: int) -> Iterator[Text]:
             f"{each.score:{_FIGURE}.3f}  ",
             ("█" * round(each.score * room) or "▏", "cyan"),
         )
-    if len(labels) > _MOST_LABELS:
-        yield Text(f"    and {len(labels) - _MOST_LABELS} more", style="dim")
 
 
 def _entities(text: str, entities: Sequence[Entity], plain: bool) -> Iterator[Text]:

@@ -24,8 +24,7 @@ def test_labels_are_shown_with_their_scores_best_first() -> None:
     assert lines[0] == "intent  version 3  out of scope"
     assert lines[1].split() == ["✓", "label-0", "0.500", "█" * 15]
     assert lines[2].split()[:2] == ["label-1", "0.250"]
-    assert lines[-1] == "    and 2 more"
-    assert len(lines) == 7
+    assert len(lines) == 6, "the best five will do"
 
 
 def test_entities_are_marked_in_the_text_and_listed() -> None:

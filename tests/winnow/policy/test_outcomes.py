@@ -2,7 +2,6 @@
 
 import pytest
 
-from stateless.policy.outcomes import Outcome, outcome_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -14,6 +13,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
+from winnow.policy.outcomes import Outcome, outcome_of
 
 
 @pytest.mark.parametrize(

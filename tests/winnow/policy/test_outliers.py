@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.outcomes import Outcome
-from stateless.policy.outliers import OutlierSettings, Record, Standing
+from winnow.policy.outcomes import Outcome
+from winnow.policy.outliers import OutlierSettings, Record, Standing
 
 SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
 A_MOMENT = 0.25

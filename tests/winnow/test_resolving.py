@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from stateless.cluster.resolving import Dns, resolver
 from stateless.settings import FrontSettings
 from winnow.errors import UnavailableError
+from winnow.resolving import Dns, resolver
 from winnow.settings.source import SettingsError
 
 

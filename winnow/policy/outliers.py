@@ -9,8 +9,8 @@ https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/outlier
 from dataclasses import dataclass
 from enum import Enum
 
-from stateless.policy.outcomes import Outcome
 from winnow.deadline import Clock
+from winnow.policy.outcomes import Outcome
 
 
 class Standing(Enum):

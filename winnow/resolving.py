@@ -1,7 +1,7 @@
-"""Where content nodes are: targets, and the addresses behind them.
+"""Where servers are: targets, and the addresses behind them.
 
-Knows names and ports; does not know whether a node serves. gRPC could resolve names itself, but
-would then choose among the addresses itself, and hide them from the policies.
+Knows names and ports; does not know whether anything serves there. gRPC could resolve names itself,
+but would then choose among the addresses itself, and hide them from the policies.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Static:
 
 
 class Dns:
-    """A DNS name of any number of nodes."""
+    """A DNS name of any number of servers."""
 
     def __init__(self, target: str, lookup: Lookup | None = None) -> None:
         """Raises ValueError unless `target` is dns:///HOST:PORT."""

@@ -1,0 +1,100 @@
+"""Puts an encoder node together and runs it."""
+
+import asyncio
+import time
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from encoder_node.admission import AdmittedEncoder
+from encoder_node.metrics import EncoderMetrics
+from encoder_node.servicer import SERVICE, EncoderServicer
+from encoder_node.settings import EncoderSettings
+from winnow.bundle import Bundle, load_bundle
+from winnow.domain.encoder import EncoderInfo
+from winnow.inference.batching import BatchingTextEncoder, check_can_batch
+from winnow.inference.encoder import Encoder, open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.rpc.service import serve, serve_metrics
+from winnow.settings.common import LogFormat
+from winnow.signals import ignore_signals
+from winnow.telemetry.logs import logging_to_stderr
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.text.encoder import TextEncoder
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import encoder_pb2_grpc
+
+_log = structlog.get_logger("encoder_node")
+_SPECIAL = 2
+
+
+def run(settings: EncoderSettings) -> None:
+    """Encodes texts until SIGTERM or SIGINT."""
+    registry = CollectorRegistry()
+    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
+        LogMetrics(registry, lambda: logs.dropped)
+        try:
+            asyncio.run(_run(settings, registry))
+        finally:
+            ignore_signals()
+
+
+async def _run(settings: EncoderSettings, registry: CollectorRegistry) -> None:
+    metrics = EncoderMetrics(registry)
+    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    manifest = bundle.manifest
+    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
+    model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
+    check_can_batch(settings.batch_limits.texts, manifest.encoder.asked_in)
+    info = _info(bundle, model)
+    servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
+    serve_metrics(settings.metrics_listen, registry)
+    encoder = _text_encoder(model, settings)
+
+    async def prepare() -> None:
+        await encoder.warm_up(info.max_tokens)
+        servicer.serve(AdmittedEncoder(encoder, settings.max_texts, time.monotonic, metrics))
+        metrics.ready.set(1)
+        _log.info("encoder loaded", bundle=info.bundle, fingerprint=info.fingerprint)
+
+    try:
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+            leave=lambda: metrics.ready.set(0),
+        )
+    finally:
+        await asyncio.to_thread(encoder.close)
+
+
+def _open(bundle: Bundle, tokenizer: Tokenizer, settings: EncoderSettings) -> Encoder:
+    states = bool(bundle.manifest.encoder.states)
+    return open_question_encoder(bundle, tokenizer.special, settings.inference, states)
+
+
+def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
+    manifest, entry = bundle.manifest, bundle.manifest.encoder
+    _, states = model.with_states([])
+    return EncoderInfo(
+        manifest.name,
+        manifest.states_fingerprint,
+        entry.dimension,
+        0 if states is None else states.shape[1],
+        # questions are cut where the manifest says; texts for heads may be as long as passages
+        max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL,
+    )
+
+
+def _text_encoder(model: Encoder, settings: EncoderSettings) -> TextEncoder:
+    limits = settings.batch_limits
+    if limits.texts > 1:
+        return BatchingTextEncoder(model, limits, settings.runs)
+    return LocalTextEncoder(model, settings.runs)

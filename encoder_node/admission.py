@@ -1,0 +1,71 @@
+"""An encoder that lets in only what it can do in time.
+
+Nothing waits here: a text that cannot meet its deadline, with clients taking turns, is refused at
+once, so that the caller has time left to ask elsewhere.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from encoder_node.metrics import EncoderMetrics
+from winnow.deadline import Clock, Deadline
+from winnow.errors import OverloadedError
+from winnow.policy.load import Load, LoadSettings
+from winnow.policy.pace import Pace
+from winnow.text.encoder import TextEncoder, TextEncoding
+
+_HALF_LIFE = 2.0
+"""Seconds after which a measured speed counts half."""
+
+
+class AdmittedEncoder:
+    """Refuses what cannot be in time."""
+
+    def __init__(
+        self, inner: TextEncoder, most: int, clock: Clock, metrics: EncoderMetrics
+    ) -> None:
+        """`most` bounds the texts that wait."""
+        # all or nothing: a text is one piece of work
+        settings = LoadSettings(
+            most_reads=most, horizon=math.inf, usable=1.0, least_share=1.0, kept=0.0, hungry_for=0.0
+        )
+        self._pace = Pace(_HALF_LIFE, clock)
+        self._load = Load(settings, clock, lambda: self._pace.seconds)
+        self._inner, self._metrics = inner, metrics
+
+    async def encode(self, ids: Sequence[int], deadline: Deadline, client: str) -> TextEncoding:
+        """Encodes a text.
+
+        Raises:
+            OverloadedError: it would not be encoded before its deadline, or too many wait.
+            DeadlineExceededError: no time is left at all.
+
+        """
+        with self._admitted(deadline, client):
+            encoding = await self._inner.encode(ids, client)
+            self._pace.done(1)
+        self._metrics.encoded(encoding.queue, encoding.encode)
+        return encoding
+
+    @contextmanager
+    def _admitted(self, deadline: Deadline, client: str) -> Iterator[None]:
+        if not self._load.reads:
+            self._pace.begin()
+        try:
+            ticket = self._load.admit(1, deadline.left(), client)
+        except OverloadedError as error:
+            self._metrics.admission.labels("refused").inc()
+            raise OverloadedError(
+                f"{self._load.reads} texts are waiting already, and no client gets more than its "
+                f"share; try again in {error.retry_after:.2f} s",
+                error.retry_after,
+            ) from error
+        self._metrics.admission.labels("granted").inc()
+        self._metrics.in_hand.set(self._load.reads)
+        try:
+            yield
+        finally:
+            self._load.release(ticket)
+            self._metrics.in_hand.set(self._load.reads)
+            self._metrics.seconds_per_text.set(self._pace.seconds or 0.0)

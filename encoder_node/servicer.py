@@ -1,0 +1,51 @@
+"""`winnow.v1.EncoderService`: convert, call, convert."""
+
+import asyncio
+from typing import Any
+
+from encoder_node.admission import AdmittedEncoder
+from encoder_node.validation import check_fingerprint, check_ids, check_states
+from winnow.convert import encoder as convert
+from winnow.convert.states import format_of_message
+from winnow.domain.encoder import EncoderInfo
+from winnow.errors import UnavailableError
+from winnow.rpc import client_key
+from winnow.rpc.deadline import of_context
+from winnow.v1 import encoder_pb2, encoder_pb2_grpc
+
+SERVICE = "winnow.v1.EncoderService"
+
+
+class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
+    """Serves an encoder, once it is there."""
+
+    def __init__(self, info: EncoderInfo, vocabulary: int, default_deadline: float) -> None:
+        """`vocabulary`: one more than the greatest token id."""
+        self._info, self._vocabulary = info, vocabulary
+        self._default_deadline = default_deadline
+        self._encoder: AdmittedEncoder | None = None
+
+    def serve(self, encoder: AdmittedEncoder) -> None:
+        """From now on texts go to `encoder`."""
+        self._encoder = encoder
+
+    async def GetEncoderInfo(  # noqa: N802
+        self, request: encoder_pb2.GetEncoderInfoRequest, context: Any
+    ) -> encoder_pb2.GetEncoderInfoResponse:
+        return convert.info_to_message(self._info)
+
+    async def Encode(  # noqa: N802
+        self, request: encoder_pb2.EncodeRequest, context: Any
+    ) -> encoder_pb2.EncodeResponse:
+        kind = format_of_message(request.states_format)
+        check_fingerprint(request.fingerprint, self._info)
+        check_states(kind, self._info)
+        check_ids(request.token_ids, self._info.max_tokens, self._vocabulary)
+        if self._encoder is None:
+            raise UnavailableError("the encoder is still loading")
+        deadline = of_context(context, self._default_deadline)
+        client = client_key.of_metadata(context.invocation_metadata())
+        encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
+        if convert.is_quick(encoding.states, kind):
+            return convert.encoding_to_message(encoding, kind)
+        return await asyncio.to_thread(convert.encoding_to_message, encoding, kind)

@@ -1,0 +1,1 @@
+"""A head node: applies heads to texts that front nodes have encoded."""

@@ -1,0 +1,97 @@
+"""Puts a head node together and runs it."""
+
+import asyncio
+import time
+from functools import partial
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from head_node.admission import TextPlaces
+from head_node.metrics import HeadNodeMetrics
+from head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from head_node.settings import HeadNodeSettings
+from winnow.errors import ArtefactError
+from winnow.heads.manifest import EncoderEntry
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import HeadStore, open_store
+from winnow.heads.warm import WarmHeads
+from winnow.inference.fair_threads import FairThreads
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.rpc.service import serve, serve_metrics
+from winnow.settings.common import LogFormat
+from winnow.signals import ignore_signals
+from winnow.telemetry.logs import logging_to_stderr
+from winnow.telemetry.metrics import LogMetrics, RpcMetrics
+from winnow.v1 import head_node_pb2_grpc
+
+_log = structlog.get_logger("head_node")
+
+
+def run(settings: HeadNodeSettings) -> None:
+    """Applies heads until SIGTERM or SIGINT."""
+    registry = CollectorRegistry()
+    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
+        LogMetrics(registry, lambda: logs.dropped)
+        try:
+            asyncio.run(_run(settings, registry))
+        finally:
+            ignore_signals()
+
+
+async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
+    metrics = HeadNodeMetrics(registry)
+    places = TextPlaces(settings.max_texts, metrics, time.monotonic)
+    servicer = HeadNodeServicer(places, settings.default_deadline)
+    boundary = Boundary(RpcMetrics(registry), quiet=True)
+    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
+    head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
+    serve_metrics(settings.metrics_listen, registry)
+    warm_metrics = WarmHeadMetrics(registry)
+    threads = FairThreads(settings.threads, "heads")
+    opening = FairThreads(1, "open")
+    serving: list[WarmHeads] = []
+
+    async def prepare() -> None:
+        store, encoder = await opening.run("", partial(_open, settings.store))
+        heads = WarmHeads(
+            store,
+            encoder.fingerprint,
+            encoder.width,
+            settings.budget_bytes,
+            threads,
+            warm_metrics.ring(encoder.name),
+            refresh=settings.refresh,
+        )
+        serving.append(heads)
+        servicer.serve(Ring(encoder, heads))
+        metrics.ready.set(1)
+        _log.info("heads found", store=store.name, encoder=encoder.fingerprint)
+
+    try:
+        await serve(
+            server,
+            settings.listen,
+            prepare,
+            linger=settings.drain_linger,
+            grace=settings.drain_grace,
+            leave=lambda: metrics.ready.set(0),
+        )
+    finally:
+        opening.close(wait=False)  # a store that hangs does not hold up the end
+        for heads in serving:
+            heads.close()
+        await asyncio.to_thread(threads.close)
+
+
+def _open(place: str) -> tuple[HeadStore, EncoderEntry]:
+    """A store and the encoder of its heads; raises ArtefactError if there is no head yet."""
+    store = open_store(place)
+    encoder = store.encoder()
+    if encoder is None:
+        raise ArtefactError(
+            f"there is no head in {store.name}: publish one with `winnow heads publish`, or name "
+            "another store"
+        )
+    return store, encoder

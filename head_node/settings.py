@@ -1,0 +1,45 @@
+"""Settings of a head node."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from winnow.heads.warm import REFRESH
+from winnow.settings.common import ProcessSettings, cores
+from winnow.settings.listening import ListenAddress
+
+
+class HeadNodeSettings(ProcessSettings):
+    """Serve the heads of a store to front nodes.
+
+    It loads a head when it is first asked for. It needs no encoder: front nodes send token states.
+
+    Example: winnow heads serve --store bundles/heads --listen 127.0.0.1:9200
+    """
+
+    table: ClassVar[str] = "heads"
+
+    store: str = Field(
+        min_length=1, description="Directory or URL of the heads, such as s3://bucket/heads."
+    )
+    listen: ListenAddress = Field(
+        "127.0.0.1:9200", description="HOST:PORT to serve gRPC on; port 0 for any free one."
+    )
+    budget_mb: int = Field(
+        512, ge=1, le=1 << 20, description="Memory for heads, in MB; the least recently used leave."
+    )
+    threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Threads that run heads."
+    )
+    max_texts: int = Field(256, ge=1, description="Most texts at the same time; more are refused.")
+    refresh: float = Field(
+        REFRESH,
+        gt=0,
+        le=3_600,
+        description="Seconds after which a head in use is looked up in the store again.",
+    )
+
+    @property
+    def budget_bytes(self) -> int:
+        """Memory for heads."""
+        return self.budget_mb * 1_000_000

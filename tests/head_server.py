@@ -1,0 +1,61 @@
+"""A head node in this process: a real gRPC server around any heads."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+
+from head_node.admission import TextPlaces
+from head_node.metrics import HeadNodeMetrics
+from head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from winnow.heads.heads import Heads
+from winnow.heads.manifest import EncoderEntry
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import head_node_pb2_grpc
+
+ENCODER = EncoderEntry(name="fake", fingerprint="fake-print", width=3)
+
+
+@dataclass
+class ServedHeads:
+    """A head node that is not a process."""
+
+    heads: Heads
+    encoder: EncoderEntry = ENCODER
+    most: int = 256
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        self.places = TextPlaces(self.most, HeadNodeMetrics(self.registry), time.monotonic)
+        self.servicer = HeadNodeServicer(self.places, 10.0)
+        boundary = Boundary(RpcMetrics(self.registry), quiet=True)
+        self.server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
+        head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
+
+    async def start(self, serving: bool = True) -> str:
+        self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
+        if serving:
+            self.servicer.serve(Ring(self.encoder, self.heads))
+            await self.server.serving(True)
+        return self.address
+
+    def in_hand(self) -> float | None:
+        return self.registry.get_sample_value("winnow_head_node_texts_in_hand")
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    heads: Heads, encoder: EncoderEntry = ENCODER, most: int = 256
+) -> AsyncIterator[ServedHeads]:
+    """A server for as long as this lasts."""
+    made = ServedHeads(heads, encoder, most)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.server.drain(0)

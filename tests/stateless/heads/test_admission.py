@@ -1,0 +1,81 @@
+"""Who is let in with how many texts."""
+
+import contextlib
+
+import pytest
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from stateless.heads.admission import TextAdmission
+from stateless.heads.metrics import HeadMetrics
+from winnow.errors import OverloadedError
+
+
+class Door:
+    """An admission, and who is inside."""
+
+    def __init__(self, most: int) -> None:
+        self.clock = ManualClock()
+        self.admission = TextAdmission(most, HeadMetrics(CollectorRegistry()), self.clock)
+        self.inside: list[contextlib.ExitStack] = []
+
+    def enter(self, client: str, texts: int) -> bool:
+        """Lets a request in, if there is room; it stays until it leaves."""
+        stack = contextlib.ExitStack()
+        try:
+            stack.enter_context(self.admission.enter(texts, client))
+        except OverloadedError:
+            return False
+        self.inside.append(stack)
+        return True
+
+    def leave(self) -> None:
+        """The oldest request ends."""
+        self.inside.pop(0).close()
+
+
+def test_one_client_alone_may_have_everything() -> None:
+    door = Door(64)
+    assert [door.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
+    door.leave()
+    assert door.admission.inside == 48
+    assert door.enter("a", 16)
+
+
+def test_with_nothing_in_hand_any_request_is_let_in() -> None:
+    door = Door(16)
+    assert door.enter("a", 16)
+    door.leave()
+    assert door.enter("b", 16)
+
+
+@pytest.mark.parametrize("texts", [1, 16])
+def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -> None:
+    door = Door(64)
+    while door.enter("flood", 16):
+        pass
+    tries = 0
+    while not door.enter("late", texts):
+        tries += 1
+        assert tries < 10, "it never got in"
+        door.leave()
+        door.enter("flood", 16)
+        door.clock.advance(0.01)
+
+
+def test_clients_that_all_want_more_get_equally_much() -> None:
+    door = Door(64)
+    served = {"a": 0, "b": 0, "c": 0}
+    for _ in range(300):
+        for client in served:
+            served[client] += door.enter(client, 4)
+        door.clock.advance(0.01)
+        door.leave()
+    assert max(served.values()) <= 1.5 * min(served.values()), served
+
+
+def test_what_fails_inside_gives_its_place_back() -> None:
+    door = Door(16)
+    with pytest.raises(ZeroDivisionError), door.admission.enter(16, "a"):
+        raise ZeroDivisionError
+    assert door.admission.inside == 0

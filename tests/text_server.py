@@ -1,0 +1,59 @@
+"""An encoder node in this process: a real gRPC server around any encoder."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+
+from encoder_node.admission import AdmittedEncoder
+from encoder_node.metrics import EncoderMetrics
+from encoder_node.servicer import SERVICE, EncoderServicer
+from winnow.domain.encoder import EncoderInfo
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.encoder import TextEncoder
+from winnow.v1 import encoder_pb2_grpc
+
+INFO = EncoderInfo("fake", "fake-print", 2, 3, 8)
+VOCABULARY = 100
+
+
+@dataclass
+class TextServer:
+    """An encoder node that is not a process."""
+
+    encoder: TextEncoder
+    info: EncoderInfo = INFO
+    most: int = 1_000
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        self.servicer = EncoderServicer(self.info, VOCABULARY, 10.0)
+        metrics = EncoderMetrics(self.registry)
+        self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
+        self.server = Server([SERVICE], Boundary(RpcMetrics(self.registry), quiet=True))
+        encoder_pb2_grpc.add_EncoderServiceServicer_to_server(self.servicer, self.server.grpc)
+
+    async def start(self, serving: bool = True) -> str:
+        self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
+        if serving:
+            self.servicer.serve(self.admitted)
+            await self.server.serving(True)
+        return self.address
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    encoder: TextEncoder, info: EncoderInfo = INFO, most: int = 1_000
+) -> AsyncIterator[TextServer]:
+    """A server for as long as this lasts."""
+    made = TextServer(encoder, info, most)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.server.drain(0)

@@ -1,0 +1,275 @@
+"""Heads on several servers: fakes that answer, refuse, hang and leave."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from tenacious import happens
+
+from winnow.deadline import Deadline
+from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    InvalidRequestError,
+    NotFoundError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.heads.heads import States
+from winnow.heads.placed import PlacedHeads
+from winnow.policy.head_servers import HeadServers
+from winnow.policy.placement import Placement
+
+LONG = 60.0
+SERVERS = ("a:1", "b:1", "c:1")
+HEADS = [f"head-{number}" for number in range(12)]
+STATES = np.ones((4, 3), np.float16)
+
+
+@dataclass(eq=False)
+class FakeServer:
+    """A head server that can fail as a whole, or some heads of it, and can hang."""
+
+    address: str
+    fails: BaseException | None = None
+    head_fails: WinnowError | None = None
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: list[str] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    hanging: int = 0
+    given_up: int = 0
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.go_on.set()
+
+    async def call(
+        self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
+    ) -> list[Applied]:
+        assert not self.closed
+        self.asked += head_ids
+        self.clients.append(client)
+        self.hanging += 1
+        try:
+            await self.go_on.wait()
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        finally:
+            self.hanging -= 1
+        if self.fails is not None:
+            raise self.fails
+        return [self._applied(head) for head in head_ids]
+
+    def _applied(self, head: str) -> Applied:
+        if self.head_fails is not None:
+            return Applied(head, 0, failure=self.head_fails)
+        return Applied(head, 1, SequencePrediction((LabelScore(self.address, 1.0, True),)))
+
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+        self.closed = True
+
+
+class Scene:
+    def __init__(self, *servers: str) -> None:
+        self.servers: dict[str, FakeServer] = {}
+        self.policy = HeadServers(asyncio.get_running_loop().time)
+        self.heads = PlacedHeads(self._reach, self.policy)
+        self.heads.update(servers)
+
+    def _reach(self, address: str) -> FakeServer:
+        self.servers[address] = FakeServer(address)
+        return self.servers[address]
+
+    async def apply(self, heads: Sequence[str] = HEADS, seconds: float = LONG) -> dict[str, str]:
+        """Who applied each head, or what failed."""
+        applied = await self.heads.apply(STATES, heads, Deadline.after(seconds), "me")
+        assert [each.head for each in applied] == list(heads)
+        return {each.head: said(each) for each in applied}
+
+
+def said(applied: Applied) -> str:
+    if applied.failure is not None:
+        return type(applied.failure).__name__
+    assert isinstance(applied.prediction, SequencePrediction)
+    return applied.prediction.labels[0].label
+
+
+def choice(place: int) -> dict[str, str]:
+    return {head: Placement(SERVERS).order(head)[place] for head in HEADS}
+
+
+def without(gone: str) -> dict[str, str]:
+    """Who has each head while one server is gone."""
+    return {head: Placement([s for s in SERVERS if s != gone]).order(head)[0] for head in HEADS}
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    return Scene(*SERVERS)
+
+
+async def test_each_head_is_applied_where_it_belongs_all_servers_at_once(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await happens(lambda: all(server.hanging == 1 for server in scene.servers.values()))
+    for server in scene.servers.values():
+        server.go_on.set()
+    assert await applying == choice(0)
+    assert all(server.clients == ["me"] for server in scene.servers.values())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UnavailableError("x"), OverloadedError("x"), IdentityError("x"), WinnowError("x")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_heads_of_a_server_that_fails_are_applied_by_their_second_choice(
+    scene: Scene, error: WinnowError
+) -> None:
+    scene.servers["a:1"].fails = error
+    assert await scene.apply() == without("a:1")
+
+
+async def test_a_head_that_a_server_has_no_room_for_is_applied_by_the_second(scene: Scene) -> None:
+    for refusal in (OverloadedError("the budget is full"), UnavailableError("no store")):
+        scene.servers["a:1"].head_fails = refusal
+        assert await scene.apply() == without("a:1")
+    assert scene.policy.left_out == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotFoundError("x"), IdentityError("x"), DeadlineExceededError("x"), WinnowError("x")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_head_that_fails_by_itself_fails_alone_and_nowhere_else(
+    scene: Scene, error: WinnowError
+) -> None:
+    scene.servers["a:1"].head_fails = error
+    expected = {head: type(error).__name__ if s == "a:1" else s for head, s in choice(0).items()}
+    assert await scene.apply() == expected
+    assert set(scene.servers["b:1"].asked) == {head for head, s in choice(0).items() if s == "b:1"}
+
+
+async def test_a_wrong_request_is_not_sent_twice(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.fails = InvalidRequestError(Violation("states", "none"))
+    assert set((await scene.apply()).values()) == {"InvalidRequestError"}
+    asked = [head for server in scene.servers.values() for head in server.asked]
+    assert sorted(asked) == sorted(HEADS)
+
+
+async def test_a_server_that_hangs_gets_a_rival_and_is_given_up_once_that_has_answered(
+    scene: Scene,
+) -> None:
+    scene.servers["a:1"].go_on.clear()
+    assert await scene.apply(seconds=1.0) == without("a:1")
+    await happens(lambda: scene.servers["a:1"].given_up == 1)
+
+
+async def test_a_late_answer_of_the_first_choice_still_counts(scene: Scene) -> None:
+    """The rival fails; what the first server brings at last is not thrown away."""
+    hung = scene.servers["a:1"]
+    hung.go_on.clear()
+    for address in ("b:1", "c:1"):
+        scene.servers[address].fails = UnavailableError("x")
+    mine = [head for head in HEADS if choice(0)[head] == "a:1"]
+    applying = asyncio.create_task(scene.apply(mine, seconds=2.0))
+    others = [scene.servers["b:1"], scene.servers["c:1"]]
+    await happens(lambda: bool(others[0].asked or others[1].asked))
+    hung.go_on.set()
+    assert set((await applying).values()) == {"a:1"}
+
+
+async def test_all_failing_says_why_of_each_head(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.fails = UnavailableError("x")
+    assert set((await scene.apply()).values()) == {"UnavailableError"}
+    for head in HEADS:
+        assert sum(head in server.asked for server in scene.servers.values()) == 2
+
+
+async def test_a_caller_that_gives_up_ends_every_call(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await happens(lambda: all(server.hanging for server in scene.servers.values()))
+    applying.cancel()
+    await asyncio.wait([applying])
+    assert applying.cancelled()
+    await happens(lambda: all(server.given_up == 1 for server in scene.servers.values()))
+    assert not scene.heads._in_hand
+
+
+async def test_a_server_that_fails_is_left_out_until_a_probe_succeeds() -> None:
+    now = 0.0
+    scene = Scene()
+    scene.policy = HeadServers(lambda: now)
+    scene.heads = PlacedHeads(scene._reach, scene.policy)
+    scene.heads.update(SERVERS)
+    down = scene.servers["a:1"]
+    down.fails = UnavailableError("x")
+    for _ in range(3):
+        assert await scene.apply() == without("a:1")
+    asked = len(down.asked)
+    assert await scene.apply() == without("a:1")
+    assert len(down.asked) == asked, "it is left out"
+    down.fails = None
+    now = 1.0
+    assert await scene.apply() == choice(0)
+    assert scene.policy.left_out == 0
+
+
+async def test_without_servers_each_head_says_so() -> None:
+    scene = Scene()
+    assert set((await scene.apply()).values()) == {"UnavailableError"}
+
+
+async def test_a_server_alone_has_no_rival_and_all_the_time() -> None:
+    scene = Scene("a:1")
+    scene.servers["a:1"].fails = UnavailableError("x")
+    assert set((await scene.apply()).values()) == {"UnavailableError"}
+    assert sorted(scene.servers["a:1"].asked) == sorted(HEADS)
+
+
+async def test_a_server_that_leaves_ends_what_it_has_in_hand_and_is_closed_then(
+    scene: Scene,
+) -> None:
+    leaving = scene.servers["a:1"]
+    leaving.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await happens(lambda: leaving.hanging == 1)
+    scene.heads.update(("b:1", "c:1"))
+    assert await scene.apply() == without("a:1")
+    assert not leaving.closed
+    leaving.go_on.set()
+    assert await applying == choice(0)
+    await happens(lambda: leaving.closed)
+
+
+async def test_closing_cancels_what_is_in_hand(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await happens(lambda: all(server.hanging for server in scene.servers.values()))
+    await scene.heads.close()
+    assert all(server.closed and server.given_up == 1 for server in scene.servers.values())
+    applying.cancel()
+    await asyncio.wait([applying])
+
+
+async def test_a_mistake_in_the_program_is_told_and_ends_every_call(scene: Scene) -> None:
+    scene.servers["a:1"].fails = ZeroDivisionError()
+    scene.servers["b:1"].go_on.clear()
+    with pytest.raises(ZeroDivisionError):
+        await scene.apply()
+    await happens(lambda: scene.servers["b:1"].given_up == 1)

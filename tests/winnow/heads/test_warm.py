@@ -1,0 +1,531 @@
+"""Heads in memory: loaded once, kept under a budget, replaced while they serve."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+from scripted_store import ScriptedStore, label_of, versioned_head
+from small_heads import FINGERPRINT, WIDTH, small_head
+from structlog.testing import capture_logs
+from tenacious import happens, turn
+
+from winnow.deadline import Deadline
+from winnow.domain.prediction import Applied, SequencePrediction, TokenPrediction
+from winnow.errors import (
+    ArtefactError,
+    DeadlineExceededError,
+    IdentityError,
+    NotFoundError,
+    OverloadedError,
+    UnavailableError,
+)
+from winnow.heads.artefact import load_head
+from winnow.heads.head import memory_of
+from winnow.heads.heads import Heads, States
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import HeadStore, open_store
+from winnow.heads.warm import REFRESH, WarmHeads
+from winnow.inference.fair_threads import FairThreads
+
+STATES: States = np.ones((4, WIDTH), np.float16)
+MEGABYTE = 2**20
+
+
+class Ring:
+    """Warm heads over a scripted store, on a clock that stands still."""
+
+    def __init__(self, root: Path, budget: int = 64 * MEGABYTE) -> None:
+        self.store, self.clock = ScriptedStore(root), ManualClock()
+        self.threads = FairThreads(1, "heads")
+        self.registry = CollectorRegistry()
+        metrics = WarmHeadMetrics(self.registry).ring("test")
+        self.warm = WarmHeads(
+            self.store, FINGERPRINT, WIDTH, budget, self.threads, metrics, self.clock
+        )
+
+    async def apply(self, *heads: str, seconds: float = 30.0, client: str = "") -> list[Applied]:
+        found = await self.warm.apply(STATES, heads, Deadline.after(seconds), client)
+        assert [each.head for each in found] == list(heads)
+        return found
+
+    async def one(self, head: str = "intent", seconds: float = 30.0) -> Applied:
+        (applied,) = await self.apply(head, seconds=seconds)
+        return applied
+
+    async def looked(self) -> None:
+        """Lets a head be looked at anew, and waits until that was done."""
+        before = self.count("looks", result="ok") + self.count("looks", result="failed")
+        self.clock.advance(REFRESH)
+        await self.one()
+        await happens(
+            lambda: self.count("looks", result="ok") + self.count("looks", result="failed") > before
+        )
+
+    def count(self, name: str, **labels: str) -> float:
+        found = self.registry.get_sample_value(
+            f"winnow_heads_{name}_total", {"ring": "test", **labels}
+        )
+        return found or 0.0
+
+    def gauge(self, name: str) -> float | None:
+        return self.registry.get_sample_value(f"winnow_heads_{name}", {"ring": "test"})
+
+    def in_memory(self) -> list[str]:
+        return [head.id for head in self.warm.warm()]
+
+    def one_head(self) -> int:
+        """Bytes that a head takes."""
+        return max(head.bytes for head in self.warm.warm())
+
+
+@contextlib.asynccontextmanager
+async def ring_of(root: Path, budget: int = 64 * MEGABYTE) -> AsyncIterator[Ring]:
+    ring = Ring(root, budget)
+    try:
+        yield ring
+    finally:
+        ring.store.go_on.set()
+        ring.warm.close()
+        ring.threads.close()
+        await turn()
+
+
+@pytest.fixture
+async def ring(tmp_path: Path) -> AsyncIterator[Ring]:
+    async with ring_of(tmp_path) as made:
+        yield made
+
+
+def said(applied: Applied) -> str:
+    assert applied.failure is None, applied.failure
+    assert isinstance(applied.prediction, SequencePrediction)
+    return applied.prediction.labels[0].label
+
+
+def failure(applied: Applied) -> Exception:
+    assert applied.prediction is None
+    assert applied.version == 0
+    assert applied.failure is not None
+    return applied.failure
+
+
+async def test_warm_heads_are_heads(ring: Ring) -> None:
+    heads: Heads = ring.warm
+    assert heads is ring.warm
+
+
+async def test_a_head_is_loaded_on_first_use_and_then_stays(ring: Ring) -> None:
+    ring.store.add("intent")
+    assert ring.in_memory() == []
+    for _ in range(3):
+        applied = await ring.one()
+        assert (said(applied), applied.version) == (label_of(1), 1)
+    assert ring.store.fetched == [("intent", 1)]
+    assert (ring.count("lookups", result="miss"), ring.count("lookups", result="hit")) == (1, 2)
+    assert ring.count("loads", result="loaded") == 1
+    assert ring.gauge("warm") == 1
+    assert ring.gauge("memory_bytes") == ring.one_head()
+
+
+async def test_heads_that_nobody_uses_cost_nothing(ring: Ring) -> None:
+    for number in range(20):
+        ring.store.add(f"head-{number}")
+    await ring.one("head-7")
+    assert ring.in_memory() == ["head-7"]
+    assert set(ring.store.asked) == {"head-7"}
+
+
+async def test_several_heads_of_both_kinds_read_the_same_states(ring: Ring, tmp_path: Path) -> None:
+    ring.store.add("intent")
+    ring.store.publish(small_head(tmp_path / "t", "entities", kind="token", says=1))
+    for _ in range(2):
+        intent, entities = await ring.apply("intent", "entities")
+        assert said(intent) == label_of(1)
+        assert isinstance(entities.prediction, TokenPrediction)
+        assert len(entities.prediction.spans) == 2
+
+
+async def test_all_who_wait_for_a_head_wait_for_one_load(ring: Ring) -> None:
+    ring.store.add("intent")
+    found = await asyncio.gather(*(ring.one() for _ in range(20)))
+    assert [said(each) for each in found] == [label_of(1)] * 20
+    assert ring.store.fetched == [("intent", 1)]
+
+
+async def test_what_is_in_memory_waits_for_no_head_that_is_not(ring: Ring) -> None:
+    """The store hangs; a head that is warm says what it says, and the other is late."""
+    ring.store.add("intent")
+    ring.store.add("topic")
+    await ring.one()
+    ring.store.go_on.clear()
+    intent, topic = await ring.apply("intent", "topic", seconds=0.2)
+    assert said(intent) == label_of(1)
+    assert isinstance(failure(topic), DeadlineExceededError)
+    ring.store.go_on.set()
+    await happens(lambda: "topic" in ring.in_memory())
+    assert said(await ring.one("topic")) == label_of(1)
+    assert ring.store.fetched.count(("topic", 1)) == 1
+
+
+async def test_a_load_outlives_all_who_gave_up(ring: Ring) -> None:
+    ring.store.add("intent")
+    ring.store.go_on.clear()
+    asking = asyncio.create_task(ring.one())
+    await happens(lambda: bool(ring.store.asked))
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    ring.store.go_on.set()
+    await happens(lambda: ring.in_memory() == ["intent"])
+    await evicts(ring, "intent")
+
+
+async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    blocked, go_on = await blocker(ring.threads)
+    asking = [asyncio.create_task(ring.one()) for _ in range(3)]
+    await turn()
+    for each in asking:
+        each.cancel()
+    await asyncio.wait(asking)
+    go_on()
+    await blocked
+    await evicts(ring, "intent")
+
+
+async def test_a_deadline_that_passes_in_the_queue_fails_the_heads_and_frees_them(
+    ring: Ring,
+) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    blocked, go_on = await blocker(ring.threads)
+    assert isinstance(failure(await ring.one(seconds=0.01)), DeadlineExceededError)
+    go_on()
+    await blocked
+    await evicts(ring, "intent")
+
+
+async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[], None]]:
+    """Keeps the thread busy until it is told to go on."""
+    began, event = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        began.set()
+        assert event.wait(60)
+
+    blocked = asyncio.create_task(threads.run("other", wait))
+    await happens(began.is_set)
+    return blocked, event.set
+
+
+async def evicts(ring: Ring, head: str) -> None:
+    """Whether a head leaves when there is no room: it does unless somebody holds it."""
+    await turn()
+    shelf = ring.warm._shelf
+    assert not shelf._residency.is_held(head)
+
+
+async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> None:
+    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    async with ring_of(tmp_path, budget=int(one * 2.5)) as ring:
+        for head in "abc":
+            ring.store.add(head)
+        await ring.apply("a", "b")
+        await ring.one("a")
+        assert said(await ring.one("c")) == label_of(1)
+        assert ring.in_memory() == ["a", "c"]
+        assert ring.count("evictions") == 1
+        ring.store.pin("a", True)
+        ring.clock.advance(REFRESH)
+        await ring.one("a")
+        await happens(lambda: next(iter(ring.warm.warm())).pinned)
+        for head in "bcbc":
+            assert said(await ring.one(head)) == label_of(1)
+            assert "a" in ring.in_memory()
+        a, b, c = await ring.apply("a", "b", "c")
+        assert said(a) == label_of(1)
+        failed = [each for each in (b, c) if each.failure is not None]
+        assert all(isinstance(each.failure, OverloadedError) for each in failed)
+        assert said(await ring.one("b")) == label_of(1)
+
+
+async def test_a_head_that_can_never_fit_is_refused(tmp_path: Path) -> None:
+    async with ring_of(tmp_path, budget=1000) as ring:
+        ring.store.add("intent")
+        assert isinstance(failure(await ring.one()), OverloadedError)
+        assert ring.in_memory() == []
+        assert ring.gauge("memory_bytes") == 0
+        assert ring.count("loads", result="no_room") == 1
+
+
+async def test_a_new_version_takes_over_while_the_old_one_serves(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    ring.store.add("intent", 2)
+    assert (await ring.one()).version == 1  # the store is believed for a while
+    ring.store.go_on.clear()
+    ring.clock.advance(REFRESH)
+    for _ in range(3):
+        assert (await ring.one()).version == 1
+    ring.store.go_on.set()
+    await happens(lambda: ring.warm.warm()[0].version == 2)
+    assert said(await ring.one()) == label_of(2)
+    assert ring.count("loads", result="replaced") == 1
+    assert ring.gauge("memory_bytes") == ring.one_head()
+    ring.store.rollback("intent")
+    await ring.looked()
+    assert said(await ring.one()) == label_of(1)
+
+
+async def test_a_broken_version_never_replaces_a_good_one_and_is_said_once(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    ring.store.add("intent", 2)
+    ring.store.damage("intent", 2)
+    with capture_logs() as logged:
+        for _ in range(40):
+            await ring.looked()
+            assert said(await ring.one()) == label_of(1)
+    (line,) = logged
+    assert (line["version"], line["still_serving"]) == (2, 1)
+    assert "damaged" in line["error"]
+    tried = ring.store.fetched.count(("intent", 2))
+    assert 2 <= tried <= 4  # again after a while: it may have been mended
+    ring.store.add("intent", 3)
+    await ring.looked()
+    assert said(await ring.one()) == label_of(3)
+
+
+async def test_a_version_that_is_mended_is_served(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    ring.store.add("intent", 2)
+    ring.store.damage("intent", 2)
+    await ring.looked()
+    ring.store.add("intent", 2)
+    ring.clock.advance(100)
+    await ring.looked()
+    assert said(await ring.one()) == label_of(2)
+
+
+async def test_a_cold_head_whose_version_is_broken_is_served_as_it_was_before(ring: Ring) -> None:
+    ring.store.add("intent")
+    ring.store.add("intent", 2)
+    ring.store.damage("intent", 2)
+    with capture_logs() as logged:
+        assert said(await ring.one()) == label_of(1)
+    assert [line["version"] for line in logged] == [2]
+
+
+async def test_a_head_of_which_no_version_works_is_unavailable(ring: Ring) -> None:
+    for version in (1, 2):
+        ring.store.add("intent", version)
+        ring.store.damage("intent", version)
+    ring.store.add("topic")
+    for _ in range(3):
+        intent, topic = await ring.apply("intent", "topic")
+        assert said(topic) == label_of(1)
+        error = failure(intent)
+        assert isinstance(error, UnavailableError)
+        assert "head intent version 2 cannot be loaded" in str(error)
+    assert ring.store.fetched.count(("intent", 2)) == 1  # it is not tried again at once
+    ring.clock.advance(REFRESH)
+    await ring.one()
+    assert ring.store.fetched.count(("intent", 2)) == 2
+
+
+async def test_what_is_in_memory_serves_on_while_the_store_is_away(ring: Ring) -> None:
+    ring.store.add("intent")
+    ring.store.add("topic")
+    await ring.one()
+    ring.store.away = True
+    with capture_logs() as logged:
+        for _ in range(5):
+            await ring.looked()
+            intent, topic = await ring.apply("intent", "topic")
+            assert said(intent) == label_of(1)
+            assert isinstance(failure(topic), UnavailableError)
+        ring.store.away = False
+        assert said(await ring.one("topic")) == label_of(1)
+        await ring.looked()
+    assert [line["event"] for line in logged] == [
+        "the head store cannot be reached: heads in memory serve on",
+        "the head store can be reached again",
+    ]
+
+
+async def test_a_head_that_left_the_store_serves_on(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    ring.store.fails = NotFoundError("no head")
+    with capture_logs() as logged:
+        for _ in range(3):
+            await ring.looked()
+            assert said(await ring.one()) == label_of(1)
+    assert len(logged) == 1
+
+
+async def test_a_store_that_fails_in_unheard_of_ways_fails_its_head_only(ring: Ring) -> None:
+    ring.store.add("intent")
+    await ring.one()
+    ring.store.fails = ZeroDivisionError("nobody thought of it")
+    with capture_logs():
+        intent, topic = await ring.apply("intent", "topic")
+    assert said(intent) == label_of(1)
+    assert isinstance(failure(topic), UnavailableError)
+
+
+async def test_an_unknown_head_is_looked_for_once_in_a_while(ring: Ring) -> None:
+    ring.store.add("intent")
+    for _ in range(5):
+        intent, nobody = await ring.apply("intent", "nobody")
+        assert said(intent) == label_of(1)
+        assert isinstance(failure(nobody), NotFoundError)
+    assert ring.store.asked.count("nobody") == 1
+    ring.store.add("nobody")
+    ring.clock.advance(REFRESH)
+    assert said(await ring.one("nobody")) == label_of(1)
+
+
+async def test_names_that_nobody_has_fill_no_memory(ring: Ring) -> None:
+    ring.store.add("intent")
+    for number in range(1100):
+        await ring.one(f"nobody-{number}")
+    assert len(ring.warm._loads._failures._failures) == 1000
+    assert not ring.warm._shelf._slots
+
+
+async def test_a_store_that_hangs_is_not_given_ever_more_to_do(
+    ring: Ring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.heads.loads._MOST", 10)
+    ring.store.add("intent")
+    ring.store.go_on.clear()
+    for number in range(10):
+        assert isinstance(failure(await ring.one(f"a{number}", 0.001)), DeadlineExceededError)
+    assert isinstance(failure(await ring.one("one-more", 0.001)), OverloadedError)
+    ring.store.go_on.set()
+    await happens(lambda: not ring.warm._shelf._slots)
+    assert said(await ring.one()) == label_of(1)
+
+
+async def test_a_head_of_another_encoder_is_refused(ring: Ring, tmp_path: Path) -> None:
+    ring.store.publish(small_head(tmp_path / "a", fingerprint="f" * 16))
+    error = failure(await ring.one())
+    assert isinstance(error, IdentityError)
+    assert "ffffffffffffffff" in str(error)
+
+
+async def test_states_of_another_width_are_refused(ring: Ring) -> None:
+    for shape in ((4, WIDTH + 1), (1, WIDTH), (4,)):
+        with pytest.raises(IdentityError):
+            await ring.warm.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
+
+
+async def test_a_head_that_moved_says_where_to_and_serves_on(ring: Ring) -> None:
+    ring.store.add("intent")
+    assert (await ring.one()).moved_to == ""
+    ring.store.move("intent", "german")
+    await ring.looked()
+    applied = await ring.one()
+    assert (said(applied), applied.moved_to) == (label_of(1), "german")
+
+
+async def test_one_head_whose_logits_are_no_numbers_fails_alone(ring: Ring) -> None:
+    ring.store.add("intent")
+    ring.store.publish(small_head(ring.store.root / "n", "nan"))
+    await ring.apply("intent", "nan")
+    states = np.full((4, WIDTH), np.nan, np.float16)
+    found = await ring.warm.apply(states, ["nan"], Deadline.after(30))
+    assert "not finite" in str(failure(found[0]))
+    assert said(await ring.one()) == label_of(1)
+    assert ring.count("applied", result="failed") == 1
+
+
+async def test_closing_ends_what_is_being_loaded(tmp_path: Path) -> None:
+    async with ring_of(tmp_path) as ring:
+        ring.store.add("intent")
+        ring.store.go_on.clear()
+        asking = asyncio.create_task(ring.one())
+        await happens(lambda: bool(ring.store.asked))
+        ring.warm.close()
+        assert isinstance(failure(await asking), UnavailableError)
+
+
+async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
+    """10 000 predictions, beside a publisher that never rests: none fails, none is a mixture."""
+    directory = tmp_path / "store"
+    writer: HeadStore = open_store(directory)
+    served: set[int] = set()
+    stop = asyncio.Event()
+
+    def publish(version: int) -> None:
+        served.add(version)
+        writer.publish(versioned_head(tmp_path / f"v{version}", "intent", version))
+
+    publish(1)
+    threads, registry = FairThreads(2, "heads"), CollectorRegistry()
+    warm = WarmHeads(
+        open_store(directory),
+        FINGERPRINT,
+        WIDTH,
+        64 * MEGABYTE,
+        threads,
+        WarmHeadMetrics(registry).ring("test"),
+        refresh=0.0,
+    )
+
+    async def keep_publishing() -> int:
+        version = 1
+        while not stop.is_set():
+            version += 1
+            await asyncio.to_thread(publish, version)
+            if version % 5 == 0:
+                with contextlib.suppress(ArtefactError):  # that one was broken
+                    await asyncio.to_thread(writer.rollback, "intent")
+            if version % 7 == 0:
+                (directory / "intent" / str(version) / "head.onnx").write_bytes(b"broken")
+        return version
+
+    async def predict(count: int) -> list[Applied]:
+        return [(await warm.apply(STATES, ["intent"], Deadline.after(60)))[0] for _ in range(count)]
+
+    publishing = asyncio.create_task(keep_publishing())
+    try:
+        with capture_logs():
+            found: Sequence[Applied] = sum(
+                await asyncio.gather(*(predict(1250) for _ in range(8))), list[Applied]()
+            )
+            stop.set()
+            await publishing
+    finally:
+        publishing.cancel()
+        warm.close()
+        threads.close()
+    assert len(found) == 10_000
+    for each in found:
+        assert said(each) == label_of(each.version)
+        assert each.version in served
+    assert len({each.version for each in found}) > 3
+
+
+def test_a_loop_that_ends_leaves_no_task_behind(tmp_path: Path) -> None:
+    """Closing while a look is under way: nothing is said of it afterwards."""
+
+    async def serve() -> Any:
+        async with ring_of(tmp_path) as ring:
+            ring.store.add("intent")
+            await ring.one()
+            ring.store.go_on.clear()
+            ring.clock.advance(REFRESH)
+            return await ring.one()
+
+    assert said(asyncio.run(serve())) == label_of(1)

@@ -1,0 +1,242 @@
+"""Encoding on a server, over real gRPC."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tenacious import happens
+from text_server import INFO, TextServer, serving
+
+from winnow.bundle import Bundle
+from winnow.domain.encoder import EncoderInfo, StatesFormat
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.rpc.channel import open_balanced
+from winnow.text.encoder import TextEncoding
+from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.tokenizer import Tokenizer
+
+LONG = 60.0
+
+
+class Fake:
+    """Encodes when it is told to: states are the ids, framed."""
+
+    def __init__(self) -> None:
+        self.clients: list[str] = []
+        self.begun, self.go_on, self.given_up = (asyncio.Event() for _ in range(3))
+        self.go_on.set()
+        self.fails: WinnowError | None = None
+        self.states = True
+        self.value = 0.0
+        """Of [CLS] and [SEP]."""
+
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        self.clients.append(client)
+        self.begun.set()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        if self.fails is not None:
+            raise self.fails
+        rows = np.array([self.value, *ids, self.value], np.float16)
+        states = np.stack([rows] * 3, axis=1) if self.states else None
+        return TextEncoding(np.array([1, 0], np.float32), states, 0.25, 0.5)
+
+    async def warm_up(self, longest: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextlib.asynccontextmanager
+async def remote(
+    target: str,
+    states: StatesFormat = StatesFormat.FLOAT16,
+    fingerprint: str = INFO.fingerprint,
+    timeout: float = LONG,
+    patience: float = LONG,
+) -> AsyncIterator[RemoteTextEncoder]:
+    async with open_balanced(target, SERVICE) as channel:
+        made = RemoteTextEncoder(channel, target, fingerprint, states, timeout, patience)
+        yield made
+        made.close()
+
+
+async def test_vector_and_states_come_back_and_the_client_goes_along() -> None:
+    fake = Fake()
+    async with serving(fake) as server, remote(server.address) as encoder:
+        made = await encoder.encode([5, 6], "tenant-7")
+        await encoder.encode([5])
+    assert made.vector.tolist() == [1, 0]
+    assert made.states is not None
+    assert made.states[:, 0].tolist() == [0, 5, 6, 0]
+    assert fake.clients == ["tenant-7", ""]
+    assert made.encode == 0.5
+
+
+@pytest.mark.parametrize("kind", list(StatesFormat))
+async def test_states_come_as_they_are_wanted(kind: StatesFormat) -> None:
+    async with serving(Fake()) as server, remote(server.address, kind) as encoder:
+        made = await encoder.encode([5, 6])
+    if kind is StatesFormat.NONE:
+        assert made.states is None
+    else:
+        assert made.states is not None
+        np.testing.assert_allclose(made.states[:, 0], [0, 5, 6, 0], rtol=1e-3)
+
+
+async def test_a_caller_that_gives_up_ends_the_work() -> None:
+    fake = Fake()
+    fake.go_on.clear()
+    async with serving(fake) as server, remote(server.address) as encoder:
+        call = asyncio.create_task(encoder.encode([5]))
+        await asyncio.wait_for(fake.begun.wait(), LONG)
+        call.cancel()
+        await asyncio.wait([call])
+        assert call.cancelled()
+        await asyncio.wait_for(fake.given_up.wait(), LONG)
+        assert server.admitted._load.reads == 0
+
+
+async def test_closing_cancels_whoever_waits() -> None:
+    fake = Fake()
+    fake.go_on.clear()
+    async with serving(fake) as server, remote(server.address) as encoder:
+        call = asyncio.create_task(encoder.encode([5]))
+        await asyncio.wait_for(fake.begun.wait(), LONG)
+        encoder.close()
+        await asyncio.wait([call])
+        assert call.cancelled()
+
+
+async def test_a_refusal_says_when_to_come_back() -> None:
+    fake = Fake()
+    fake.go_on.clear()
+    async with serving(fake, most=1) as server, remote(server.address) as encoder:
+        first = asyncio.create_task(encoder.encode([5]))
+        await asyncio.wait_for(fake.begun.wait(), LONG)
+        with pytest.raises(OverloadedError, match="1 texts are waiting already") as caught:
+            await encoder.encode([6])
+        fake.go_on.set()
+        await first
+    assert caught.value.retry_after > 0
+
+
+async def test_time_that_runs_out_is_said() -> None:
+    fake = Fake()
+    fake.go_on.clear()
+    async with serving(fake) as server, remote(server.address, timeout=0.2) as encoder:
+        with pytest.raises(DeadlineExceededError):
+            await encoder.encode([5])
+
+
+async def test_another_encoder_is_refused_before_and_during_service() -> None:
+    async with serving(Fake()) as server, remote(server.address, fingerprint="other") as encoder:
+        with pytest.raises(IdentityError, match=r"fake-print of bundle fake, expected other"):
+            await encoder.warm_up(8)
+        with pytest.raises(IdentityError, match=r"the caller expects the encoder .other."):
+            await encoder.encode([5])
+
+
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [(replace(INFO, width=0), "gives no token states"), (replace(INFO, max_tokens=7), "not 8")],
+)
+async def test_an_encoder_that_can_do_less_is_refused(info: EncoderInfo, said: str) -> None:
+    async with serving(Fake(), info) as server, remote(server.address) as encoder:
+        with pytest.raises(IdentityError, match=said):
+            await encoder.warm_up(8)
+
+
+async def test_what_is_no_encoding_is_the_servers_fault() -> None:
+    fake = Fake()
+    fake.states = False
+    async with serving(fake) as server, remote(server.address) as encoder:
+        with pytest.raises(UnavailableError, match="states of another text, or none"):
+            await encoder.encode([5])
+        fake.states, fake.value = True, np.inf
+        with pytest.raises(UnavailableError, match="sent nonsense: states: not every value"):
+            await encoder.encode([5])
+
+
+async def test_it_waits_for_a_server_that_is_still_starting() -> None:
+    server = TextServer(Fake())
+    address = await server.start(serving=False)
+    async with remote(address) as encoder:
+        warming = asyncio.create_task(encoder.warm_up(8))
+        with pytest.raises(UnavailableError):
+            await encoder.encode([5])
+        assert not warming.done()
+        server.servicer.serve(server.admitted)
+        await server.server.serving(True)
+        await asyncio.wait_for(warming, LONG)
+        await encoder.encode([5])
+    await server.server.drain(0)
+
+
+async def test_without_a_server_it_says_where_it_looked() -> None:
+    async with remote("127.0.0.1:1", patience=0.2) as encoder:
+        with pytest.raises(UnavailableError, match=r"no encoder at 127\.0\.0\.1:1 within 0\.2 s"):
+            await encoder.warm_up(8)
+
+
+async def test_of_several_servers_one_that_leaves_costs_no_text() -> None:
+    """Texts go round; when one server says that it leaves, and is gone, the other one has all."""
+    fakes = [Fake(), Fake()]
+    async with contextlib.AsyncExitStack() as stack:
+        leaves, stays = [await stack.enter_async_context(serving(fake)) for fake in fakes]
+        encoder = await stack.enter_async_context(remote(f"ipv4:{leaves.address},{stays.address}"))
+
+        async def both_asked() -> None:
+            while not all(fake.clients for fake in fakes):
+                await encoder.encode([5])
+
+        await asyncio.wait_for(both_asked(), LONG)
+        asked = asyncio.create_task(_many(encoder, 200))
+        await happens(lambda: len(fakes[1].clients) > 10)
+        await leaves.server.drain(0)
+        await asked
+        before = len(fakes[1].clients)
+        await _many(encoder, 10)
+        assert len(fakes[1].clients) == before + 10
+
+
+async def _many(encoder: RemoteTextEncoder, texts: int) -> None:
+    for _ in range(texts):
+        await encoder.encode([5])
+
+
+@pytest.mark.bundle
+async def test_a_text_is_encoded_alike_here_and_there(bundle: Bundle) -> None:
+    """Bit for bit, vector and states."""
+    tokenizer = Tokenizer(bundle.tokenizer)
+    local = LocalTextEncoder(open_question_encoder(bundle, tokenizer.special, states=True), 1)
+    manifest = bundle.manifest
+    info = EncoderInfo("b", manifest.states_fingerprint, 384, 384, 62)
+    ids = [7, 8, 99]
+    try:
+        async with (
+            serving(local, info) as server,
+            remote(server.address, fingerprint=info.fingerprint) as encoder,
+        ):
+            await encoder.warm_up(62)
+            there = await encoder.encode(ids)
+        here = await local.encode(ids)
+    finally:
+        local.close()
+    assert here.states is not None
+    assert there.states is not None
+    assert there.vector.tobytes() == here.vector.tobytes()
+    assert there.states.tobytes() == here.states.tobytes()

@@ -1,0 +1,60 @@
+"""The heads of one head server, over `winnow.v1.HeadNodeService`."""
+
+from collections.abc import Sequence
+
+import grpc
+
+from winnow.convert import head_node as convert
+from winnow.deadline import Deadline
+from winnow.domain.prediction import Applied
+from winnow.errors import UnavailableError, WinnowError
+from winnow.heads.heads import States
+from winnow.rpc import client_key, request_id
+from winnow.rpc.deadline import timeout
+from winnow.rpc.status import error_of
+from winnow.v1 import head_node_pb2_grpc
+
+SERVICE = "winnow.v1.HeadNodeService"
+
+
+class RemoteHeads:
+    """Calls a head server. A caller that is cancelled ends its call, and so the server's work."""
+
+    def __init__(self, channel: grpc.aio.Channel, address: str, fingerprint: str) -> None:
+        """`fingerprint`: of the encoder that makes the states; `address` is for errors."""
+        self._stub = head_node_pb2_grpc.HeadNodeServiceStub(channel)
+        self._channel, self.address, self._fingerprint = channel, address, fingerprint
+
+    async def call(
+        self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
+    ) -> list[Applied]:
+        """Applies the heads, as `Heads.apply` does; but raises if the call itself fails.
+
+        Raises:
+            WinnowError: the server cannot be reached, refuses, or answers something else.
+
+        """
+        request = convert.request_to_message(states, head_ids, self._fingerprint)
+        metadata = request_id.outgoing() + client_key.outgoing(client)
+        try:
+            reply = await self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            message = f"the head server {self.address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error
+        found = [convert.applied_of_message(each) for each in reply.heads]
+        if [each.head for each in found] != list(head_ids):
+            raise UnavailableError(f"the head server {self.address} answered for other heads")
+        return found
+
+    async def apply(
+        self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
+    ) -> list[Applied]:
+        """Applies each head; if the call fails, so does each of them."""
+        try:
+            return await self.call(states, head_ids, deadline, client)
+        except WinnowError as error:
+            return [Applied(each, 0, failure=error) for each in head_ids]
+
+    async def close(self) -> None:
+        """Closes the channel; calls in hand are cancelled."""
+        await self._channel.close()

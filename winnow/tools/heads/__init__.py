@@ -1,0 +1,1 @@
+"""`winnow heads`: a store of heads, looked after by people."""
