@@ -60,7 +60,6 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.telemetry.caches import CacheMetrics
-from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder

@@ -79,11 +79,11 @@ def app(arguments: list[str]) -> typer.Typer:
     )
     root.callback(invoke_without_command=True)(_root)
     wanted = _wanted(arguments)
-    below = _BELOW.get(tuple(_words(arguments)[:2]))
     commands = dict(_COMMANDS)
-    if below and wanted:
-        _, text = commands.pop(wanted)
-        root.add_typer(_group(_words(arguments)[1], _load(below)), name=wanted, help=text)
+    if below := _BELOW.get(tuple(arguments[:2])):  # behind an option it would be its value
+        above, name = arguments[:2]
+        _, text = commands.pop(above)
+        root.add_typer(_group(name, _load(below)), name=above, help=text)
     _add_commands(root, commands, _words(arguments)[:1])
     for name, (place, text) in _GROUPS.items():
         if place == _MODELS and name != wanted and not _can_make_models():
