@@ -133,7 +133,8 @@ async def _front(
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, states=store is not None)
-    text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB)
+    encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
+    text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB, encodings)
     encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
     stack.callback(encoder.close)
     rings = [warm_ring(bundle, tokenizer, text_encoder, store, stack)] if store else []
