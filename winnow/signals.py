@@ -4,11 +4,14 @@ A service is told of them instead, as often as they come, and ends by itself.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 from types import FrameType
 
 _BOTH = (signal.SIGTERM, signal.SIGINT)
+_MOST = 4_096
+"""Signals to be told of at once."""
 
 
 def end_on_signals() -> None:
@@ -31,6 +34,7 @@ def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
         if not loop.is_closed():
             loop.call_soon_threadsafe(call)
 
+    _wake(loop)
     for number in _BOTH:
         signal.signal(number, tell)
 
@@ -39,6 +43,17 @@ def ignore_signals() -> None:
     """For the end of a process: the interpreter takes down every other handler."""
     for number in _BOTH:
         signal.signal(number, signal.SIG_IGN)
+
+
+def _wake(loop: asyncio.AbstractEventLoop) -> None:
+    """Has every signal end the loop's wait for something to do. By itself that goes on where
+    another thread gets the signal, or this one just before it begins to wait.
+    """
+    reader, writer = os.pipe()  # never closed: the interpreter writes to it until it ends
+    for each in (reader, writer):
+        os.set_blocking(each, False)
+    loop.add_reader(reader, os.read, reader, _MOST)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
