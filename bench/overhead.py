@@ -150,7 +150,7 @@ async def answer(
 ) -> tuple[answer_pb2.AnswerResponse, float]:
     """The reply, with every passage that was read, and its seconds."""
     request = answer_pb2.AnswerRequest(
-        question=question, passages_to_read=passages, answers=100, max_loss=0
+        question=question, passages_to_read=passages, answers=100, max_loss=0, fresh=True
     )
     started = time.perf_counter()
     reply = await client.ask(request, 30)

@@ -55,6 +55,7 @@ async def measure(
                     passages_to_read=passages,
                     answers=100,
                     read_scope=read_scope_message(scope),
+                    fresh=True,
                 )
                 started = time.perf_counter()
                 reply = await clients[shards].ask(request, 30)

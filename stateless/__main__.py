@@ -16,10 +16,12 @@ from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery
+from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node
@@ -50,6 +52,7 @@ from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB, Watch
 from winnow.policy.load import Load
 from winnow.resolving import resolver
 from winnow.rpc.boundary import Boundary
@@ -58,6 +61,7 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import serve, serve_metrics
 from winnow.settings.common import LogFormat
 from winnow.signals import ignore_signals
+from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -72,6 +76,8 @@ Prepare = Callable[[], Awaitable[None]]
 Serving = Coroutine[Any, Any, None]
 _SPECIAL = 2
 """Tokens that frame a text."""
+_LATELY = 2.5
+"""Times the pause between two looks at a node for which it is believed to be unchanged."""
 
 
 def run(settings: FrontSettings) -> None:
@@ -93,8 +99,9 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
     server = _server(settings, registry)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        shared = await _encoder(bundle, settings, metrics, stack, settings.encoder_address)
-        rings, looking = await _rings(bundle, shared, settings, metrics, registry, stack)
+        encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
+        shared = await _encoder(bundle, settings, encodings, stack, settings.encoder_address)
+        rings, looking = await _rings(bundle, shared, settings, encodings, registry, stack)
         predictor = _serve_heads(server, rings, settings, registry)
         questions = QuestionEncoder(bundle, shared.tokenizer, shared.encoder)
 
@@ -175,7 +182,18 @@ async def _answer(
 
     load = Load(settings.admission, time.monotonic, pace, others)
     admission = Admission(load, settings.max_in_flight, admissions)
-    core = AnswerCore(defaults, admission, metrics, asked)
+
+    def edition() -> Edition:
+        if (infos := formation.view.expected()) is None:
+            return Edition(None)
+        replicas = formation.view.replicas
+        silences = {shard: map(nodes.silence, own) for shard, own in replicas.items()}
+        return edition_of(infos, silences, _LATELY * settings.poll_every)
+
+    answers = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
+    budget = settings.answer_cache_mb * MIB
+    remembered = RememberedAnswers(budget, edition, answers) if budget else None
+    core = AnswerCore(defaults, admission, metrics, asked, remembered)
     servicer = AnswerServicer(core, settings.default_deadline)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     replicas = ReplicaMetrics(registry)
@@ -251,7 +269,7 @@ class _Shared:
 async def _encoder(
     bundle: Bundle,
     settings: FrontSettings,
-    metrics: FrontMetrics,
+    watch: Watch,
     stack: contextlib.AsyncExitStack,
     address: str = "",
 ) -> _Shared:
@@ -267,7 +285,7 @@ async def _encoder(
         _, states = model.with_states([])
         width = 0 if states is None else states.shape[1]
         encoder = LocalTextEncoder(model, settings.encoder_threads)
-    cached = CachedTextEncoder(encoder, settings.cache_entries, metrics.looked_up)
+    cached = CachedTextEncoder(encoder, settings.cache_mb * MIB, watch)
     stack.callback(cached.close)
     return _Shared(tokenizer, cached, width)
 
@@ -289,7 +307,7 @@ async def _rings(
     bundle: Bundle,
     shared: _Shared,
     settings: FrontSettings,
-    metrics: FrontMetrics,
+    watch: Watch,
     registry: CollectorRegistry,
     stack: contextlib.AsyncExitStack,
 ) -> tuple[Rings, Callable[[], Serving] | None]:
@@ -318,7 +336,7 @@ async def _rings(
     rings = [ring(bundle.manifest.name, bundle, shared, settings.heads)]
     for further in settings.further_rings:
         other = await asyncio.to_thread(load_bundle, further.bundle)
-        own = await _encoder(other, settings, metrics, stack)
+        own = await _encoder(other, settings, watch, stack)
         rings.append(ring(further.name, other, own, further.store))
 
     def update(addresses: Collection[str]) -> None:

@@ -12,9 +12,17 @@ from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoder
-from winnow.text.tokenizer import Tokenizer
+from winnow.text.tokenizer import Tokenizer, Tokens
 
 _SPECIAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The tokens of a question that are read, and whether its end was cut off."""
+
+    ids: tuple[int, ...]
+    truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,11 @@ class QuestionEncoder:
         self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
+    def tokenise(self, text: str) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        ids = self._tokens(text).ids
+        return Cut(ids[: self._most], len(ids) > self._most)
+
     async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
         """The question's encoding; writes what it took into `timings`.
 
@@ -45,16 +58,20 @@ class QuestionEncoder:
 
         """
         started = time.perf_counter()
-        tokens = self._tokenizer.tokenise(text)
+        tokens = self._tokens(text)
         timings.tokenise = time.perf_counter() - started
-        if not tokens.ids:
-            raise InvalidRequestError(Violation("question", "has no word in it"))
         kept, truncated = tokens.first(self._most), len(tokens) > self._most
         encoding = await self._encoder.encode(kept.ids, client)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
         question = EncodedQuestion(text, kept.ids, encoding.vector, self._fingerprint, client)
         return Encoded(question, truncated, EncodedText(text, kept, encoding, truncated))
+
+    def _tokens(self, text: str) -> Tokens:
+        tokens = self._tokenizer.tokenise(text)
+        if not tokens.ids:
+            raise InvalidRequestError(Violation("question", "has no word in it"))
+        return tokens
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

@@ -46,19 +46,9 @@ class FrontMetrics:
             buckets=SHARES,
             registry=registry,
         )
-        self._cache = Counter(
-            "winnow_front_encoding_cache",
-            "Questions and texts by whether their encoding was cached",
-            ("result",),
-            registry=registry,
-        )
         self.in_flight = Gauge(
             "winnow_front_questions_in_flight", "Questions being answered", registry=registry
         )
-
-    def looked_up(self, result: str) -> None:
-        """Counts a look into the cache of encodings: hit or miss."""
-        self._cache.labels(result).inc()
 
 
 class AdmissionMetrics:

@@ -83,8 +83,19 @@ class FrontSettings(ServiceSettings):
         le=1024,
         description="Threads that encode questions and texts, in each ring.",
     )
-    cache_entries: int = Field(
-        10_000, ge=0, description="Encoded questions to keep in memory; about 2 KB each."
+    cache_mb: int = Field(
+        64,
+        ge=0,
+        le=1 << 20,
+        description="Memory for encoded questions, in MiB; 0 keeps none. One takes about 2 KB, and "
+        "12 KB where heads are served.",
+    )
+    answer_cache_mb: int = Field(
+        16,
+        ge=0,
+        le=1 << 20,
+        description="Memory for answers that are given again if the same question is asked of an "
+        "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
     )
     max_in_flight: int = Field(
         64,

@@ -33,6 +33,7 @@ PURE = [
     "winnow/heads/looks.py",
     "winnow/heads/piece.py",
     "winnow/heads/placing.py",
+    "winnow/heads/reach.py",
     "winnow/heads/shelf.py",
     "winnow/heads/spans.py",
     "winnow/heads/store",
@@ -52,9 +53,11 @@ PURE = [
     "stateless/answer/findings.py",
     "stateless/answer/generations.py",
     "stateless/answer/merge.py",
+    "stateless/answer/remembered.py",
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",
     "stateless/answer/validation.py",
+    "stateless/answer/weight.py",
     "stateless/heads/admission.py",
     "stateless/heads/core.py",
     "stateless/heads/entities.py",
@@ -153,7 +156,9 @@ def test_services_never_import_the_training_libraries() -> None:
     for package in SERVING:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
-            assert not roots & {"torch", "transformers", "onnx", "tantivy"}, file
+            assert not roots & {"torch", "transformers", "tantivy"}, file
+            # a tool that makes models to measure them, and serves nobody
+            assert "onnx" not in roots or "winnow/tools/ladder" in str(file), file
 
 
 def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:

@@ -22,10 +22,12 @@ from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
@@ -50,12 +52,14 @@ from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.resolving import Static
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
+from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
@@ -129,7 +133,8 @@ async def _front(
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special, states=store is not None)
-    text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), 100, metrics.looked_up)
+    encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
+    text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB, encodings)
     encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
     stack.callback(encoder.close)
     rings = [warm_ring(bundle, tokenizer, text_encoder, store, stack)] if store else []
@@ -141,7 +146,17 @@ async def _front(
     admission = Admission(load, 64, AdmissionMetrics(registry))
     longest = manifest.reader.max_answer_tokens
     defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(rings))
-    core = AnswerCore(defaults, admission, metrics)
+
+    def edition() -> Edition:
+        replicas = formation.view.replicas
+        silences = {shard: map(known.silence, own) for shard, own in replicas.items()}
+        # tests may be held up for longer than a node is silent
+        return edition_of(formation.view.expected() or {}, silences, 60.0)
+
+    watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
+    core = AnswerCore(
+        defaults, admission, metrics, remembered=RememberedAnswers(MIB, edition, watch)
+    )
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:

@@ -63,6 +63,10 @@ _WITHIN = {
     "heads": {"serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes.")}
 }
 """Commands of services, in groups that are not theirs."""
+_BELOW: dict[tuple[str, ...], str] = {
+    ("bench", "ladder"): "winnow.tools.ladder.cli:ladder",
+}
+"""Commands that stand below another command, which works without them, too."""
 
 
 def app(arguments: list[str]) -> typer.Typer:
@@ -75,7 +79,12 @@ def app(arguments: list[str]) -> typer.Typer:
     )
     root.callback(invoke_without_command=True)(_root)
     wanted = _wanted(arguments)
-    _add_commands(root, _COMMANDS, _words(arguments)[:1])
+    commands = dict(_COMMANDS)
+    if below := _BELOW.get(tuple(arguments[:2])):  # behind an option it would be its value
+        above, name = arguments[:2]
+        _, text = commands.pop(above)
+        root.add_typer(_group(name, _load(below)), name=above, help=text)
+    _add_commands(root, commands, _words(arguments)[:1])
     for name, (place, text) in _GROUPS.items():
         if place == _MODELS and name != wanted and not _can_make_models():
             continue
@@ -102,6 +111,14 @@ def main(arguments: list[str] | None = None) -> None:
             command,
         )
     )
+
+
+def _group(name: str, command: Any) -> typer.Typer:
+    """A group of one command."""
+    group = typer.Typer()
+    group.callback()(_placeholder)
+    group.command(name)(command)
+    return group
 
 
 def _wanted(words: list[str]) -> str | None:

@@ -79,7 +79,9 @@ async def cancelled(stage: Stage) -> None:
     pace = await stage.nodes("winnow_node_seconds_per_read") / nodes
     threads = await stage.nodes("winnow_node_reader_threads") / nodes
     stage.phase("cancelling")
-    question = answer_pb2.AnswerRequest(question="What is this about?", passages_to_read=100)
+    question = answer_pb2.AnswerRequest(
+        question="What is this about?", passages_to_read=100, fresh=True
+    )
 
     async def busy() -> bool:
         return await stage.nodes("winnow_node_reader_threads_busy") > 0

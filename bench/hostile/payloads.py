@@ -84,6 +84,7 @@ def _question(chance: Random) -> answer_pb2.AnswerRequest:
         "min_coverage": chance.choice(_FLOATS),
         "min_wait_factor": chance.choice(_FLOATS),
         "max_wait_factor": chance.choice(_FLOATS),
+        "fresh": chance.choice((False, True)),
     }
     sent = chance.sample(sorted(options), chance.randrange(4))
     # little is valid, and asks for little: this is nonsense, and no overload

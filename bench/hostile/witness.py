@@ -45,7 +45,7 @@ async def answers(stage: Stage, questions: Sequence[str]) -> dict[str, bytes]:
 
 
 async def _answer(client: AnswerClient, question: str) -> bytes:
-    request = answer_pb2.AnswerRequest(question=question)
+    request = answer_pb2.AnswerRequest(question=question, fresh=True)
     for _ in range(_TRIES):
         try:
             reply = await client.ask(request, _TIMEOUT)

@@ -10,13 +10,16 @@ from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
-from stateless.encoding import QuestionEncoder
+from stateless.encoding import Cut, QuestionEncoder
+from stateless.heads.predictor import failures
 from stateless.heads.questions import Predicting, QuestionHeads
 from stateless.heads.text import EncodedText
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.predicted import HeadPrediction
+from winnow.domain.question import Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 
@@ -45,6 +48,10 @@ class Answerer:
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    def tokenise(self, question: Question) -> Cut:
+        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+        return self._encoder.tokenise(question.text)
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         """The best answers of every shard that replied in time.
@@ -99,6 +106,23 @@ class Answerer:
         )
         self._observe(answered)
         return answered
+
+    async def predict(
+        self, question: Question, deadline: Deadline, client: str
+    ) -> tuple[HeadPrediction, ...]:
+        """What the heads say that a question names, where its answer is known.
+
+        An answer is never lost for a head: what goes wrong is what each of them says.
+        """
+        if not question.heads:
+            return ()
+        try:
+            encoded = await self._encoder.encode(question.text, Timings(), client)
+        except WinnowError as error:
+            return failures(question.heads, error)
+        within = deadline.earlier(min(self._limits.merge_reserve, deadline.left() / 10))
+        with self._predicting(question.heads, encoded.text, within, client) as said:
+            return await said.result()
 
     def _predicting(
         self, ids: tuple[str, ...], text: EncodedText, deadline: Deadline, client: str

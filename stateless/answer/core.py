@@ -3,14 +3,19 @@
 Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
+from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
 from stateless.metrics import FrontMetrics
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
 
@@ -24,10 +29,13 @@ class AnswerCore:
         admission: Admission,
         metrics: FrontMetrics,
         asked: Callable[[], None] = lambda: None,
+        remembered: RememberedAnswers | None = None,
     ) -> None:
-        """`asked` is called at every question, before it is let in."""
+        """`asked` is called at every question, before it is let in; `remembered` are the answers
+        that are given again, if any are.
+        """
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
-        self._asked = asked
+        self._asked, self._remembered = asked, remembered
         self._answerer: Answerer | None = None
 
     def serve(self, answerer: Answerer) -> None:
@@ -55,7 +63,40 @@ class AnswerCore:
         self._asked()
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet: try again")
-        answerer = self._answerer
+        find = partial(self._find, self._answerer, question, deadline, client)
+        if self._remembered is None or request.fresh:
+            return await find()
+        return await self._recall(
+            self._remembered, self._answerer, question, deadline, client, find
+        )
+
+    async def _recall(
+        self,
+        remembered: RememberedAnswers,
+        answerer: Answerer,
+        question: Question,
+        deadline: Deadline,
+        client: str,
+        find: Find,
+    ) -> Answered:
+        """The answer to the same question from before, or a new one.
+
+        An answer from before needs no reading, so it is given whatever else there is to do. What
+        heads say is always new: they change by themselves.
+        """
+        started = time.perf_counter()
+        cut = answerer.tokenise(question)
+        tokenised = time.perf_counter() - started
+        answered = await remembered.ask(Asked.of(cut.ids, question), deadline, find)
+        if not answered.cached:
+            return answered
+        heads = await answerer.predict(question, deadline, client)
+        timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)
+        return replace(answered, timings=timings, question_truncated=cut.truncated, heads=heads)
+
+    async def _find(
+        self, answerer: Answerer, question: Question, deadline: Deadline, client: str
+    ) -> Answered:
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),

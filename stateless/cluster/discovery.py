@@ -54,7 +54,7 @@ class Discovery:
         """`changed` is called when a node comes, goes, or says something else than before."""
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
-        self._attention = Attention(clock)
+        self._clock, self._attention = clock, Attention(clock)
         self.asked = self._attention.asked
         """To be called whenever a question comes: nodes are then looked at more often."""
         self.nodes: dict[str, Node] = {}
@@ -78,6 +78,11 @@ class Discovery:
         """Passages that a node has in hand for other fronts; 0 if that is not known."""
         node = self.nodes.get(address)
         return node.others_reads if node is not None else 0
+
+    def silence(self, address: str) -> float:
+        """Seconds for which a node may have changed unnoticed; infinite if it is gone."""
+        node = self.nodes.get(address)
+        return self._clock() - node.heard_at if node is not None else float("inf")
 
     def searcher(self, address: str) -> Searcher:
         """The searcher of a node; raises UnavailableError if the node is gone."""
@@ -154,8 +159,10 @@ class Discovery:
         self._left_out = asyncio.Event()
 
     async def _ask(self, node: Node) -> None:
+        began = self._clock()
         try:
-            node.heard(await node.searcher.info(Deadline.after(self._settings.poll_timeout)))
+            info = await node.searcher.info(Deadline.after(self._settings.poll_timeout))
+            node.heard(info, began)
         except WinnowError as error:
             node.missed(error)
         except Exception as error:  # noqa: BLE001 (looking must go on)

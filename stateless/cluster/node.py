@@ -30,10 +30,12 @@ class Node:
         self.others_reads = 0
         """Passages to read that it had in hand for other fronts at its last reply."""
         self._misses = 0
+        self.heard_at = float("-inf")
+        """When the last look that was answered began, on the clock of whoever looks."""
 
-    def heard(self, info: ShardInfo) -> None:
-        """Counts a look that was answered."""
-        self.info, self.error, self._misses = info, None, 0
+    def heard(self, info: ShardInfo, at: float = 0.0) -> None:
+        """Counts a look that was answered; `at` is when it began."""
+        self.info, self.error, self._misses, self.heard_at = info, None, 0, at
         self.others_reads = max(info.reads_in_hand - self._reads(), 0)
 
     def missed(self, error: WinnowError) -> None:

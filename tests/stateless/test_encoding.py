@@ -13,12 +13,15 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
+TWO = 5_000
+"""Bytes in which two encodings of a word have room, and three have not."""
+
 
 @pytest.fixture
 def encoder(bundle: Bundle) -> Iterator[QuestionEncoder]:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special)
-    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), 2))
+    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), TWO))
     yield made
     made.close()
 

@@ -1,15 +1,22 @@
 """The invariants of the whole system, over real gRPC and the real models."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import QUESTIONS
+from tenacious import turn
 from whole_cluster import running
 
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
+from content_node.shard import open_shard
 from winnow.bundle import Bundle
+from winnow.deadline import Deadline
 from winnow.errors import WinnowError
+from winnow.tools.local.cluster import shard_directories
 from winnow.v1 import answer_pb2
 
 TIMEOUT = 240.0
@@ -52,22 +59,76 @@ async def test_sharding_changes_no_answer_and_no_score(
         assert seen[shards] == seen[1]
 
 
-async def test_company_changes_no_answer(bundle: Bundle, indexes: dict[int, Path]) -> None:
+@pytest.mark.parametrize("fresh", [True, False], ids=["all read", "known answers given again"])
+async def test_company_changes_no_answer(
+    bundle: Bundle, indexes: dict[int, Path], fresh: bool
+) -> None:
     async with running(indexes[2], bundle) as cluster:
         alone = [
-            essence(await cluster.client.ask(asked(q, **options), TIMEOUT))
+            essence(await cluster.client.ask(asked(q, fresh=True, **options), TIMEOUT))
             for q, _ in QUESTIONS
             for options in DEPTHS
         ]
         crowd = await asyncio.gather(
             *(
-                cluster.client.ask(asked(q, **options), TIMEOUT)
+                cluster.client.ask(asked(q, fresh=fresh, **options), TIMEOUT)
                 for _ in range(4)
                 for q, _ in QUESTIONS
                 for options in DEPTHS
             )
         )
     assert [essence(reply) for reply in crowd] == alone * 4
+    assert any(reply.cached for reply in crowd) == (not fresh)
+
+
+async def test_a_known_answer_is_bit_for_bit_the_one_that_was_read(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    def all_that_is_said(reply: answer_pb2.AnswerResponse) -> bytes:
+        for field in ("timings", "request_id", "passages_read", "cached"):
+            reply.ClearField(field)
+        return reply.SerializeToString(deterministic=True)
+
+    async with running(indexes[3], bundle) as cluster:
+        for text, _ in QUESTIONS:
+            for options in DEPTHS:
+                read, spelled = asked(text, fresh=True, **options), asked(text.upper(), **options)
+                fresh = await cluster.client.ask(read, TIMEOUT)
+                first = await cluster.client.ask(asked(text, **options), TIMEOUT)
+                known = await cluster.client.ask(spelled, TIMEOUT)
+                assert (fresh.cached, first.cached, known.cached) == (False, False, True)
+                assert (known.passages_read, known.timings.read_ms) == (0, 0)
+                assert known.timings.total_ms > 0
+                assert len(set(map(all_that_is_said, (fresh, first, known)))) == 1
+
+
+async def test_an_index_that_changes_is_read_again(
+    bundle: Bundle, passages_file: Path, tmp_path: Path, indexes: dict[int, Path], recorder: Any
+) -> None:
+    text = passages_file.read_text(encoding="utf-8").replace("Alexander Fleming", "Howard Florey")
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text(text, encoding="utf-8")
+    build_index(BuildPlan(changed, tmp_path / "changed", 1, threads=2), bundle, recorder)
+    rows = open_shard(shard_directories(tmp_path / "changed")[0], 128, True)
+    request = asked("Who discovered penicillin?", passages_to_read=5)
+    async with running(indexes[1], bundle) as cluster:
+
+        async def said() -> str:
+            return (await cluster.client.ask(request, TIMEOUT)).answers[0].text
+
+        assert [await said(), await said()] == ["Alexander Fleming"] * 2
+        served = (await cluster.nodes[0].searcher.info(Deadline.after(TIMEOUT))).index_id
+        manifest = rows.manifest.model_copy(update={"index_id": served})
+        cluster.nodes[0].searcher.serve(replace(rows, manifest=manifest))
+        async with asyncio.timeout(TIMEOUT):  # until the front has looked at the node
+            while await said() == "Alexander Fleming":
+                await turn()
+        replies = [await cluster.client.ask(request, TIMEOUT) for _ in range(2)]
+        assert {reply.answers[0].text for reply in replies} == {"Howard Florey"}
+        assert replies[-1].cached
+        looks = {"result": "hit"}
+        assert cluster.registry.get_sample_value("winnow_front_answer_cache_total", looks)
+        assert cluster.registry.get_sample_value("winnow_front_answer_cache_bytes")
 
 
 @pytest.mark.parametrize("scope", [answer_pb2.READ_SCOPE_GLOBAL, answer_pb2.READ_SCOPE_PER_SHARD])

@@ -11,7 +11,9 @@ from winnow.errors import UnavailableError
 from winnow.v1 import answer_pb2
 
 TIMEOUT = 30.0
-ASKED = answer_pb2.AnswerRequest(question="Who discovered penicillin?", passages_to_read=4)
+ASKED = answer_pb2.AnswerRequest(
+    question="Who discovered penicillin?", passages_to_read=4, fresh=True
+)
 
 
 async def ask(cluster: Running) -> answer_pb2.AnswerResponse:

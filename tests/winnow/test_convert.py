@@ -114,6 +114,7 @@ def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
     )
     expected = AnswerRequest("", 0, 0, None, None, 0, 0.0, PartialResults.FORBID, 0.0, 0.0, 0.0)
     assert answer.request_of_message(zeros) == expected
+    assert answer.request_of_message(answer_pb2.AnswerRequest(fresh=True)).fresh
 
 
 @pytest.mark.parametrize(

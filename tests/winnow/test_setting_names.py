@@ -30,6 +30,7 @@ def load(variables: dict[str, str], config: Path | None = None) -> FrontSettings
         ("WINNOW_XYZZY", "no command has such a setting"),
         ("WINNOW_FRONT", "did you mean WINNOW_FRONT_…?"),
         ("WINNOW_FRONT_PORT", "there is no such setting"),
+        ("WINNOW_FRONT_CACHE_ENTRIES", "did you mean WINNOW_FRONT_CACHE_MB?"),
     ],
 )
 def test_a_variable_that_no_setting_has_is_named(name: str, said: str) -> None:

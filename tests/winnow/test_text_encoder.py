@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tenacious import happens, turn
 
 from winnow.bundle import Bundle
@@ -14,6 +16,9 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoding
 from winnow.text.tokenizer import Tokenizer
+
+ROOM = 1 << 20
+"""Bytes; more than any test keeps."""
 
 
 class Slow:
@@ -46,6 +51,21 @@ class Slow:
         self.closed = True
 
 
+class Counted:
+    """Notes what it is told of a cache."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+        self.bytes = self.evicted = 0
+
+    def looked_up(self, result: str) -> None:
+        self.looks.append(result)
+
+    def changed(self, more: int, evicted: int) -> None:
+        self.bytes += more
+        self.evicted += evicted
+
+
 def ready() -> Slow:
     slow = Slow()
     slow.go_on.set()
@@ -53,32 +73,63 @@ def ready() -> Slow:
 
 
 async def test_a_text_is_encoded_once_and_takes_no_time_after_that() -> None:
-    slow, counted = ready(), list[str]()
-    cached = CachedTextEncoder(slow, 8, counted.append)
+    slow, counted = ready(), Counted()
+    cached = CachedTextEncoder(slow, ROOM, counted)
     first, again = await cached.encode([1, 2]), await cached.encode((1, 2))
     assert slow.encoded == [(1, 2)]
     assert again.vector is first.vector
     assert (first.queue, first.encode, again.queue, again.encode) == (0.25, 0.5, 0, 0)
-    assert counted == ["miss", "hit"]
+    assert counted.looks == ["miss", "hit"]
 
 
 async def test_what_is_longest_unused_is_forgotten() -> None:
-    slow = ready()
-    cached = CachedTextEncoder(slow, 2)
+    slow, counted = ready(), Counted()
+    await CachedTextEncoder(ready(), ROOM, counted).encode([1])
+    two = 2 * counted.bytes
+    cached = CachedTextEncoder(slow, two, counted)
     for text in (1, 2, 1, 3, 1, 2):
         await cached.encode([text])
     assert slow.encoded == [(1,), (2,), (3,), (2,)]
+    assert counted.evicted == 2
+
+
+async def test_a_text_that_takes_more_than_the_whole_budget_is_encoded_and_not_kept() -> None:
+    slow, counted = ready(), Counted()
+    cached = CachedTextEncoder(slow, 1_000, counted)
+    await cached.encode([1])
+    short = counted.bytes
+    long = [7] * 1_000
+    assert (await cached.encode(long)).vector.tolist() == long
+    await cached.encode(long)
+    assert slow.encoded.count(tuple(long)) == 2
+    assert (counted.bytes, counted.evicted) == (short, 0), "and the others stay"
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=40), max_size=60), st.integers(0, 4_000))
+def test_whatever_is_asked_memory_stays_in_its_budget_and_encodings_are_the_same(
+    texts: list[list[int]], budget: int
+) -> None:
+    async def ask_all() -> None:
+        counted = Counted()
+        cached, plain = CachedTextEncoder(ready(), budget, counted), ready()
+        for text in texts:
+            kept, fresh = await cached.encode(text), await plain.encode(text)
+            np.testing.assert_array_equal(kept.vector, fresh.vector)
+            np.testing.assert_array_equal(kept.states, fresh.states)
+            assert 0 <= counted.bytes <= budget
+
+    asyncio.run(ask_all())
 
 
 async def test_texts_that_come_at_once_are_encoded_once() -> None:
-    slow, counted = Slow(), list[str]()
-    cached = CachedTextEncoder(slow, 0, counted.append)
+    slow, counted = Slow(), Counted()
+    cached = CachedTextEncoder(slow, 0, counted)
     tasks = [asyncio.create_task(cached.encode([1])) for _ in range(3)]
-    await happens(lambda: len(counted) == 3)
+    await happens(lambda: len(counted.looks) == 3)
     slow.go_on.set()
     first, *others = await asyncio.gather(*tasks)
     assert slow.encoded == [(1,)]
-    assert counted == ["miss", "hit", "hit"]
+    assert counted.looks == ["miss", "hit", "hit"]
     assert first.encode == 0.5
     for other in others:
         assert other.vector is first.vector
@@ -88,7 +139,7 @@ async def test_texts_that_come_at_once_are_encoded_once() -> None:
 @pytest.mark.parametrize("cancelled", [0, 1])
 async def test_one_that_is_cancelled_takes_the_encoding_from_nobody(cancelled: int) -> None:
     slow = Slow()
-    cached = CachedTextEncoder(slow, 8)
+    cached = CachedTextEncoder(slow, ROOM)
     tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
     await happens(lambda: bool(slow.encoded))
     tasks[cancelled].cancel()
@@ -101,7 +152,7 @@ async def test_one_that_is_cancelled_takes_the_encoding_from_nobody(cancelled: i
 
 async def test_an_encoding_that_nobody_waits_for_any_more_is_given_up() -> None:
     slow = Slow()
-    cached = CachedTextEncoder(slow, 8)
+    cached = CachedTextEncoder(slow, ROOM)
     tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
     await happens(lambda: bool(slow.encoded))
     for task in tasks:
@@ -114,7 +165,7 @@ async def test_an_encoding_that_nobody_waits_for_any_more_is_given_up() -> None:
 
 async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
     slow = Slow()
-    cached = CachedTextEncoder(slow, 8)
+    cached = CachedTextEncoder(slow, ROOM)
     leaves = asyncio.create_task(cached.encode([1]))
     await happens(lambda: bool(slow.encoded))
     # both act in one turn of the loop: first the one leaves, then the other comes
@@ -127,7 +178,7 @@ async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
 async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:
     slow = Slow()
     slow.fails = [UnavailableError("gone")]
-    cached = CachedTextEncoder(slow, 8)
+    cached = CachedTextEncoder(slow, ROOM)
     tasks = [asyncio.create_task(cached.encode([1])) for _ in range(2)]
     await happens(lambda: bool(slow.encoded))
     slow.go_on.set()
@@ -137,7 +188,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:
 
 
 async def test_nobody_can_change_what_is_kept() -> None:
-    kept = await CachedTextEncoder(ready(), 8).encode([1, 2])
+    kept = await CachedTextEncoder(ready(), ROOM).encode([1, 2])
     assert kept.states is not None
     for values in (kept.vector, kept.states):
         with pytest.raises(ValueError, match="read-only"):
@@ -147,7 +198,7 @@ async def test_nobody_can_change_what_is_kept() -> None:
 
 async def test_closing_ends_what_is_being_encoded_and_the_encoder_within() -> None:
     slow = Slow()
-    cached = CachedTextEncoder(slow, 8)
+    cached = CachedTextEncoder(slow, ROOM)
     waiting = asyncio.create_task(cached.encode([1]))
     await happens(lambda: bool(slow.encoded))
     await cached.warm_up(9)

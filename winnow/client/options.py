@@ -36,6 +36,8 @@ class Options(TypedDict, total=False):
     """The same where as many shards are missing as min_coverage allows. min_wait_factor to 1."""
     heads: Sequence[str] | None
     """Ids of heads to apply to the question, at most 32; `Reply.heads` has what they say."""
+    fresh: bool | None
+    """Read passages even if the answer is known from before."""
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {

@@ -32,6 +32,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         request_id=message.request_id,
         question_truncated=message.question_truncated,
         heads=heads_of(message.heads),
+        cached=message.cached,
     )
 
 

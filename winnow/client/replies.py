@@ -118,6 +118,8 @@ class Reply:
     """The question was longer than the encoder reads, and was cut."""
     heads: tuple[HeadPrediction, ...] = ()
     """What the heads that were asked for say of the question, in that order."""
+    cached: bool = False
+    """Nothing was read for it: the same question was asked before, or at the same time."""
 
     @property
     def answer(self) -> str | None:

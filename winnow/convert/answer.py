@@ -61,6 +61,7 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
         _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
         tuple(message.heads),
+        message.fresh,
     )
     if violations:
         raise InvalidRequestError(*violations)
@@ -96,6 +97,7 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         passages_asked=answered.passages_asked,
         passages_granted=answered.passages_granted,
         heads=map(head.head_to_message, answered.heads),
+        cached=answered.cached,
     )
 
 

@@ -65,3 +65,5 @@ class Answered:
     """Whether the question was longer than the encoder reads, and was cut."""
     heads: tuple[HeadPrediction, ...] = ()
     """What the heads that were asked for say of the question, in that order."""
+    cached: bool = False
+    """Whether nothing was read for it: the same question was asked before, or at the same time."""

@@ -25,3 +25,5 @@ class AnswerRequest:
     max_wait_factor: float | None = None
     heads: tuple[str, ...] = ()
     """Heads to apply to the question."""
+    fresh: bool = False
+    """Whether passages are to be read even if the answer is known from before."""

@@ -15,6 +15,8 @@ _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
 _LEAST_LIKENESS = 0.5
+_RENAMED = {"cache_entries": "cache_mb"}
+"""What settings are called now."""
 
 
 def variable(table: str, field: str) -> str:
@@ -64,7 +66,10 @@ def wrong_key(key: str, table: str, fields: Iterable[str]) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name most like this one; empty if none is like it."""
+    """The known name that this one has become, or is most like; empty if none is like it."""
+    known = set(known)
+    if _RENAMED.get(name) in known:
+        return _RENAMED[name]
     found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_LEAST_LIKENESS)
     return found[0] if found else ""
 

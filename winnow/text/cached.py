@@ -6,17 +6,19 @@ are one entry (as in Roblox' BERT service, 40 % hits).
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.text.encoder import TextEncoder, TextEncoding
 
-_Key = tuple[int, ...]
+_OVERHEAD = 512
+"""Bytes of an entry beside what its arrays and its key hold: measured with `tracemalloc`."""
 Value = TypeVar("Value", bound=np.generic)
 
 
@@ -30,30 +32,30 @@ class _Running:
 
 
 class CachedTextEncoder:
-    """Keeps the most recently used encodings, and never encodes a text twice at a time."""
+    """Keeps the encodings used most recently, and never encodes a text twice at a time.
 
-    def __init__(
-        self, inner: TextEncoder, entries: int, count: Callable[[str], None] = lambda _: None
-    ) -> None:
-        """`count` is told "hit" or "miss" for each text; one that is being encoded is a hit."""
-        self._inner, self._entries, self._count = inner, entries, count
-        self._kept: OrderedDict[_Key, TextEncoding] = OrderedDict()
-        self._running: dict[_Key, _Running] = {}
+    One instance has one encoder, so no key has to name it.
+    """
+
+    def __init__(self, inner: TextEncoder, budget: int, watch: Watch = UNWATCHED) -> None:
+        """`budget`: bytes of all that is kept; 0 keeps nothing."""
+        self._inner, self._count = inner, watch.looked_up
+        self._kept = Kept[bytes, TextEncoding](budget, watch)
+        self._running: dict[bytes, _Running] = {}
 
     async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
         """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
 
         It is made in the turn of whoever asks first.
         """
-        key = tuple(ids)
+        key = _key(ids)
         if (kept := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
             self._count("hit")
             return kept
         running = self._running.get(key)
         self._count("miss" if running is None else "hit")
         if running is None:
-            return await self._wait(key, self._begin(key, client))
+            return await self._wait(key, self._begin(key, ids, client))
         started = time.perf_counter()
         encoding = await self._wait(key, running)
         return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
@@ -68,12 +70,13 @@ class CachedTextEncoder:
             running.task.cancel()
         self._inner.close()
 
-    def _begin(self, key: _Key, client: str) -> _Running:
-        running = self._running[key] = _Running(asyncio.create_task(self._encode(key, client)))
+    def _begin(self, key: bytes, ids: Sequence[int], client: str) -> _Running:
+        task = asyncio.create_task(self._encode(key, tuple(ids), client))
+        running = self._running[key] = _Running(task)
         running.task.add_done_callback(lambda _: self._ended(key, running))
         return running
 
-    async def _wait(self, key: _Key, running: _Running) -> TextEncoding:
+    async def _wait(self, key: bytes, running: _Running) -> TextEncoding:
         """Waits among others: whoever is cancelled takes it from nobody, but the last one ends it,
         or those who gave up would keep the encoder from those who wait.
         """
@@ -86,27 +89,33 @@ class CachedTextEncoder:
                 running.task.cancel()
                 self._forget(key, running)
 
-    async def _encode(self, key: _Key, client: str) -> TextEncoding:
-        made = await self._inner.encode(key, client)
+    async def _encode(self, key: bytes, ids: tuple[int, ...], client: str) -> TextEncoding:
+        made = await self._inner.encode(ids, client)
         states = None if made.states is None else _frozen(made.states)
         made = replace(made, vector=_frozen(made.vector), states=states)
-        self._keep(key, replace(made, queue=0.0, encode=0.0))
+        self._kept.put(key, replace(made, queue=0.0, encode=0.0), _size(key, made))
         return made
 
-    def _ended(self, key: _Key, running: _Running) -> None:
+    def _ended(self, key: bytes, running: _Running) -> None:
         self._forget(key, running)
         if not running.task.cancelled():
             running.task.exception()  # whoever waited was told; perhaps nobody did
 
-    def _forget(self, key: _Key, running: _Running) -> None:
+    def _forget(self, key: bytes, running: _Running) -> None:
         """Who comes now gets a new one."""
         if self._running.get(key) is running:
             del self._running[key]
 
-    def _keep(self, key: _Key, encoding: TextEncoding) -> None:
-        self._kept[key] = encoding
-        while len(self._kept) > self._entries:
-            self._kept.popitem(last=False)
+
+def _key(ids: Sequence[int]) -> bytes:
+    """Four bytes a token; a tuple of numbers would take forty."""
+    return array("i", ids).tobytes()
+
+
+def _size(key: bytes, encoding: TextEncoding) -> int:
+    """Bytes of an entry."""
+    states = 0 if encoding.states is None else encoding.states.nbytes
+    return encoding.vector.nbytes + states + len(key) + _OVERHEAD
 
 
 def _frozen(values: NDArray[Value]) -> NDArray[Value]:

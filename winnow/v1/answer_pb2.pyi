@@ -111,6 +111,7 @@ class AnswerRequest(google.protobuf.message.Message):
     MIN_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     MAX_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     HEADS_FIELD_NUMBER: builtins.int
+    FRESH_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -138,6 +139,8 @@ class AnswerRequest(google.protobuf.message.Message):
     """Share of the remaining time to wait when as many shards are missing as min_coverage allows;
     min_wait_factor to 1.
     """
+    fresh: builtins.bool
+    """Whether to read passages even if the answer is known from before; for measuring."""
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply to the question, at most 32. They cost no second encoding."""
@@ -157,9 +160,10 @@ class AnswerRequest(google.protobuf.message.Message):
         min_wait_factor: builtins.float | None = ...,
         max_wait_factor: builtins.float | None = ...,
         heads: collections.abc.Iterable[builtins.str] | None = ...,
+        fresh: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -192,10 +196,11 @@ class AnswerResponse(google.protobuf.message.Message):
     PASSAGES_ASKED_FIELD_NUMBER: builtins.int
     PASSAGES_GRANTED_FIELD_NUMBER: builtins.int
     HEADS_FIELD_NUMBER: builtins.int
+    CACHED_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer scores high enough to be shown as an answer."""
     passages_read: builtins.int
-    """Passages read for this question, including those read ahead in vain (max_loss)."""
+    """Passages read for this request, including those read ahead in vain (max_loss); 0 if cached."""
     read_scope: Global___ReadScope.ValueType
     """The scope that was used."""
     request_id: builtins.str
@@ -206,6 +211,11 @@ class AnswerResponse(google.protobuf.message.Message):
     """Passages that the request asked to read, over all shards."""
     passages_granted: builtins.int
     """Passages that the front node allowed: fewer under pressure."""
+    cached: builtins.bool
+    """Whether nothing was read for this request: the same question was asked of the same index before,
+    or at the same time. Then passages_read is 0, and of the timings only tokenise_ms and total_ms
+    are set.
+    """
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
         """Best first. Candidates are listed even if has_answer is false."""
@@ -234,9 +244,12 @@ class AnswerResponse(google.protobuf.message.Message):
         passages_asked: builtins.int | None = ...,
         passages_granted: builtins.int | None = ...,
         heads: collections.abc.Iterable[winnow.v1.head_pb2.HeadPrediction] | None = ...,
+        cached: builtins.bool | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_cached", b"_cached"]) -> typing.Literal["cached"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_has_answer", b"_has_answer"]) -> typing.Literal["has_answer"] | None: ...
     @typing.overload

@@ -24,7 +24,7 @@ _WATCHES, _WATCHED_BY = 5_000, 50
 _REFLECTIONS, _ASKED_EACH = 1_000, 5
 _CANCELS = 10_000
 _BURST = 3_000
-_QUESTION = answer_pb2.AnswerRequest(question="who wrote it?", passages_to_read=2)
+_QUESTION = answer_pb2.AnswerRequest(question="who wrote it?", passages_to_read=2, fresh=True)
 
 
 async def questions(target: Target) -> Counter[str]:

@@ -33,6 +33,7 @@ from winnow.errors import (
 from winnow.fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
@@ -50,7 +51,7 @@ def registry() -> CollectorRegistry:
 def encoder(bundle: Bundle, registry: CollectorRegistry) -> Iterator[QuestionEncoder]:
     tokenizer = Tokenizer(bundle.tokenizer)
     model = open_question_encoder(bundle, tokenizer.special)
-    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), 2))
+    made = QuestionEncoder(bundle, tokenizer, CachedTextEncoder(LocalTextEncoder(model, 1), MIB))
     yield made
     made.close()
 

@@ -6,14 +6,23 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.validation import Defaults
+from stateless.cluster.edition import Edition
+from stateless.encoding import Cut
 from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
-from winnow.domain.question import ReadScope
+from winnow.domain.predicted import HeadPrediction
+from winnow.domain.question import Question, ReadScope
 from winnow.domain.request import AnswerRequest
-from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+)
 from winnow.policy.load import Load, LoadSettings
 
 IN_FLIGHT = "winnow_front_questions_in_flight"
@@ -27,9 +36,21 @@ class Echo:
     def __init__(self, registry: CollectorRegistry, load: Load) -> None:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
-        self.reads = 0
+        self.reads = self.asked = self.predicted = 0
+
+    def tokenise(self, question: Question) -> Cut:
+        """Reads the first word."""
+        first, *rest = question.text.split()
+        return Cut(tuple(first.encode()), bool(rest))
+
+    async def predict(
+        self, question: Question, deadline: Deadline, client: str
+    ) -> tuple[HeadPrediction, ...]:
+        self.predicted += 1
+        return tuple(HeadPrediction(head, self.predicted) for head in question.heads)
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+        self.asked += 1
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
         scope = admitted.question.read_scope
@@ -40,13 +61,27 @@ class Echo:
 class House:
     """A core and what it is made of."""
 
-    def __init__(self) -> None:
+    def __init__(self, remember: bool = False) -> None:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
-        load = Load(LoadSettings(), self.clock, lambda: None)
-        admission = Admission(load, 64, AdmissionMetrics(self.registry))
-        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
-        self.core = AnswerCore(defaults, admission, FrontMetrics(self.registry))
-        self.echo = Echo(self.registry, load)
+        self.load = Load(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
+        admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
+        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True)
+        remembered = RememberedAnswers(1 << 20, lambda: Edition(("rows",), sure=True))
+        self.core = AnswerCore(
+            defaults,
+            admission,
+            FrontMetrics(self.registry),
+            remembered=remembered if remember else None,
+        )
+        self.echo = Echo(self.registry, self.load)
+
+    def full(self) -> None:
+        """Another client has everything from now on."""
+        while True:
+            try:
+                self.load.admit(10, 60.0, "greedy", 1)
+            except OverloadedError:
+                return
 
     async def ask(self, request: AnswerRequest, left: float = 1.0) -> Answered:
         return await self.core.ask(request, Deadline.after(left, self.clock))
@@ -76,3 +111,36 @@ async def test_a_question_whose_deadline_has_passed_is_not_begun() -> None:
     with pytest.raises(DeadlineExceededError, match="before the question was looked at"):
         await house.ask(AnswerRequest("Who?"), left=0.0)
     assert house.echo.in_flight is None
+
+
+async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> None:
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest("Who?"))
+    house.full()
+    answered = await house.ask(AnswerRequest("Who?", answers=3))
+    assert (answered.cached, house.echo.asked) == (True, 1)
+    with pytest.raises(OverloadedError):
+        await house.ask(AnswerRequest("Who?", fresh=True))
+
+
+async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> None:
+    """Longer ones may have the same tokens, as far as those are read."""
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    assert not (await house.ask(AnswerRequest("Who?"))).question_truncated
+    known = await house.ask(AnswerRequest("Who? and more"))
+    assert (known.cached, known.question_truncated) == (True, True)
+    assert known.timings.total >= known.timings.tokenise > 0
+
+
+async def test_what_heads_say_of_a_known_question_is_new_each_time() -> None:
+    """They change by themselves, and an answer does not depend on them."""
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest("Who?", heads=("intent",)))
+    found = [await house.ask(AnswerRequest("Who?", heads=("intent", "topic"))) for _ in range(2)]
+    assert all(answered.cached for answered in found)
+    said = [[(each.head_id, each.version) for each in answered.heads] for answered in found]
+    assert said == [[("intent", 1), ("topic", 1)], [("intent", 2), ("topic", 2)]]
+    assert (await house.ask(AnswerRequest("Who?"))).heads == ()

@@ -63,6 +63,10 @@ def ask(
             help="Ids of heads to apply to the question, separated by commas.", show_default="none"
         ),
     ] = "",
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Read passages even if the answer is known from before."),
+    ] = False,
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
@@ -81,7 +85,7 @@ def ask(
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
         merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
       passages_read, passages_asked, passages_granted, read_scope,
-      question_truncated,
+      question_truncated, cached,
       heads: head_id, version, failure, out_of_scope,
         labels (label, score, assigned),
         entities (label, text, start, end, score).
@@ -99,6 +103,7 @@ def ask(
         read_scope=read_scope,
         retriever=retriever,
         heads=head_ids(heads),
+        fresh=fresh,
     )
 
     def put(text: str) -> Reply:

@@ -95,5 +95,6 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
 
 
 def _timings(reply: Reply, width: int) -> Iterator[Text]:
-    yield Text(f"milliseconds, for {reply.passages_read} passages read", style="dim")
+    read = "the answer was known" if reply.cached else f"for {reply.passages_read} passages read"
+    yield Text(f"milliseconds, {read}", style="dim")
     yield from waterfall(reply.timings, width)

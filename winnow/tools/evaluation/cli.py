@@ -88,6 +88,7 @@ def evaluate(
         max_loss=max_loss,
         read_scope=convert.read_scope_message(read_scope),
         retriever=convert.retriever_message(retriever),
+        fresh=True,
     )
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout))

@@ -59,6 +59,12 @@ def bench(
         float,
         typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
     ] = 10.0,
+    cached: Annotated[
+        bool,
+        typer.Option(
+            "--cached", help="Take answers that are known from before; else all are read anew."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Also draw latency against load (.png, .svg).")
@@ -69,13 +75,18 @@ def bench(
     --clients measures in closed loops: each client asks when its last question is answered. --rate
     measures in an open loop: questions come at that rate, answered or not. Latencies are of
     answered questions. Exit code 1 if no question is answered.
+
+    `winnow bench ladder` needs no running system: it measures what each lever of classifying text
+    on CPUs is worth.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
     end_on_signals()
     asked = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
-        passages_to_read=passages_to_read, read_scope=convert.read_scope_message(read_scope)
+        passages_to_read=passages_to_read,
+        read_scope=convert.read_scope_message(read_scope),
+        fresh=not cached,
     )
     check_drawable(picture)
     with reserved(picture):

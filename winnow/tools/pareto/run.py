@@ -116,6 +116,7 @@ async def _ask(client: AnswerClient, point: Point, questions: Questions, key: Ke
         answers=1,
         max_loss=point.max_loss,
         retriever=convert.retriever_message(point.retriever),
+        fresh=True,
     )
     started = time.perf_counter()
     try:

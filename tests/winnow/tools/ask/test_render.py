@@ -52,6 +52,11 @@ def test_everything_in_its_order(reply: Reply) -> None:
     ]
 
 
+def test_it_says_where_nothing_was_read_for_a_known_answer(reply: Reply) -> None:
+    known = replace(reply, cached=True, passages_read=0)
+    assert "milliseconds, the answer was known" in text(known).splitlines()
+
+
 def test_on_a_terminal_the_answer_stands_in_a_frame(reply: Reply) -> None:
     lines = text(reply, plain=False).splitlines()
     assert lines[0].startswith("╭")

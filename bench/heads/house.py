@@ -1,0 +1,88 @@
+"""An encoder and its heads: in this process, and behind a front in a process of its own."""
+
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.client.channels import open_aio_channel
+from winnow.errors import UnavailableError
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
+from winnow.inference.encoder import Encoder, open_question_encoder
+from winnow.inference.fair_threads import FairThreads
+from winnow.inference.local import LocalTextEncoder
+from winnow.settings.common import cores
+from winnow.text.tokenizer import Tokenizer
+from winnow.tools.local.ports import free_ports
+from winnow.tools.local.processes import Processes
+from winnow.v1 import head_pb2, head_pb2_grpc
+
+AMPLE = 1 << 30
+"""Bytes in which every head has room."""
+_READY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """An encoder that keeps nothing, and heads."""
+
+    encoder: Encoder
+    texts: LocalTextEncoder
+    heads: WarmHeads
+    registry: CollectorRegistry
+
+    def count(self, name: str, **labels: str) -> float:
+        """A metric of the heads."""
+        return self.registry.get_sample_value(name, {"ring": "bench", **labels}) or 0.0
+
+
+@contextlib.contextmanager
+def house(bundle: Bundle, store: Path, budget: int = AMPLE) -> Iterator[House]:
+    """Opens both; `budget` is what heads in memory may take, in bytes."""
+    tokenizer, registry = Tokenizer(bundle.tokenizer), CollectorRegistry()
+    encoder = open_question_encoder(bundle, tokenizer.special, states=True)
+    texts, threads = LocalTextEncoder(encoder, cores()), FairThreads(cores(), "heads")
+    heads = WarmHeads(
+        open_store(store),
+        bundle.manifest.states_fingerprint,
+        bundle.manifest.encoder.dimension,
+        budget,
+        threads,
+        WarmHeadMetrics(registry).ring("bench"),
+    )
+    try:
+        yield House(encoder, texts, heads, registry)
+    finally:
+        heads.close()
+        threads.close()
+        texts.close()
+
+
+@contextlib.asynccontextmanager
+async def served(
+    bundle: Bundle, store: Path
+) -> AsyncIterator["head_pb2_grpc.HeadServiceAsyncStub"]:
+    """A front that serves the heads of a store, and no index."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    command = ["front", "--bundle", str(bundle.directory), "--heads", str(store)]
+    with tempfile.TemporaryFile() as log, Processes() as processes:
+        processes.start("front", [*command, "--listen", address, "--drain-linger", "0"], log=log)
+        async with open_aio_channel(address) as channel:
+            stub = head_pb2_grpc.HeadServiceStub(channel)
+            try:
+                await stub.ListHeads(
+                    head_pb2.ListHeadsRequest(), timeout=_READY, wait_for_ready=True
+                )
+            except grpc.aio.AioRpcError as error:
+                log.seek(0)
+                said = log.read().decode(errors="replace")[-2_000:]
+                raise UnavailableError(f"the front does not serve: {error}\n{said}") from error
+            yield stub

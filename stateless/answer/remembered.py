@@ -1,0 +1,169 @@
+"""Questions that were asked before, or are asked several times at once: read once.
+
+Knows questions, editions of the index and time; knows neither shards nor how an answer is found.
+An answer is used again only for the same tokens and options, and only while every shard says that
+it serves the rows that it came from.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stateless.answer.weight import weight
+from stateless.cluster.edition import Edition
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered, Timings
+from winnow.domain.question import Question
+from winnow.policy.kept import UNWATCHED, Kept, Watch
+
+Find = Callable[[], Coroutine[Any, Any, Answered]]
+"""Finds an answer by asking the shards."""
+_MOST_WAITING = 1_000
+"""Askers that wait for the answers of others; more are let in, or refused, by themselves."""
+_SLACK = 0.01
+"""Seconds by which deadlines differ that were set at once. Shards are given up earlier than that
+before a deadline, so that it harms nobody.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as far as its answer depends on it."""
+
+    ids: tuple[int, ...]
+    """Of the tokens that are read: other spellings of the same tokens are the same question."""
+    options: Question
+    """Every option settled; without its text and its heads, on which no answer depends."""
+
+    @classmethod
+    def of(cls, ids: tuple[int, ...], question: Question) -> "Asked":
+        """A question with these tokens."""
+        return cls(ids, replace(question, text="", heads=()))
+
+
+_Key = tuple[object, Asked]
+
+
+@dataclass(slots=True)
+class _Finding:
+    """An answer that is being found."""
+
+    task: asyncio.Task[Answered]
+    deadline: Deadline
+    began: float
+    waiting: int = 0
+    """How many wait for it."""
+
+
+class RememberedAnswers:
+    """Keeps the complete answers used most recently, and has no question read twice at a time."""
+
+    def __init__(
+        self, budget: int, edition: Callable[[], Edition], watch: Watch = UNWATCHED
+    ) -> None:
+        """`budget`: bytes of all that is kept; `edition`: of the index, as it is known now."""
+        self._edition, self._looked_up = edition, watch.looked_up
+        self._kept = Kept[_Key, Answered](budget, watch)
+        self._of: object = None
+        """The edition of all that is kept."""
+        self._findings: dict[_Key, _Finding] = {}
+        self._joined = 0
+
+    async def ask(self, asked: Asked, deadline: Deadline, find: Find) -> Answered:
+        """The answer that is kept, or being found for somebody else, or a new one.
+
+        A new one is found in the turn of whoever asks first. Raises what `find` raises.
+        """
+        edition = self._edition()
+        key = edition.name, asked
+        if (kept := self._recall(edition, key)) is not None:
+            self._looked_up("hit")
+            return _again(kept)
+        running = self._findings.get(key)
+        if running is not None and self._worth_joining(running, deadline):
+            if (found := await self._join(key, running, deadline)) is not None:
+                self._looked_up("hit")
+                return _again(found)
+            running = self._findings.get(key)
+        self._looked_up("miss")
+        if edition.name is None or running is not None:
+            return await self._find(key, find)
+        return await self._wait(key, self._begin(key, deadline, find))
+
+    def _recall(self, edition: Edition, key: _Key) -> Answered | None:
+        if edition.name != self._of:
+            self._kept.clear()
+            self._of = edition.name
+        return self._kept.get(key) if edition.sure else None
+
+    def _worth_joining(self, running: _Finding, deadline: Deadline) -> bool:
+        """Whoever has less time than the first asker might wait for too long."""
+        return running.deadline.at <= deadline.at + _SLACK and self._joined < _MOST_WAITING
+
+    async def _join(self, key: _Key, running: _Finding, deadline: Deadline) -> Answered | None:
+        """What somebody else is given; None if it is less than all, and there is time for more."""
+        self._joined += 1
+        try:
+            found = await self._wait(key, running)
+        except Exception:
+            if self._can_do_better(running, deadline):
+                return None
+            raise
+        finally:
+            self._joined -= 1
+        whole = _is_whole(found) or not self._can_do_better(running, deadline)
+        return found if whole else None
+
+    @staticmethod
+    def _can_do_better(running: _Finding, deadline: Deadline) -> bool:
+        """Whether as much time is left as the other one took."""
+        return deadline.left() > deadline.clock() - running.began
+
+    def _begin(self, key: _Key, deadline: Deadline, find: Find) -> _Finding:
+        task = asyncio.create_task(self._find(key, find))
+        running = self._findings[key] = _Finding(task, deadline, deadline.clock())
+        task.add_done_callback(lambda _: self._ended(key, running))
+        return running
+
+    async def _wait(self, key: _Key, running: _Finding) -> Answered:
+        """Waits among others: whoever is cancelled takes it from nobody, but the last one ends it,
+        or shards would read for those who gave up.
+        """
+        running.waiting += 1
+        try:
+            return await asyncio.shield(running.task)
+        finally:
+            running.waiting -= 1
+            if not running.waiting:
+                running.task.cancel()
+                self._forget(key, running)
+
+    async def _find(self, key: _Key, find: Find) -> Answered:
+        found = await find()
+        now = self._edition()
+        # a shard that changed meanwhile may have been read before, or after
+        if now.sure and now.name == key[0] == self._of and _is_whole(found):
+            again = _again(found)
+            self._kept.put(key, again, weight(again))
+        return found
+
+    def _ended(self, key: _Key, running: _Finding) -> None:
+        self._forget(key, running)
+        if not running.task.cancelled():
+            running.task.exception()  # whoever waited was told; perhaps nobody did
+
+    def _forget(self, key: _Key, running: _Finding) -> None:
+        """Whoever comes now gets a new one."""
+        if self._findings.get(key) is running:
+            del self._findings[key]
+
+
+def _is_whole(found: Answered) -> bool:
+    """Whether more time, or less to do for others, would not have given a better answer."""
+    return found.coverage.complete and found.passages_granted == found.passages_asked
+
+
+def _again(found: Answered) -> Answered:
+    """The same answer for somebody for whom nothing was read, without what heads said."""
+    return replace(found, timings=Timings(), passages_read=0, cached=True, heads=())

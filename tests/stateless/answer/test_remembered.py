@@ -1,0 +1,275 @@
+"""Answers that are given again, and questions that come several times at once."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from tenacious import happens, turn
+
+from stateless.answer.remembered import Asked, RememberedAnswers
+from stateless.cluster.edition import Edition
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.question import Patience, Question, ReadScope, Retriever
+from winnow.errors import DeadlineExceededError, WinnowError
+from winnow.fakes import reading
+
+QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
+WHO, WHAT = Asked.of((1,), QUESTION), Asked.of((2,), QUESTION)
+WHOLE = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED)])
+PART = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.TIMEOUT)])
+ROOM = 1 << 20
+
+
+def answer(text: str, coverage: Coverage = WHOLE, granted: int = 10) -> Answered:
+    timings = Timings(read=0.5, total=0.6, shards={0: ShardTimings(read=0.5)})
+    answers = (Answer(reading(text), 0),)
+    return Answered(answers, True, coverage, timings, 10, granted, granted, ReadScope.GLOBAL, False)
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+        self.bytes = 0
+
+    def looked_up(self, result: str) -> None:
+        self.looks.append(result)
+
+    def changed(self, more: int, evicted: int) -> None:
+        self.bytes += more
+
+
+class Shards:
+    """Finds answers when it is told to; each is given in turn, the last one again and again."""
+
+    def __init__(self, *answers: Answered | WinnowError) -> None:
+        self.answers = list(answers) or [answer("a")]
+        self.go_on = asyncio.Event()
+        self.asked = self.given_up = 0
+
+    async def find(self) -> Answered:
+        self.asked += 1
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(found, WinnowError):
+            raise found
+        return found
+
+
+class House:
+    """Remembered answers over shards that reply at once, unless told otherwise."""
+
+    def __init__(self, *answers: Answered | WinnowError, budget: int = ROOM) -> None:
+        self.edition = Edition(("rows",), sure=True)
+        self.clock, self.counted, self.shards = ManualClock(), Counted(), Shards(*answers)
+        self.shards.go_on.set()
+        self.remembered = RememberedAnswers(budget, lambda: self.edition, self.counted)
+
+    def begin(self, asked: Asked = WHO, left: float = 2.0) -> "asyncio.Task[Answered]":
+        return asyncio.create_task(self.ask(asked, left))
+
+    async def ask(self, asked: Asked = WHO, left: float = 2.0) -> Answered:
+        deadline = Deadline.after(left, self.clock)
+        return await self.remembered.ask(asked, deadline, self.shards.find)
+
+    async def waits(self, *tasks: "asyncio.Task[Answered]") -> None:
+        """Until the shards are asked, and all else that can go on has."""
+        await happens(lambda: self.shards.asked > 0)
+        for _ in tasks:
+            await turn()
+
+
+async def test_a_question_that_was_asked_before_is_answered_without_the_shards() -> None:
+    house = House()
+    first, again = await house.ask(), await house.ask()
+    assert house.shards.asked == 1
+    assert again.answers == first.answers
+    assert (first.cached, first.passages_read, first.timings.read) == (False, 10, 0.5)
+    assert (again.cached, again.passages_read, again.timings) == (True, 0, Timings())
+    assert (again.passages_asked, again.passages_granted) == (10, 10)
+    assert house.counted.looks == ["miss", "hit"]
+
+
+async def test_nobody_can_change_the_timings_of_others() -> None:
+    house = House()
+    await house.ask()
+    (await house.ask()).timings.total = 9.0
+    assert (await house.ask()).timings.total == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        WHAT,
+        Asked.of((1,), replace(QUESTION, answers=4)),
+        Asked.of((1,), replace(QUESTION, max_loss=0.1)),
+        Asked.of((1,), replace(QUESTION, patience=Patience(0.5))),
+    ],
+)
+async def test_other_tokens_and_other_options_are_other_questions(other: Asked) -> None:
+    house = House()
+    await house.ask()
+    await house.ask(other)
+    assert house.shards.asked == 2
+
+
+async def test_another_spelling_of_the_same_tokens_is_the_same_question() -> None:
+    house = House()
+    await house.ask(Asked.of((1,), QUESTION))
+    again = await house.ask(Asked.of((1,), replace(QUESTION, text="WHO?")))
+    assert again.cached
+
+
+@pytest.mark.parametrize("changed", [Edition(("other",), sure=True), Edition(None)])
+async def test_an_answer_of_another_edition_is_never_given(changed: Edition) -> None:
+    house = House(answer("old"), answer("new"))
+    first = house.edition
+    await house.ask()
+    house.edition = changed
+    assert (await house.ask()).answers == answer("new").answers
+    house.edition = first
+    assert not (await house.ask()).cached, "and what is gone does not come back"
+
+
+async def test_while_it_is_not_sure_what_is_served_shards_are_asked() -> None:
+    house = House()
+    await house.ask()
+    house.edition = replace(house.edition, sure=False)
+    assert not (await house.ask()).cached
+    house.edition = replace(house.edition, sure=True)
+    assert (await house.ask()).cached
+
+
+async def test_an_answer_during_which_the_index_changed_is_not_kept() -> None:
+    house = House()
+    house.shards.go_on.clear()
+    task = house.begin()
+    await house.waits(task)
+    house.edition = Edition(("new rows",), sure=True)
+    house.shards.go_on.set()
+    await task
+    assert not (await house.ask()).cached
+    assert house.shards.asked == 2
+
+
+@pytest.mark.parametrize("found", [answer("a", PART), answer("a", granted=3)])
+async def test_an_answer_that_might_be_better_is_not_kept(found: Answered) -> None:
+    house = House(found)
+    await house.ask()
+    assert not (await house.ask()).cached
+
+
+async def test_a_failure_is_not_kept() -> None:
+    house = House(WinnowError("gone"), answer("a"))
+    with pytest.raises(WinnowError, match="gone"):
+        await house.ask()
+    assert not (await house.ask()).cached
+
+
+async def test_a_hundred_who_ask_at_once_are_read_for_once() -> None:
+    house = House()
+    house.shards.go_on.clear()
+    tasks = [house.begin() for _ in range(100)]
+    await house.waits(*tasks)
+    house.shards.go_on.set()
+    replies = await asyncio.gather(*tasks)
+    assert house.shards.asked == 1
+    assert [reply.cached for reply in replies] == [False] + [True] * 99
+    assert {reply.passages_read for reply in replies} == {10, 0}
+    assert house.counted.looks.count("hit") == 99
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+async def test_one_that_gives_up_takes_the_answer_from_nobody(cancelled: int) -> None:
+    house = House()
+    house.shards.go_on.clear()
+    tasks = [house.begin(), house.begin()]
+    await house.waits(*tasks)
+    tasks[cancelled].cancel()
+    await turn()
+    house.shards.go_on.set()
+    assert (await tasks[1 - cancelled]).answers
+    assert house.shards.asked == 1
+
+
+async def test_what_nobody_waits_for_any_more_is_given_up() -> None:
+    house = House()
+    house.shards.go_on.clear()
+    tasks = [house.begin(), house.begin()]
+    await house.waits(*tasks)
+    for task in tasks:
+        task.cancel()
+    await happens(lambda: house.shards.given_up == 1)
+    house.shards.go_on.set()
+    assert (await house.ask()).answers
+
+
+async def test_whoever_has_more_time_does_not_fail_with_the_first_asker() -> None:
+    house = House(DeadlineExceededError("too late"), answer("a"))
+    house.shards.go_on.clear()
+    hurried, patient = house.begin(left=0.1), house.begin(left=2.0)
+    await house.waits(hurried, patient)
+    house.clock.advance(0.1)
+    house.shards.go_on.set()
+    with pytest.raises(DeadlineExceededError):
+        await hurried
+    assert (await patient).answers
+
+
+@pytest.mark.parametrize("poor", [answer("a", PART), answer("a", granted=3)])
+async def test_whoever_has_more_time_does_not_get_a_part_from_the_first_asker(
+    poor: Answered,
+) -> None:
+    house = House(poor, answer("whole"))
+    house.shards.go_on.clear()
+    hurried, patient = house.begin(left=0.1), house.begin(left=2.0)
+    await house.waits(hurried, patient)
+    house.clock.advance(0.1)
+    house.shards.go_on.set()
+    assert (await hurried).answers == poor.answers
+    assert (await patient).answers == answer("whole").answers
+
+
+async def test_whoever_has_no_time_for_better_takes_what_the_first_asker_got() -> None:
+    house = House(answer("a", PART))
+    house.shards.go_on.clear()
+    first, second = house.begin(left=2.0), house.begin(left=2.1)
+    await house.waits(first, second)
+    house.clock.advance(1.9)
+    house.shards.go_on.set()
+    assert (await second).coverage == PART
+    assert house.shards.asked == 1
+
+
+async def test_whoever_has_less_time_than_the_first_asker_does_not_wait_for_it() -> None:
+    house = House()
+    house.shards.go_on.clear()
+    patient, hurried = house.begin(left=9.0), house.begin(left=0.1)
+    await house.waits(patient, hurried)
+    await happens(lambda: house.shards.asked == 2)
+    house.shards.go_on.set()
+    assert not (await hurried).cached
+    await patient
+
+
+@given(st.lists(st.integers(0, 8), max_size=40), st.integers(0, 9_000))
+def test_memory_stays_in_its_budget_and_answers_are_those_of_the_shards(
+    questions: list[int], budget: int
+) -> None:
+    async def ask_all() -> None:
+        house = House(budget=budget)
+        for number in questions:
+            house.shards.answers = [answer(f"{number}")]
+            asked = Asked.of((number,), QUESTION)
+            assert (await house.ask(asked)).answers == answer(f"{number}").answers
+            assert 0 <= house.counted.bytes <= budget
+
+    asyncio.run(ask_all())

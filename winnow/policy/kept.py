@@ -1,0 +1,80 @@
+"""What was made before and may be asked for again, within a budget of bytes. Pure.
+
+Knows keys, values and their sizes; what a value takes is its owner's to say.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, Protocol, TypeVar
+
+MIB = 1 << 20
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Watch(Protocol):
+    """Is told how a cache fares; `winnow.telemetry.caches` makes metrics of it."""
+
+    def looked_up(self, result: str) -> None:
+        """A look was a "hit" or a "miss"; what is being made for another is a hit, too."""
+
+    def changed(self, more: int, evicted: int) -> None:
+        """There are `more` bytes than before; `evicted` entries left for others."""
+
+
+class _Unwatched:
+    def looked_up(self, result: str) -> None:
+        pass
+
+    def changed(self, more: int, evicted: int) -> None:
+        pass
+
+
+UNWATCHED: Watch = _Unwatched()
+
+
+class Kept(Generic[Key, Value]):
+    """The values used most recently; never more than `budget` bytes of them."""
+
+    def __init__(self, budget: int, watch: Watch = UNWATCHED) -> None:
+        """`watch` is told of changes; looks are counted by whoever looks."""
+        self._budget, self._changed = budget, watch.changed
+        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self.bytes = 0
+        """That all values take, as their owners said."""
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Key) -> Value | None:
+        """The value, which is then the last to leave; None if there is none."""
+        if (found := self._values.get(key)) is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Keeps a value of `size` bytes; those unused for longest leave for it.
+
+        One that is larger than the whole budget is not kept, and nothing leaves for it.
+        """
+        before, evicted = self.bytes, 0
+        self._take_out(key)
+        if size <= self._budget:
+            while self.bytes + size > self._budget:
+                self._take_out(next(iter(self._values)))
+                evicted += 1
+            self._values[key] = value, size
+            self.bytes += size
+        self._changed(self.bytes - before, evicted)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        before = self.bytes
+        self._values.clear()
+        self.bytes = 0
+        self._changed(-before, 0)
+
+    def _take_out(self, key: Key) -> None:
+        if (found := self._values.pop(key, None)) is not None:
+            self.bytes -= found[1]

@@ -1,0 +1,65 @@
+"""The steps of the ladder, each with one lever more than the step before. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+SEED = "Roblox (2020) says that its levers made BERT over 30 times as fast, before its cache"
+"""https://blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus/"""
+HEADS = 10
+"""Predictions for one text where heads ride on a shared encoder."""
+PADDED = 128
+"""Tokens of a text where all are padded, as Roblox began."""
+
+
+class Precision(str, Enum):
+    """How a model's weights are stored."""
+
+    FLOAT = "fp32"
+    INT8 = "int8"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The size of an encoder of BERT's kind; its inner layers are four times as wide."""
+
+    name: str
+    layers: int
+    width: int
+    attention: int = 12
+    """Attention heads."""
+
+
+BERT = Shape("bert-base", 12, 768)
+DISTILBERT = Shape("distilbert", 6, 768)
+MINILM = Shape("minilm", 6, 384)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One way of classifying texts."""
+
+    name: str
+    shape: Shape
+    precision: Precision = Precision.FLOAT
+    pad_to: int = 0
+    """Tokens that texts are filled up to; 0 for none."""
+    heads: int = 0
+    """Small models on the states of the encoder; 0 where it has a classifier of its own."""
+    cached: bool = False
+    """Whether encodings are kept by token ids, and texts come as a Zipf law has them."""
+
+    @property
+    def predictions(self) -> int:
+        """For one text."""
+        return self.heads or 1
+
+
+STEPS = (
+    Step("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED),
+    Step("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED),
+    Step("dynamic shapes", DISTILBERT),
+    Step("int8", DISTILBERT, Precision.INT8),
+    Step("MiniLM-shaped", MINILM, Precision.INT8),
+    Step(f"{HEADS} heads on one encoding", MINILM, Precision.INT8, heads=HEADS),
+    Step("cache by token ids", MINILM, Precision.INT8, heads=HEADS, cached=True),
+)

@@ -1,0 +1,70 @@
+"""Texts as token ids: of a file, or of made-up words with the lengths of a real set."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+from winnow.bundle import default_bundle, load_bundle
+from winnow.errors import ArtefactError
+from winnow.files.compressed import open_bytes
+from winnow.text.tokenizer import Tokenizer
+
+Ids = tuple[int, ...]
+VOCABULARY = 30_522
+"""Tokens of BERT."""
+MOST_TOKENS = 126
+"""Of a text; [CLS] and [SEP] make it 128."""
+_FIRST_WORD = 1_000
+_KEYS = ("text", "question")
+
+CLINC150 = {
+    1: 61, 2: 186, 3: 419, 4: 989, 5: 1604, 6: 2442, 7: 2961, 8: 3008, 9: 2849, 10: 2411,
+    11: 1868, 12: 1417, 13: 1032, 14: 763, 15: 484, 16: 417, 17: 250, 18: 161, 19: 131, 20: 81,
+    21: 69, 22: 36, 23: 21, 24: 22, 25: 7, 26: 2, 27: 4, 28: 2, 29: 1, 30: 1, 31: 1,
+}  # fmt: skip
+"""Texts of CLINC150 (Larson et al. 2019, all 23 700) by their tokens in the default bundle's
+vocabulary, without [CLS] and [SEP]. The mean is 9."""
+
+
+def made_up(number: int, chance: Random) -> list[Ids]:
+    """Texts of random words, as long as those of CLINC150."""
+    lengths = chance.choices(list(CLINC150), list(CLINC150.values()), k=number)
+    return [tuple(chance.randrange(_FIRST_WORD, VOCABULARY) for _ in range(n)) for n in lengths]
+
+
+def read_texts(path: Path) -> list[Ids]:
+    """The texts of a file, tokenised: JSON lines with `text`, or CSV with a column `text`.
+
+    Raises:
+        ArtefactError: the file cannot be read, or has no texts.
+
+    """
+    tokenizer = Tokenizer(load_bundle(default_bundle()).tokenizer)
+    with open_bytes(path) as stream:
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig")
+        try:
+            found = [tokenizer.tokenise(text).ids[:MOST_TOKENS] for text in _texts(path, lines)]
+        except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
+            raise ArtefactError(f"{path} cannot be read as texts: {error}") from error
+    if not (kept := [ids for ids in found if ids]):
+        raise ArtefactError(f"{path} has no texts: JSON lines or CSV with `text` are expected")
+    return kept
+
+
+def _texts(path: Path, lines: io.TextIOWrapper) -> Iterator[str]:
+    rows: Iterator[object]
+    if ".csv" in path.suffixes:
+        rows = iter(csv.DictReader(lines))
+    else:
+        rows = (json.loads(line) for line in lines if line.strip())
+    for row in rows:
+        yield _text(row, _KEYS)
+
+
+def _text(row: object, keys: Sequence[str]) -> str:
+    if isinstance(row, dict):
+        return next((str(row[key]) for key in keys if isinstance(row.get(key), str)), "")
+    return ""
