@@ -6,7 +6,8 @@
 Imported when first used, so that a service never loads it.
 """
 
-from typing import TYPE_CHECKING
+# a name that type checkers know; to import it from `typing` would delay the start of every command
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from winnow.client import AsyncClient, Client

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import typer
@@ -89,3 +90,15 @@ def test_a_signal_while_a_command_is_imported_ends_it_at_once(
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+def test_a_command_looks_after_signals_before_it_imports_much() -> None:
+    root = str(Path(__file__).parents[3])
+    code = (
+        f"import sys; sys.path.insert(0, {root!r}); import winnow.__main__;"
+        "print(*sorted({'asyncio', 'pydantic', 'typer', 'typing'} & set(sys.modules)))"
+    )
+    # without `site`, which imports what installed packages ask for
+    command = [sys.executable, "-I", "-S", "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout == "\n"
