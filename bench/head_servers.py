@@ -1,16 +1,18 @@
 """What callers see when one of three head servers is killed under load, and comes back.
 
-    python bench/head_servers.py [--heads 300] [--seconds 30] [--json]
+    python bench/head_servers.py [--heads 300] [--seconds 30] [--hang] [--json]
 
 Makes a store of small heads, starts three `winnow heads serve` on this machine, and asks for heads
 by a Zipf law, three at a time, from `--callers` callers. A third of the way through one server is
-killed (SIGKILL); two thirds through it is started again. Counts what failed, and prints
+killed (SIGKILL), or with --hang stopped (SIGSTOP); two thirds through it is started again, or goes
+on. Counts what failed, and prints
 milliseconds per phase. Exits with 1 if anything failed.
 """
 
 import argparse
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,7 +36,7 @@ from winnow.tools.local.ports import free_ports
 SERVERS, TOKENS = 3, 15
 WIDTH, LABELS = 384, 30
 FINGERPRINT = "head-servers-bench"
-PHASES = ("all three", "one killed", "back again")
+PHASES = ("all three", "two", "all three again")
 DEADLINE = 2.0
 
 
@@ -101,24 +103,34 @@ def fill(store: Path, heads: Sequence[str]) -> None:
 class Servers:
     """Three processes."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, hang: bool) -> None:
+        self._hang = hang
         self.addresses = [f"127.0.0.1:{port}" for port in free_ports(SERVERS)]
         self._store = store
         self._processes = [self._start(address) for address in self.addresses]
 
-    def kill(self, number: int) -> None:
-        """Ends one at once."""
-        self._processes[number].kill()
-        self._processes[number].wait()
+    def take(self, number: int) -> None:
+        """Kills one, or has it hang."""
+        if self._hang:
+            self._processes[number].send_signal(signal.SIGSTOP)
+        else:
+            self._kill(number)
 
-    def restart(self, number: int) -> None:
-        """Starts it again, at the same address."""
-        self._processes[number] = self._start(self.addresses[number])
+    def bring_back(self, number: int) -> None:
+        """Starts it again, at the same address, or lets it go on."""
+        if self._hang:
+            self._processes[number].send_signal(signal.SIGCONT)
+        else:
+            self._processes[number] = self._start(self.addresses[number])
 
     def end(self) -> None:
         """Kills all."""
         for number in range(SERVERS):
-            self.kill(number)
+            self._kill(number)
+
+    def _kill(self, number: int) -> None:
+        self._processes[number].kill()
+        self._processes[number].wait()
 
     def _start(self, address: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "winnow", "heads", "serve", "--store", str(self._store)]
@@ -138,13 +150,13 @@ async def run(servers: Servers, ids: Sequence[str], seconds: float, callers: int
         while (passed := time.monotonic() - began) < seconds:
             await _ask(heads, ids, random, phases[int(len(phases) * passed / seconds)])
 
-    async def killer() -> None:
+    async def harm() -> None:
         await asyncio.sleep(seconds / 3)
-        await asyncio.to_thread(servers.kill, 0)
+        await asyncio.to_thread(servers.take, 0)
         await asyncio.sleep(seconds / 3)
-        await asyncio.to_thread(servers.restart, 0)
+        await asyncio.to_thread(servers.bring_back, 0)
 
-    await asyncio.gather(killer(), *map(caller, range(callers)))
+    await asyncio.gather(harm(), *map(caller, range(callers)))
     await heads.close()
     return phases
 
@@ -177,12 +189,13 @@ def main() -> int:
     parser.add_argument("--heads", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--callers", type=int, default=8)
+    parser.add_argument("--hang", action="store_true", help="stop the server instead of killing it")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     ids = [f"tenant-{number}" for number in range(options.heads)]
     with tempfile.TemporaryDirectory() as directory:
         fill(Path(directory) / "store", ids)
-        servers = Servers(Path(directory) / "store")
+        servers = Servers(Path(directory) / "store", options.hang)
         try:
             phases = asyncio.run(run(servers, ids, options.seconds, options.callers))
         finally:

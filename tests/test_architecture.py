@@ -33,6 +33,7 @@ PURE = [
     "winnow/heads/looks.py",
     "winnow/heads/piece.py",
     "winnow/heads/placing.py",
+    "winnow/heads/reach.py",
     "winnow/heads/shelf.py",
     "winnow/heads/spans.py",
     "winnow/heads/store",

@@ -25,6 +25,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.quoting import quoted
 from winnow.text.tokenizer import Tokens
 
 _log = structlog.get_logger("stateless")
@@ -153,6 +154,8 @@ def _prediction(text: EncodedText, applied: Applied) -> HeadPrediction:
 
 
 def _failed(head: str, error: WinnowError) -> HeadPrediction:
+    if isinstance(error, NotFoundError):  # where it was looked for is nobody's business
+        error = NotFoundError(f"there is no head {quoted(head)} in this ring")
     if not isinstance(error, _TELLING):
         _log.error("a head cannot be applied", head=head, error=str(error), exc_info=error)
         error = UnavailableError(f"head {head} cannot be applied; the server's log has the details")

@@ -40,6 +40,20 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
 
 
+async def test_a_front_that_stops_looking_for_its_head_servers_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def follow(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(front, "follow", follow)
+    listen, server = free_ports(2)
+    given = {"head_servers": [f"127.0.0.1:{server}"], "listen": f"127.0.0.1:{listen}"}
+    settings = FrontSettings.load(given, None, {})
+    with pytest.raises(WinnowError, match=r"nobody looks after head servers .*a bug"):
+        await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
+
+
 @contextlib.asynccontextmanager
 async def predicting(heads: Path) -> AsyncIterator[AsyncClient]:
     """A front without shards, ready."""

@@ -153,6 +153,25 @@ def test_one_of_three_head_servers_killed_fails_nothing_and_the_others_end_in_or
             assert "Traceback" not in said
 
 
+@pytest.mark.bundle
+def test_what_a_front_predicts_stays_the_same_when_a_head_server_is_killed(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    store, fingerprint = tmp_path / "store", bundle.manifest.states_fingerprint
+    for number, head in enumerate(HEADS, 1):
+        made = small_head(tmp_path / head, head, number, width=384, fingerprint=fingerprint)
+        open_store(store).publish(made)
+    servers = [["heads", "serve", "--store", str(store)]] * 2
+    with serving(*servers) as started:
+        placed = [f"--head-servers={each.address}" for each in started]
+        with serving(["front", *placed]) as (front,), Client(front.address) as client:
+            before = client.predict("play some music", HEADS, timeout=LONG).results
+            assert not any(head.failure for head in before[0].heads)
+            started[0].process.kill()
+            for _ in range(9):
+                assert client.predict("play some music", HEADS, timeout=LONG).results == before
+
+
 def test_heads_of_another_encoder_are_refused(store: Path) -> None:
     async def ask(address: str) -> None:
         heads = placed_heads("another")

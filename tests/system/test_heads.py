@@ -85,7 +85,7 @@ async def test_a_question_with_heads_has_its_answer_and_what_predict_says(
     assert reply.answers == plain.answers
     assert reply.heads[:2] == said.heads
     assert [each.text for each in reply.heads[1].entities][:2] == ["Who", "won"]
-    assert "unknown" in reply.heads[2].failure
+    assert reply.heads[2].failure == "there is no head 'unknown' in this ring"
     hits = cluster.registry.get_sample_value("winnow_front_encoding_cache_total", {"result": "hit"})
     assert hits == 2, "asked twice and predicted, it was encoded once"
 

@@ -62,6 +62,16 @@ async def test_what_is_cancelled_before_its_turn_is_never_done(threads: FairThre
     assert await threads.run("a", lambda: list(done)) == []
 
 
+async def test_closing_need_not_wait_for_a_thread_that_hangs() -> None:
+    threads, busy = FairThreads(1, "test"), Busy()
+    first = asyncio.create_task(threads.run("a", busy))
+    await happens(busy.begun.is_set)
+    threads.close(wait=False)
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    busy.go_on.set()
+
+
 async def test_closing_cancels_what_waits() -> None:
     threads = FairThreads(1, "test")
     busy = Busy()

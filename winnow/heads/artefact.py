@@ -17,17 +17,16 @@ class HeadArtefact:
     directory: Path
     manifest: HeadManifest
 
-    def model(self) -> bytes:
-        """The model, verified anew: what is opened is what was checked.
+    def model(self) -> OpenFile:
+        """The file of the model, verified anew: what is read of it is what was checked.
 
         Raises:
             ArtefactError: it is missing, or not what the manifest says.
 
         """
         file = OpenFile(self.directory / MODEL)
-        entry = self.manifest.model
-        file.verify(entry.sha256, entry.bytes)
-        return file.read(file.size, 0)
+        file.verify(self.manifest.model.sha256, self.manifest.model.bytes)
+        return file
 
 
 def load_head(directory: Path) -> HeadArtefact:

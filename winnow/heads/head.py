@@ -1,7 +1,7 @@
 """A head at work: token states to labels, or to spans of tokens.
 
 One session a head, as lean as they get, since a server keeps a thousand of them: it costs the size
-of its file and some 0.15 MB (`bench/head_memory.py`). Weights packed anew for the processor would
+of its model and some 0.13 MB (`bench/head_memory.py`). Weights packed anew for the processor would
 make a run a third shorter, 70 µs and not 100, and cost up to their own size again.
 """
 
@@ -19,10 +19,10 @@ from winnow.quoting import shortened
 
 _TRIAL_TOKENS = (0, 1, 6)
 """Of the texts that a head is tried on; [CLS] and [SEP] come on top."""
-_BESIDE_FILE = 150_000
-"""Bytes that a session takes beside the model's own size, by `bench/head_memory.py`."""
-_PER_FILE = 1.1
-"""Bytes of memory for each byte of the model's file, by the same."""
+_BESIDE_MODEL, _PER_LABEL = 130_000, 100
+"""Bytes that an open head takes beside the model's own size, and for each label.
+`python -m bench.head_memory` finds 127 000 in all, with models of 0.02 to 2.7 MB.
+"""
 
 FloatStates = NDArray[np.float32]
 """[tokens + 2, width]."""
@@ -30,7 +30,7 @@ FloatStates = NDArray[np.float32]
 
 def memory_of(head: HeadManifest) -> int:
     """Bytes that a head takes while it is open, by estimate."""
-    return round(head.model.bytes * _PER_FILE) + _BESIDE_FILE
+    return head.model.bytes + _BESIDE_MODEL + _PER_LABEL * len(head.labels)
 
 
 class Head:
@@ -38,11 +38,6 @@ class Head:
 
     def __init__(self, manifest: HeadManifest, session: onnxruntime.InferenceSession) -> None:
         self.manifest, self._session = manifest, session
-
-    @property
-    def memory(self) -> int:
-        """Bytes that it takes, by estimate."""
-        return memory_of(self.manifest)
 
     def predict(self, states: FloatStates) -> Prediction:
         """What the head says of a text.
@@ -109,13 +104,17 @@ def open_head(artefact: HeadArtefact) -> Head:
             manifest promises.
 
     """
-    model = artefact.model()
+    file = artefact.model()
     try:
-        session = onnxruntime.InferenceSession(model, _lean(), providers=["CPUExecutionProvider"])
+        # not its bytes: the session would keep them beside what it makes of them
+        session = onnxruntime.InferenceSession(
+            str(file.link), _lean(), providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # onnxruntime raises several unrelated types
         raise ArtefactError(
             f"{artefact.directory} cannot be opened as a model: {_reason(error)}"
         ) from error
+    file.check()
     _check_ends(session, artefact)
     head = Head(artefact.manifest, session)
     head.try_out()

@@ -35,9 +35,10 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
     least = head.threshold if head.threshold is not None else _EVEN if head.multi_label else 0.0
     assigned = best if head.multi_label else best[:1]
     given = {int(place) for place in assigned if scores[place] >= least}
+    sent = as_sent(scores[best])
     labels = tuple(
-        LabelScore(head.labels[place], as_sent(scores[place]), place in given)
-        for place in best.tolist()
+        LabelScore(head.labels[place], score, place in given)
+        for place, score in zip(best.tolist(), sent, strict=True)
     )
     return SequencePrediction(labels, None if head.threshold is None else not given)
 
@@ -51,9 +52,10 @@ def softmax(logits: Logits, temperature: float) -> NDArray[np.float64]:
     return shares
 
 
-def as_sent(score: float) -> float:
-    """A score as messages carry it, so that it is the same near and far."""
-    return float(np.float32(score))
+def as_sent(scores: NDArray[np.float64]) -> list[float]:
+    """Scores as messages carry them, so that they are the same near and far."""
+    sent: list[float] = scores.astype(np.float32).tolist()
+    return sent
 
 
 def _sigmoid(logits: Logits, head: HeadManifest) -> NDArray[np.float64]:

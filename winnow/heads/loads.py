@@ -2,6 +2,8 @@
 
 import asyncio
 
+import structlog
+
 from winnow.deadline import Clock, Deadline
 from winnow.errors import (
     ArtefactError,
@@ -16,12 +18,22 @@ from winnow.heads.failures import RecentFailures
 from winnow.heads.loader import HeadLoader
 from winnow.heads.metrics import RingMetrics
 from winnow.heads.placing import BROKEN, Placing
+from winnow.heads.reach import Reach
 from winnow.heads.shelf import Shelf
 from winnow.heads.slot import Slot
 from winnow.heads.store import Current
+from winnow.quoting import quoted
 
+_log = structlog.get_logger("heads")
+_SEE = "its files are damaged or do not fit together; the server's log says more"
 _MOST = 1_000
 """Heads that are loaded or wait for that. A store that hangs must not fill the memory with them."""
+
+
+class _BrokenError(UnavailableError):
+    """What callers are told of a head of which no version can be loaded. No paths: those are for
+    the log.
+    """
 
 
 class Loads:
@@ -35,9 +47,11 @@ class Loads:
         failures: RecentFailures,
         clock: Clock,
         metrics: RingMetrics,
+        reach: Reach,
     ) -> None:
         self._loader, self._shelf, self._placing = loader, shelf, placing
         self._failures, self._clock, self._metrics = failures, clock, metrics
+        self._reach = reach
 
     async def load(self, head: str, deadline: Deadline, client: str = "") -> Slot:
         """The slot of a head, held, once the head is in it. Its load outlives whoever waits.
@@ -91,46 +105,50 @@ class Loads:
         began = self._clock()
         try:
             current = await self._current(slot, client)
-            self._shelf.note(slot, current)
-            slot.looked = self._clock()
-            failure = await self._put(slot, current, client)
+            await self._put(slot, current, client)
         except OverloadedError:
             self._metrics.tried("no_room")
             raise
-        except UnavailableError:
-            self._metrics.tried("unreachable")
+        except (_BrokenError, NotFoundError, IdentityError) as error:
+            self._failures.add(slot.id, error)
             raise
-        if failure is not None:
-            self._failures.add(slot.id, failure)
-            raise failure
+        except UnavailableError as error:
+            self._metrics.tried("unreachable")
+            self._reach.lost(error)
+            raise UnavailableError(
+                f"head {slot.id} is not in memory, and the head store cannot be reached"
+            ) from error
         self._metrics.tried("loaded")
         self._metrics.loaded(self._clock() - began)
 
     async def _current(self, slot: Slot, client: str) -> Current:
+        """Which version to serve, as the store says it now."""
         try:
-            return await self._loader.current(slot.id, client)
+            current = await self._loader.current(slot.id, client)
         except NotFoundError as error:
             self._metrics.tried("unknown")
-            self._failures.add(slot.id, error)
-            raise
+            raise NotFoundError(f"there is no head {quoted(slot.id)}") from error
         except ArtefactError as error:
-            failure = UnavailableError(f"head {slot.id} cannot be loaded: {error}")
-            self._failures.add(slot.id, failure)
-            raise failure from error
+            self._metrics.tried("broken")
+            _log.error("a head cannot be loaded", head=slot.id, error=str(error))
+            raise _BrokenError(f"head {slot.id} cannot be loaded: {_SEE}") from error
+        self._reach.found()
+        self._shelf.note(slot, current)
+        slot.looked = self._clock()
+        return current
 
-    async def _put(self, slot: Slot, current: Current, client: str) -> WinnowError | None:
-        """Loads the version to serve, or the one before it if that is broken; why neither."""
+    async def _put(self, slot: Slot, current: Current, client: str) -> None:
+        """Loads the version to serve, or the one before it if that is broken."""
         failures: list[WinnowError] = []
         for version in filter(None, (current.version, current.previous)):
             try:
                 await self._placing.put(slot, version, client)
-                return None
+                return
             except BROKEN as error:
                 self._placing.broke(slot, version, error)
                 failures.append(error)
-        first = failures[0]
-        if isinstance(first, IdentityError):
-            return first
-        return UnavailableError(
-            f"head {slot.id} version {current.version} cannot be loaded: {first}"
-        )
+        if isinstance(failures[0], IdentityError):
+            raise failures[0]
+        raise _BrokenError(
+            f"head {slot.id} version {current.version} cannot be loaded: {_SEE}"
+        ) from failures[0]

@@ -13,6 +13,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.loader import HeadLoader
 from winnow.heads.metrics import RingMetrics
 from winnow.heads.placing import BROKEN, Placing
+from winnow.heads.reach import Reach
 from winnow.heads.shelf import Shelf
 from winnow.heads.slot import Slot
 from winnow.heads.store import Current
@@ -30,12 +31,13 @@ class Looks:
         placing: Placing,
         clock: Clock,
         metrics: RingMetrics,
+        reach: Reach,
         refresh: float,
     ) -> None:
         """`refresh`: seconds between two looks at one head."""
         self._loader, self._shelf, self._placing = loader, shelf, placing
         self._clock, self._metrics, self._refresh = clock, metrics, refresh
-        self._reached = True
+        self._reach = reach
 
     def look(self, slot: Slot) -> None:
         """Begins to look, if it is time; nobody waits for it."""
@@ -47,7 +49,7 @@ class Looks:
         result = "failed"
         try:
             current = await self._loader.current(slot.id)
-            self._say_reached(True)
+            self._reach.found()
             self._shelf.note(slot, current)
             await self._follow(slot, current)
             result, slot.complaint = "ok", ""
@@ -64,24 +66,16 @@ class Looks:
         if version == serving or not self._placing.may_try(slot, version):
             return
         try:
-            await self._placing.put(slot, version)
+            if await self._placing.put(slot, version):
+                self._metrics.tried("replaced")
         except BROKEN as error:
             self._placing.broke(slot, version, error)
-        else:
-            self._metrics.tried("replaced")
 
     def _complain(self, slot: Slot, error: Exception) -> None:
         """Says once why the version in memory may be an old one."""
         if isinstance(error, UnavailableError):
-            self._say_reached(False, str(error))
+            self._reach.lost(error)
         elif str(error) != slot.complaint:
             trace = None if isinstance(error, WinnowError) else error
             _log.error("a head serves on as it is", head=slot.id, error=str(error), exc_info=trace)
         slot.complaint = str(error)
-
-    def _say_reached(self, reached: bool, error: str = "") -> None:
-        if reached and not self._reached:
-            _log.info("the head store can be reached again")
-        elif self._reached and not reached:
-            _log.warning("the head store cannot be reached: heads in memory serve on", error=error)
-        self._reached = reached

@@ -9,12 +9,16 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol
 
+import structlog
+
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.asking import Asking, Sent
 from winnow.heads.heads import States
 from winnow.policy.head_servers import Call, HeadServers
+
+_log = structlog.get_logger("winnow.heads")
 
 
 class HeadServer(Protocol):
@@ -78,7 +82,7 @@ class PlacedHeads:
 
     def _ended(self, call: Call, task: asyncio.Task[list[Applied]]) -> None:
         """Counts a call out, however it ended; also one that was cancelled before it began."""
-        server = self._in_hand.pop(task)
+        server, was_out = self._in_hand.pop(task), self._policy.is_left_out(call.server)
         error = None if task.cancelled() else task.exception()
         if task.cancelled():
             self._policy.failed(call, None)
@@ -86,6 +90,9 @@ class PlacedHeads:
             self._policy.failed(call, error if isinstance(error, WinnowError) else WinnowError())
         else:
             self._policy.answered(call)
+        if (is_out := self._policy.is_left_out(call.server)) != was_out:
+            what = "a head server is left out for a while" if is_out else "a head server is back"
+            _log.warning(what, server=call.server, error=str(error or ""))
         if server not in self._servers.values():
             self._close_if_idle(server)
 

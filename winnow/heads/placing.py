@@ -30,10 +30,11 @@ class Placing:
         self._loader, self._shelf, self._clock = loader, shelf, clock
         self._metrics, self._patience = metrics, patience
 
-    async def put(self, slot: Slot, version: int, client: str = "") -> None:
+    async def put(self, slot: Slot, version: int, client: str = "") -> bool:
         """Puts a version into its slot, in place of the one that is there; or leaves that.
 
-        While both are open, the greater of the two is what is counted.
+        While both are open, the greater of the two is what is counted. False if the slot had to
+        leave in the meantime.
 
         Raises:
             OverloadedError: there is no room.
@@ -41,8 +42,8 @@ class Placing:
 
         """
         artefact = await self._loader.fetch(slot.id, version, client)
-        if not self._shelf.has(slot):  # it had to leave in the meantime
-            return
+        if not self._shelf.has(slot):
+            return False
         before, needed = self._shelf.taken(slot), memory_of(artefact.manifest)
         self._shelf.make_room(slot, max(before, needed))
         self._shelf.hold(slot)
@@ -52,6 +53,7 @@ class Placing:
         finally:
             self._shelf.settle(slot, before)
             self._shelf.release(slot)
+        return True
 
     def broke(self, slot: Slot, version: int, error: WinnowError) -> None:
         """Counts a version that cannot be loaded, and says so once."""

@@ -32,11 +32,12 @@ def decode_spans(logits: Logits, head: HeadManifest) -> TokenPrediction:
         return TokenPrediction(())
     path = best_path(inner, head.labels)
     found = softmax(inner, head.temperature)[np.arange(len(path)), path]
-    spans = _spans([head.labels[place] for place in path])
+    spans = list(_spans([head.labels[place] for place in path]))
+    scores = as_sent(np.array([found[first:last].mean() for _, first, last in spans]))
     return TokenPrediction(
         tuple(
-            TokenSpan(label, first, last, as_sent(found[first:last].mean()))
-            for label, first, last in spans
+            TokenSpan(label, first, last, score)
+            for (label, first, last), score in zip(spans, scores, strict=True)
         )
     )
 

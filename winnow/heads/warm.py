@@ -21,6 +21,7 @@ from winnow.heads.looks import Looks
 from winnow.heads.metrics import RingMetrics
 from winnow.heads.piece import Piece, Result
 from winnow.heads.placing import Placing
+from winnow.heads.reach import Reach
 from winnow.heads.shelf import Shelf
 from winnow.heads.slot import Slot, WarmHead
 from winnow.heads.store import HeadStore
@@ -65,8 +66,9 @@ class WarmHeads:
         self._shelf = shelf = Shelf(budget_bytes, metrics)
         placing = Placing(loader, shelf, clock, metrics, refresh * _PATIENCE)
         failures = RecentFailures(refresh, clock)
-        self._loads = Loads(loader, shelf, placing, failures, clock, metrics)
-        self._looks = Looks(loader, shelf, placing, clock, metrics, refresh)
+        reach = Reach()
+        self._loads = Loads(loader, shelf, placing, failures, clock, metrics, reach)
+        self._looks = Looks(loader, shelf, placing, clock, metrics, reach, refresh)
 
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""

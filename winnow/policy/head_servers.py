@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from winnow.deadline import Clock
-from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError, WinnowError
+from winnow.errors import (
+    IdentityError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.policy.outcomes import Outcome, outcome_of
 from winnow.policy.outliers import OutlierSettings, Record, Standing
 from winnow.policy.placement import Placement
@@ -62,7 +68,12 @@ class HeadServers:
     @property
     def left_out(self) -> int:
         """How many are left out now."""
-        return sum(each.standing is not Standing.ACTIVE for each in self._records.values())
+        return sum(map(self.is_left_out, self._records))
+
+    def is_left_out(self, server: str) -> bool:
+        """Whether a server gets no calls, or only one at a time to try it."""
+        record = self._records.get(server)
+        return record is not None and record.standing is not Standing.ACTIVE
 
     def update(self, servers: Collection[str]) -> None:
         """From now on these are the servers; what is known of those that stay is kept."""
@@ -105,12 +116,16 @@ class HeadServers:
     def failed(self, call: Call, error: WinnowError | None) -> None:
         """Counts out a call that failed, or was given up by its caller (None)."""
         waited = self._clock() - call.began
-        self._end(call, outcome_of(error, waited, self._settings.silence))
+        # one with another encoder does not come to have this one while somebody waits
+        hopeless = isinstance(error, IdentityError)
+        self._end(call, outcome_of(error, waited, self._settings.silence), hopeless)
 
-    def _end(self, call: Call, outcome: Outcome) -> None:
+    def _end(self, call: Call, outcome: Outcome, hopeless: bool = False) -> None:
         record = self._records.get(call.server)
-        # it may have left meanwhile
-        if record is not None and record.end(call.probe, outcome):
+        if record is None:  # it has left meanwhile
+            return
+        deserved = record.end(call.probe, outcome)
+        if deserved or (hopeless and record.standing is Standing.ACTIVE):
             record.eject()
 
     def _takes(self, record: Record, probes: bool) -> bool:

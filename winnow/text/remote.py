@@ -50,7 +50,7 @@ class RemoteTextEncoder:
         self._stub = encoder_pb2_grpc.EncoderServiceStub(channel)
         self._address, self._fingerprint, self._states = address, fingerprint, states
         self._timeout, self._patience = timeout, patience
-        self._in_hand: set[asyncio.Task[TextEncoding]] = set()
+        self._in_hand: set[grpc.aio.Call] = set()
 
     async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
         """Encodes on the server, in the turn of `client`.
@@ -61,10 +61,10 @@ class RemoteTextEncoder:
             WinnowError: as the server says; UnavailableError, too, if what it sent is no encoding.
 
         """
-        task = asyncio.create_task(self._encode(ids, client))
-        self._in_hand.add(task)
-        task.add_done_callback(self._in_hand.discard)
-        return await task
+        started = time.perf_counter()
+        encoding = await self._checked(await self._reply(ids, client), len(ids))
+        elapsed = time.perf_counter() - started
+        return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
 
     async def info(self) -> EncoderInfo:
         """Which encoder is there; waits for the server if need be."""
@@ -103,23 +103,23 @@ class RemoteTextEncoder:
 
     def close(self) -> None:
         """Ends calls in hand; whoever waits is cancelled."""
-        for task in list(self._in_hand):
-            task.cancel()
+        for call in list(self._in_hand):
+            call.cancel()
 
-    async def _encode(self, ids: Sequence[int], client: str) -> TextEncoding:
-        started = time.perf_counter()
+    async def _reply(self, ids: Sequence[int], client: str) -> encoder_pb2.EncodeResponse:
         request = encoder_pb2.EncodeRequest(
             token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
         )
         metadata = request_id.outgoing() + client_key.outgoing(client)
+        call = self._stub.Encode(request, timeout=self._timeout, metadata=metadata)
+        self._in_hand.add(call)
         try:
-            reply = await self._stub.Encode(request, timeout=self._timeout, metadata=metadata)
+            return await call
         except grpc.aio.AioRpcError as error:
             message = f"the encoder at {self._address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error
-        encoding = await self._checked(reply, len(ids))
-        elapsed = time.perf_counter() - started
-        return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
+        finally:
+            self._in_hand.discard(call)
 
     async def _checked(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
         try:

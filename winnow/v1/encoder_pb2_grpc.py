@@ -60,8 +60,11 @@ class EncoderServiceServicer(object):
 
     def Encode(self, request, context):
         """Encodes one text.
+        INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
         FAILED_PRECONDITION  the server has another encoder
         RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
+        DEADLINE_EXCEEDED    the text was not encoded before the deadline
+        UNAVAILABLE          the encoder is still loading
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -89,8 +89,11 @@ class EncoderServiceStub(typing.Generic[_EncoderServiceGetEncoderInfoType, _Enco
 
     Encode: _EncoderServiceEncodeType
     """Encodes one text.
+      INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
       FAILED_PRECONDITION  the server has another encoder
       RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
+      DEADLINE_EXCEEDED    the text was not encoded before the deadline
+      UNAVAILABLE          the encoder is still loading
     """
 
 EncoderServiceAsyncStub: typing_extensions.TypeAlias = EncoderServiceStub[
@@ -122,8 +125,11 @@ class EncoderServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.encoder_pb2.EncodeResponse, collections.abc.Awaitable[winnow.v1.encoder_pb2.EncodeResponse]]:
         """Encodes one text.
+          INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
           FAILED_PRECONDITION  the server has another encoder
           RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
+          DEADLINE_EXCEEDED    the text was not encoded before the deadline
+          UNAVAILABLE          the encoder is still loading
         """
 
 def add_EncoderServiceServicer_to_server(servicer: EncoderServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

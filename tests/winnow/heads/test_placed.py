@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from tenacious import happens
 
 from winnow.deadline import Deadline
@@ -218,14 +219,20 @@ async def test_a_server_that_fails_is_left_out_until_a_probe_succeeds() -> None:
     scene.heads.update(SERVERS)
     down = scene.servers["a:1"]
     down.fails = UnavailableError("x")
-    for _ in range(3):
-        assert await scene.apply() == without("a:1")
+    with capture_logs() as logged:
+        for _ in range(3):
+            assert await scene.apply() == without("a:1")
+    assert [(line["event"], line["server"]) for line in logged] == [
+        ("a head server is left out for a while", "a:1")
+    ]
     asked = len(down.asked)
     assert await scene.apply() == without("a:1")
     assert len(down.asked) == asked, "it is left out"
     down.fails = None
     now = 1.0
-    assert await scene.apply() == choice(0)
+    with capture_logs() as logged:
+        assert await scene.apply() == choice(0)
+    assert [line["event"] for line in logged] == ["a head server is back"]
     assert scene.policy.left_out == 0
 
 

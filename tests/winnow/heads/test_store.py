@@ -1,6 +1,7 @@
 """A store of heads: versions, what is served, and what is refused. Local and remote alike."""
 
 import json
+import multiprocessing
 import threading
 import uuid
 from collections.abc import Iterator
@@ -15,9 +16,14 @@ from winnow.files.vouching import vouched
 from winnow.heads.head import open_head
 from winnow.heads.manifest import FILE, MODEL
 from winnow.heads.store import Current, HeadStore, open_store
+from winnow.heads.store.cache import HeadCache
+from winnow.heads.store.file_store import FileStore
+from winnow.heads.store.remote_files import RemoteFiles
+
+FAR = "far:"
 
 
-@pytest.fixture(params=["directory", "file", "memory"])
+@pytest.fixture(params=["directory", "file", "memory", "disk"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "memory":
         yield (root := f"memory://{uuid.uuid4().hex}/heads")
@@ -25,12 +31,20 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         if system.exists(root):
             system.rm(root, recursive=True)
     else:
-        yield f"file://{tmp_path}/store" if request.param == "file" else f"{tmp_path}/store"
+        schemes = {"directory": "", "file": "file://", "disk": f"{FAR}file://"}
+        yield f"{schemes[request.param]}{tmp_path}/store"
+
+
+def opened(place: str, cache: Path) -> HeadStore:
+    """A store; a disk is used as what is far away is, if its place says so."""
+    if place.startswith(FAR):
+        return FileStore(RemoteFiles(place.removeprefix(FAR), HeadCache(cache)))
+    return open_store(place, cache)
 
 
 @pytest.fixture
 def store(place: str, tmp_path: Path) -> HeadStore:
-    return open_store(place, tmp_path / "cache")
+    return opened(place, tmp_path / "cache")
 
 
 def write(place: str, path: str, content: bytes) -> None:
@@ -38,7 +52,13 @@ def write(place: str, path: str, content: bytes) -> None:
     if place.startswith("memory"):
         fsspec.filesystem("memory").pipe_file(f"{place}/{path}", content)
     else:
-        Path(place.removeprefix("file://"), path).write_bytes(content)
+        Path(place.removeprefix(FAR).removeprefix("file://"), path).write_bytes(content)
+
+
+def bytes_of(store: HeadStore) -> bytes:
+    """The first version's model."""
+    model = store.fetch("intent", 1).model()
+    return model.read(model.size, 0)
 
 
 def test_a_published_head_is_served(store: HeadStore, tmp_path: Path) -> None:
@@ -133,7 +153,7 @@ def test_a_version_that_does_not_work_is_not_rolled_back_to(
     for version in (1, 2):
         store.publish(small_head(tmp_path / str(version), version=version))
     write(place, f"intent/1/{MODEL}", b"")
-    anew = open_store(place, tmp_path / "other cache")
+    anew = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
         anew.rollback("intent")
     assert store.current("intent").version == 2
@@ -144,11 +164,11 @@ def test_publishing_again_mends_a_damaged_model(
 ) -> None:
     store.publish(small_head(tmp_path / "a"))
     write(place, f"intent/1/{MODEL}", b"damaged")
-    anew = open_store(place, tmp_path / "other cache")
+    anew = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
         anew.fetch("intent", 1)
     anew.publish(small_head(tmp_path / "a"))
-    assert open_store(place, tmp_path / "third cache").fetch("intent", 1).model()
+    assert opened(place, tmp_path / "third cache").fetch("intent", 1).model()
 
 
 def test_a_version_that_was_half_written_is_published_again(
@@ -272,7 +292,7 @@ def test_what_was_fetched_is_not_fetched_again_and_a_damaged_copy_is(
     directory = store.fetch("intent", 1).directory
     assert not any(path.endswith(MODEL) for path in read)
     (directory / MODEL).write_bytes(b"damaged")
-    assert store.fetch("intent", 1).model() == (tmp_path / "a" / MODEL).read_bytes()
+    assert bytes_of(store) == (tmp_path / "a" / MODEL).read_bytes()
     assert sum(path.endswith(MODEL) for path in read) == 1
 
 
@@ -295,7 +315,7 @@ def test_several_may_fetch_and_damage_at_once(tmp_path: Path) -> None:
         for cache in caches:
             store = open_store(place, cache)
             barrier.wait()
-            found.append(store.fetch("intent", 1).model())
+            found.append(bytes_of(store))
 
     barrier = threading.Barrier(4)
     threads = [threading.Thread(target=fetch, args=[barrier]) for _ in range(4)]
@@ -304,6 +324,24 @@ def test_several_may_fetch_and_damage_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert found == [expected] * 20
+
+
+def fetched_apart(root: Path) -> list[bytes]:
+    """The models of all heads, fetched into a cache that other processes use as well."""
+    store = opened(f"{FAR}file://{root}/store", root / "cache")
+    heads = [store.fetch(head, 1).model() for head in store.ids()]
+    return [model.read(model.size, 0) for model in heads]
+
+
+def test_several_processes_may_share_a_cache(tmp_path: Path) -> None:
+    store = opened(f"{FAR}file://{tmp_path}/store", tmp_path / "elsewhere")
+    for number in range(5):
+        store.publish(small_head(tmp_path / str(number), f"head-{number}"))
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        first, second = pool.map(fetched_apart, [tmp_path] * 2)
+    assert first == second
+    assert first[0] == (tmp_path / "0" / MODEL).read_bytes()
+    assert sorted(each.name for each in (tmp_path / "cache").iterdir()) == store.ids()
 
 
 def test_several_may_publish_at_once(tmp_path: Path) -> None:

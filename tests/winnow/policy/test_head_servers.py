@@ -120,6 +120,16 @@ def test_a_refusal_is_a_sign_of_life(servers: HeadServers) -> None:
     assert servers.left_out == 0
 
 
+def test_a_server_with_another_encoder_is_left_out_at_once(servers: HeadServers) -> None:
+    for call in servers.begin(HEADS):
+        if call.server == "a:1":
+            servers.failed(call, IdentityError("other"))
+        else:
+            servers.answered(call)
+    assert servers.is_left_out("a:1")
+    assert servers.left_out == 1
+
+
 @pytest.mark.parametrize(("waited", "out"), [(0.05, 0), (0.15, 3)])
 def test_silence_counts_once_it_is_longer_than_any_server_is_silent(
     servers: HeadServers, clock: ManualClock, waited: float, out: int

@@ -43,7 +43,8 @@ class HeadCache:
             self._keep(target, manifest, content)
         except OSError as error:
             raise UnavailableError(
-                f"cannot write {self._root}, which keeps fetched heads: {error.strerror or error}"
+                f"cannot write {self._root}, which keeps fetched heads: {error.strerror or error}; "
+                "say by XDG_CACHE_HOME where else they may be kept"
             ) from error
         return target
 

@@ -129,7 +129,8 @@ class FileStore:
         try:
             self.fetch(head, version)
         except ArtefactError:
-            self._files.replace(source.model(), head, str(version), MODEL)
+            model = source.model()
+            self._files.replace(model.read(model.size, 0), head, str(version), MODEL)
 
     def _serve(self, head: str, version: int) -> Current:
         """Switches to a version, and remembers the one before; pins and moves stay."""

@@ -7,7 +7,15 @@ import pytest
 from rich.console import Console
 from scripted_front import full_reply
 
-from winnow.client import Reply, ShardCoverage, ShardStatus, ShardTimings, Timings
+from winnow.client import (
+    HeadPrediction,
+    LabelScore,
+    Reply,
+    ShardCoverage,
+    ShardStatus,
+    ShardTimings,
+    Timings,
+)
 from winnow.client.received import reply_of
 from winnow.tools.ask.render import shown
 from winnow.tools.ask.waterfall import waterfall
@@ -119,3 +127,11 @@ def test_of_many_shards_the_slowest_are_shown_in_their_order() -> None:
         "shard 6", "shard 7", "shard 8", "shard 9", "shard 16", "shard 17", "shard 18", "shard 19",
         "and 12 faster shards",
     ]  # fmt: skip
+
+
+def test_what_heads_say_of_the_question_follows_the_answers(reply: Reply) -> None:
+    said = HeadPrediction("intent", 3, labels=(LabelScore("ask", 0.5, True),))
+    lines = text(replace(reply, heads=(said,))).splitlines()
+    at = lines.index("intent  version 3")
+    assert lines[at - 2 : at] == ["   2.50  Łódź", ""]
+    assert lines[at + 1].split()[:3] == ["✓", "ask", "0.500"]
