@@ -6,6 +6,12 @@
 Imported when first used, so that a service never loads it.
 """
 
+import os
+
+# before onnxruntime is imported: since 1.29 it keeps a record of every model that is opened in the
+# user's cache, and sends it home (https://github.com/microsoft/onnxruntime/pull/27379)
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
 # a name that type checkers know; to import it from `typing` would delay the start of every command
 TYPE_CHECKING = False
 
