@@ -3,6 +3,7 @@
 Knows the pace that each node reports; does not know how busy they are.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -13,8 +14,8 @@ def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
     share its part; a replica that has not read anything yet counts like the others.
 
     Args:
-        shards: seconds per read of each replica, 0 where it is not known yet; shards without
-            replicas read nothing, and need not be listed.
+        shards: seconds per read of each replica, 0 where it is not known yet, as is what is no
+            finite number; shards without replicas read nothing, and need not be listed.
 
     """
     serving = [replicas for replicas in shards if replicas]
@@ -23,7 +24,7 @@ def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
 
 
 def _together(replicas: Sequence[float]) -> float | None:
-    rates = [1 / seconds for seconds in replicas if seconds > 0]
+    rates = [1 / seconds for seconds in replicas if 0 < seconds < math.inf]
     if not rates:
         return None
     return len(rates) / (sum(rates) * len(replicas))

@@ -1,5 +1,6 @@
 """How fast all nodes together read."""
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -41,3 +42,10 @@ def test_another_replica_never_slows_down(shards: list[list[float]], more: float
     assert before is not None
     assert after is not None
     assert after <= before * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("odd", [math.inf, math.nan, -1.0])
+def test_a_pace_that_is_no_pace_is_not_known(odd: float) -> None:
+    """A node that misbehaves must not take the front's questions with it."""
+    assert seconds_per_read([[odd]]) is None
+    assert seconds_per_read([[0.1, odd]]) == seconds_per_read([[0.1, 0.0]])
