@@ -4,7 +4,6 @@ DPR's rule (Karpukhin et al. 2020, section 6.1): the span with the highest sum o
 logit, no longer than a limit, never outside the passage.
 """
 
-import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,40 +37,6 @@ def best_span(start: Logits, end: Logits, max_tokens: int) -> TokenSpan | None:
     first, further = divmod(int(scores.argmax()), reach)
     score = float(scores[first, further])
     return TokenSpan(first, first + further, score) if np.isfinite(score) else None
-
-
-def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Grows the characters [start, end) of `text` until no word, number or grapheme is cut."""
-    while 0 < start < len(text) and _joined(text, start):
-        start -= 1
-    while 0 < end < len(text) and _joined(text, end):
-        end += 1
-    return start, end
-
-
-def _joined(text: str, place: int) -> bool:
-    """Whether the characters on both sides of `place` belong to one word."""
-    before, after = text[place - 1], text[place]
-    if _extends(after) or before == "\u200d":
-        return True
-    if _extends(before) and after.isalnum():
-        return True
-    if before.isalnum() and after.isalnum():
-        return True
-    return _inside_number(text, place)
-
-
-def _extends(character: str) -> bool:
-    """Marks, variation selectors and joiners continue the character before them."""
-    return character == "\u200d" or unicodedata.category(character).startswith("M")
-
-
-def _inside_number(text: str, place: int) -> bool:
-    """Whether a separator of digits stands at `place` or before it: 2,700 is one number."""
-    for separator in (place - 1, place):
-        if 0 < separator < len(text) - 1 and text[separator] in ".,":
-            return text[separator - 1].isdigit() and text[separator + 1].isdigit()
-    return False
 
 
 def _numbers(logits: Logits) -> Logits:

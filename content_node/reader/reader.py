@@ -6,7 +6,7 @@ Prepare, run and decode are files of their own; here they are put together.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from content_node.reader.decode import best_span, whole_words
+from content_node.reader.decode import best_span
 from content_node.reader.prepare import Window, prepare
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
@@ -17,6 +17,7 @@ from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
+from winnow.text.words import whole_words
 
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
 

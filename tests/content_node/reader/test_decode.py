@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from content_node.reader.decode import best_span, whole_words
+from content_node.reader.decode import best_span
 
 logits = st.integers(1, 40).flatmap(
     lambda n: st.tuples(
@@ -42,34 +42,3 @@ def test_logits_that_are_not_numbers_are_never_chosen() -> None:
     assert found is not None
     assert (found.first, found.last) == (1, 1)
     assert best_span(np.full(3, np.nan, np.float32), end, 2) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "whole"),
-    [
-        ("in Frooming weather", "room", "Frooming"),
-        ("it costs 2,700 dollars", "700", "2,700"),
-        ("it costs 2,700 dollars", "2", "2,700"),
-        ("it is 3.14159 long", "14159", "3.14159"),
-        ("at the end. Then", "end", "end"),
-        ("cafe\u0301 in Łódź", "cafe", "cafe\u0301"),
-        ("a 👩\u200d🚀 flew", "👩", "👩\u200d🚀"),
-        ("a 👩\u200d🚀 flew", "🚀", "👩\u200d🚀"),
-        ("Dvořák wrote", "vořá", "Dvořák"),
-        ("(Vienna)", "Vienna", "Vienna"),
-        ("x", "x", "x"),
-    ],
-)
-def test_a_span_is_grown_to_whole_words(text: str, inside: str, whole: str) -> None:
-    start = text.index(inside)
-    first, last = whole_words(text, start, start + len(inside))
-    assert text[first:last] == whole
-
-
-@given(st.text(max_size=30), st.data())
-def test_growing_never_shrinks_and_is_settled_at_once(text: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    first, last = whole_words(text, start, end)
-    assert 0 <= first <= start <= end <= last <= len(text)
-    assert whole_words(text, first, last) == (first, last)
