@@ -29,6 +29,8 @@ COMMANDS = [
     "ladder",
     "export",
     "random",
+    "train-head",
+    "measure-heads",
 ]
 
 
