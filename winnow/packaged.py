@@ -1,4 +1,4 @@
-"""What comes with the code: the default bundle and the demo corpus.
+"""What comes with the code: the default bundle, its heads and the demo corpus.
 
 A wheel carries them inside this package, a checkout keeps them beside it.
 """
@@ -12,6 +12,7 @@ DISTRIBUTION = "winnow-qa"
 
 _PACKAGE = Path(__file__).resolve().parent
 _BUNDLE = _PACKAGE / "default_bundle"
+_HEADS = _PACKAGE / "default_heads"
 _CORPUS = _PACKAGE / "demo_corpus"
 
 
@@ -24,6 +25,12 @@ def default_bundle() -> Path:
     """The directory of the default bundle."""
     root = checkout()
     return root / "bundles" / "default" if root else _BUNDLE
+
+
+def default_heads() -> Path:
+    """The store of the heads of the default bundle's encoder."""
+    root = checkout()
+    return root / "bundles" / "heads" if root else _HEADS
 
 
 def demo_corpus() -> Path:

@@ -60,7 +60,12 @@ def test_its_one_top_level_package_is_winnow(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"winnow", f"winnow_qa-{VERSION}.dist-info"}
     assert len(names) == len(set(names))
-    for name in ("stateless/cli.py", "content_node/cli.py", "default_bundle/bundle.json"):
+    for name in (
+        "stateless/cli.py",
+        "content_node/cli.py",
+        "default_bundle/bundle.json",
+        "default_heads/store.json",
+    ):
         assert f"winnow/{name}" in names
 
 
