@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
@@ -25,7 +26,7 @@ def head(name: str) -> Head:
     return open_head(store.fetch(name, store.current(name).version))
 
 
-def states(text: str) -> np.ndarray:
+def states(text: str) -> NDArray[np.float32]:
     bundle = load_bundle(default_bundle())
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = LocalTextEncoder(open_question_encoder(bundle, tokenizer.special, states=True), 1)
@@ -33,30 +34,34 @@ def states(text: str) -> np.ndarray:
         found = asyncio.run(encoder.encode(tokenizer.tokenise(text).ids)).states
     finally:
         encoder.close()
+    assert found is not None
     return found.astype(np.float32)
 
 
 @pytest.mark.parametrize("name", ["intent", "entities"])
-def test_a_head_names_its_encoder_its_licence_and_its_accuracy(name):
+def test_a_head_names_its_encoder_its_licence_and_its_accuracy(name: str) -> None:
     manifest = head(name).manifest
     assert manifest.encoder.fingerprint == load_bundle(default_bundle()).manifest.states_fingerprint
     assert "CC BY" in manifest.licences["training data"]
     assert manifest.accuracy
     assert manifest.model.bytes < LARGEST
+    assert manifest.trained_on is not None
     assert "/" not in manifest.trained_on.data
 
 
-def test_the_intent_of_a_text_is_told_and_that_it_has_none():
+def test_the_intent_of_a_text_is_told_and_that_it_has_none() -> None:
     intent = head("intent")
     said = intent.predict(states("how do you say hello in french"))
     assert isinstance(said, SequencePrediction)
     assert (said.labels[0].label, said.labels[0].assigned, said.out_of_scope) == (
         "translate", True, False,
     )  # fmt: skip
-    assert intent.predict(states("how many moons does the planet jupiter have")).out_of_scope
+    said = intent.predict(states("how many moons does the planet jupiter have"))
+    assert isinstance(said, SequencePrediction)
+    assert said.out_of_scope
 
 
-def test_an_entity_of_a_text_is_found():
+def test_an_entity_of_a_text_is_found() -> None:
     said = head("entities").predict(states("we flew from london to the empire state building"))
     assert isinstance(said, TokenPrediction)
     assert "location" in {span.label for span in said.spans}
