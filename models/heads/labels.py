@@ -28,7 +28,7 @@ def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, 
         least, what = 3, "no token but O"
     else:
         labels = sorted(set(counts) - {out_of_scope})
-        least, what = 2, f"one label only, {quoted(labels[0] if labels else out_of_scope)}"
+        least, what = 2, f"one label only, {quoted(labels[0])}" if labels else "no label"
     if len(labels) < least:
         raise DataError(f"the texts have {what}: there is nothing to tell apart")
     if len(labels) > MOST_LABELS:

@@ -63,12 +63,10 @@ def _of_texts(said: Sequence[Prediction], part: Part, out_of_scope: str) -> dict
     right = [label for _, label in inside]
     figures = {"accuracy": accuracy(best, right)}
     figures["refused"] = _share(each.out_of_scope for each, _ in inside)
-    if out_of_scope:
+    if outside := [each for each, label in pairs if label == out_of_scope]:
         assigned = [each.labels[0].label if each.labels[0].assigned else "" for each, _ in inside]
         figures["in_scope_accuracy"] = accuracy(assigned, right)
-        outside = [each for each, label in pairs if label == out_of_scope]
-        if outside:
-            figures["out_of_scope_recall"] = _share(each.out_of_scope for each in outside)
+        figures["out_of_scope_recall"] = _share(each.out_of_scope for each in outside)
     return figures
 
 

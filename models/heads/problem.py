@@ -33,10 +33,15 @@ class Problem:
     labels: tuple[str, ...]
     multi_label: bool
     out_of_scope: str
-    """The label of texts that have none of `labels`; empty if no text to learn from has it."""
+    """The label of texts that have none of `labels`; empty if a head of this kind has no such."""
     learnt: Part
     held: Part
     test: Part | None
+
+    @property
+    def learns_out_of_scope(self) -> bool:
+        """Whether texts to learn from have none of the labels."""
+        return any(self.out_of_scope in row.labels for row in self.learnt.rows)
 
     @property
     def width(self) -> int:
@@ -63,12 +68,13 @@ def read_problem(job: Job, bundle: Bundle, kept: Path) -> Problem:
     for path, found in extra.items():
         require_known(found, labels, unknown, path)
     learnt, held = _split(job, rows, extra)
-    known = {label for row in learnt for label in row.labels}
+    if all(unknown in row.labels for row in held):
+        raise DataError("every held-out text is out of scope: others are needed to calibrate with")
     return Problem(
         job.kind,
         labels,
         job.fields.multi_label,
-        unknown if unknown in known else "",
+        unknown,
         _part(learnt, bundle, kept, "encode texts"),
         _part(held, bundle, kept, "encode held-out texts"),
         _part(extra[job.test], bundle, kept, "encode test texts") if job.test else None,
@@ -80,7 +86,9 @@ def _split(
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     if job.validation is not None:
         return rows, extra[job.validation]
-    learnt, held = hold_out(rows, job.kind, job.plan.held_out, job.plan.seed)
+    alike = job.kind is Kind.SEQUENCE and not job.fields.multi_label
+    groups = [row.labels[0] if alike else "" for row in rows]
+    learnt, held = hold_out(groups, job.plan.held_out, job.plan.seed)
     if not held:
         raise DataError(
             f"{job.data} has {len(rows)} texts, too few to hold any out: add texts, or give some "

@@ -43,7 +43,7 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
     for head in only or work.old.ids():
         try:
             _refit_one(work, head)
-        except WinnowError as error:
+        except (WinnowError, OSError) as error:
             work.shop.say(f"{head}: stays where it is: {error}")
             failed.append(head)
     return failed

@@ -4,27 +4,22 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 
-from models.heads.rows import Row
-from winnow.heads.manifest import Kind
 
+def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Places of the rows to learn from, and of those held out: about `share` of every group.
 
-def hold_out(
-    rows: Sequence[Row], kind: Kind, share: float, seed: int
-) -> tuple[list[int], list[int]]:
-    """Places of the rows to learn from, and of those held out: about `share` of every label.
-
-    A label that only one text has stays with those to learn from.
+    `groups` has the group of each row, such as its label. One row of each stays to learn from.
     """
     generator = random.Random(seed)
-    groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        groups[row.labels if kind is Kind.SEQUENCE else ()].append(place)
+    members: defaultdict[str, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        members[group].append(place)
     learnt: list[int] = []
     held: list[int] = []
     owed = 0.0
-    for _, places in sorted(groups.items()):
+    for _, places in sorted(members.items()):
         generator.shuffle(places)
-        # what is owed is carried over, or rare labels would never be held out
+        # what is owed is carried over, or rare groups would never be held out
         owed += len(places) * share
         count = min(int(owed), len(places) - 1)
         owed -= count

@@ -61,7 +61,7 @@ class SequenceTask:
             plan.queries,
             plan.hidden,
             plan.dropout,
-            spread=bool(problem.out_of_scope),
+            spread=problem.learns_out_of_scope,
         )
         self._right = self._targets(problem.learnt)
 

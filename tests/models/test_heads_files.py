@@ -121,6 +121,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_one_label_is_nothing_to_learn() -> None:
     with pytest.raises(DataError, match="one label only, 'a'"):
         labels_of([Row("x", ("a",)), Row("y", ("oos",))], Kind.SEQUENCE, "oos")
+    with pytest.raises(DataError, match="no label"):
+        labels_of([Row("x", ())], Kind.SEQUENCE, "")
     with pytest.raises(DataError, match="no token but O"):
         labels_of([Row("x", ("O",), ((0, 1),))], Kind.TOKEN, "")
 

@@ -19,13 +19,12 @@ from models.heads.calibration import (
 )
 from models.heads.graph import export_head, quantise_head
 from models.heads.network import Network, SequenceNetwork, TokenNetwork
-from models.heads.rows import Row
 from models.heads.scores import accuracy, entity_scores, label_scores
 from models.heads.served import found_entities, grown
 from models.heads.splitting import hold_out
 from models.network.states import states_of
 from winnow.bundle import default_bundle, load_bundle
-from winnow.heads.manifest import INPUT, OUTPUT, Kind
+from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.inference.onnx import OnnxSession
 
 
@@ -71,20 +70,19 @@ def test_spans_grow_to_words_and_the_more_probable_one_stays() -> None:
 
 
 def test_the_same_share_of_every_label_is_held_out() -> None:
-    rows = [Row(str(n), ("a" if n % 4 else "b",)) for n in range(200)] + [Row("x", ("rare",))]
-    learnt, held = hold_out(rows, Kind.SEQUENCE, 0.1, seed=1)
+    labels = ["a" if n % 4 else "b" for n in range(200)] + ["rare"]
+    learnt, held = hold_out(labels, 0.1, seed=1)
     assert sorted(learnt + held) == list(range(201))
-    counts = {label: sum(rows[n].labels == (label,) for n in held) for label in ("a", "b", "rare")}
+    counts = {label: sum(labels[n] == label for n in held) for label in ("a", "b", "rare")}
     assert counts == {"a": 15, "b": 5, "rare": 0}
-    assert hold_out(rows, Kind.SEQUENCE, 0.1, seed=1) == (learnt, held)
-    assert hold_out(rows, Kind.SEQUENCE, 0.1, seed=2) != (learnt, held)
+    assert hold_out(labels, 0.1, seed=1) == (learnt, held)
+    assert hold_out(labels, 0.1, seed=2) != (learnt, held)
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40), st.integers(0, 9))
 def test_every_label_stays_to_learn_from(labels: list[str], seed: int) -> None:
-    rows = [Row("x", (label,)) for label in labels]
-    learnt, held = hold_out(rows, Kind.SEQUENCE, 0.3, seed)
-    assert sorted(learnt + held) == list(range(len(rows)))
+    learnt, held = hold_out(labels, 0.3, seed)
+    assert sorted(learnt + held) == list(range(len(labels)))
     assert {labels[place] for place in learnt} == set(labels)
 
 
