@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from models.network.states import states_of
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, FORMAT
 from winnow.files.checksum import sha256
@@ -113,6 +114,7 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
             "passage_token_types": [0, 0],
             "precision": "int8",
             "question_precision": about.question_precision if own else None,
+            "states": states_of(target / (QUESTIONS if own else ENCODER)),
         },
         "reader": {
             "file": READER,

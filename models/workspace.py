@@ -30,6 +30,11 @@ class Workspace:
         return [self.run("reader"), *others]
 
     @property
+    def states(self) -> Path:
+        """States of labelled texts, kept."""
+        return self.root / "states"
+
+    @property
     def vectors(self) -> Path:
         """Vectors of passages, kept."""
         return self.root / "vectors"

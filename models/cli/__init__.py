@@ -1,4 +1,4 @@
-"""`winnow models`: train, export, quantise, calibrate, verify and measure; export others'."""
+"""`winnow models`: make the default bundle, export other people's models, train heads."""
 
 import typer
 
@@ -7,6 +7,8 @@ from models.cli.build import build
 from models.cli.bundle import assemble, calibrate
 from models.cli.encoder import train_encoder
 from models.cli.exporting import export, random
+from models.cli.heads import train_head
+from models.cli.heads_measuring import measure_heads
 from models.cli.ladder import ladder
 from models.cli.mining import mine
 from models.cli.reader import train_reader
@@ -26,5 +28,7 @@ for command in (
     ladder,
     export,
     random,
+    train_head,
+    measure_heads,
 ):
     app.command()(command)

@@ -15,6 +15,7 @@ from models.exporting.layout import Checkpoint
 from models.exporting.part import Part
 from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
+from models.network.states import states_of
 from winnow.bundle.manifest import FORMAT
 from winnow.files.checksum import sha256
 
@@ -105,6 +106,7 @@ def write_manifest(
     score: Score,
 ) -> None:
     """Writes `bundle.json`; `entries` are those of `encoder` and `reader`."""
+    encoder = entries["encoder"]
     manifest = {
         "format": FORMAT,
         "name": naming.name,
@@ -115,6 +117,7 @@ def write_manifest(
             **{role: part.provenance() for role, part in parts.items()},
         },
         **entries,
+        "encoder": {**encoder, "states": states_of(directory / encoder["question"])},
         "score": {**asdict(score), "no_answer_below": naming.no_answer_below},
         "tokenizer": TOKENIZER,
         "files": file_entries(directory, {*(part.file for part in parts.values()), TOKENIZER}),

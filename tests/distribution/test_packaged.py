@@ -33,6 +33,7 @@ def test_nothing_advises_to_install_the_unrelated_winnow(folder: str) -> None:
 def test_a_checkout_has_its_bundle_and_its_corpus_beside_the_package() -> None:
     assert packaged.checkout() == ROOT
     assert read_manifest(packaged.default_bundle()).name
+    assert packaged.default_heads() == ROOT / "bundles" / "heads"
     assert (packaged.demo_corpus() / "passages.jsonl").is_file()
     assert packaged.made_files() == ROOT / "var"
 

@@ -29,6 +29,8 @@ COMMANDS = [
     "ladder",
     "export",
     "random",
+    "train-head",
+    "measure-heads",
 ]
 
 
@@ -109,7 +111,7 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
     """The bundle then has the pretrained encoder."""
     work = Workspace(tmp_path / "work").made()
     for name in ("encoder", "reader"):
-        work.graph(name, "int8").write_bytes(b"graph")
+        work.graph(name, "int8").write_bytes(b"")  # a graph of nothing
         state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
         checkpoint.save(work.run(name), {**state, "step": 50 if name == "encoder" else 544})
     make_bundle(tiny_weights, work, tmp_path / "bundle", "tiny", "1", 10)

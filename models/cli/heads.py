@@ -1,0 +1,235 @@
+"""`winnow models train-head`, a head out of labelled texts, and `winnow heads refit`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.cli.options import (
+    BUNDLE,
+    SEED,
+    WEIGHTS,
+    WORK,
+    BundleOption,
+    JsonOption,
+    SeedOption,
+    WeightsOption,
+    WorkOption,
+)
+from models.heads.described import Naming
+from models.heads.making import Workshop, make_head
+from models.heads.refit import Refit
+from models.heads.refit import refit as refit_heads
+from models.heads.rows import Fields
+from models.heads.settings import OUT_OF_SCOPE, Job, Plan
+from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
+from models.heads.unfrozen import measure_unfrozen
+from models.network.weights import minilm
+from models.workspace import Workspace
+from winnow.bundle import load_bundle
+from winnow.heads.manifest import Kind, head_id
+from winnow.heads.store.opening import open_store
+
+MAX_LOSS = 0.5
+_PLAN = Plan()
+_FIELDS = {Kind.SEQUENCE: ("text", "label"), Kind.TOKEN: ("tokens", "labels")}
+
+
+def _id(value: str) -> str:
+    try:
+        return head_id(value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _licences(values: list[str]) -> dict[str, str]:
+    found = dict(value.partition("=")[::2] for value in values)
+    if not all(name and licence for name, licence in found.items()):
+        raise typer.BadParameter("a licence is WHAT=LICENCE, such as data='CC BY 4.0'")
+    return found
+
+
+KindOption = Annotated[
+    Kind, typer.Option(help="Labels of whole texts (sequence) or of parts of texts (token).")
+]
+MaxLossOption = Annotated[
+    float,
+    typer.Option(min=0, help="Points that int8 may lose; beyond, the head stays in float32."),
+]
+TextFieldOption = Annotated[
+    str | None,
+    typer.Option(help="Column of the texts.", show_default="text; tokens for token heads"),
+]
+LabelFieldOption = Annotated[
+    str | None,
+    typer.Option(help="Column of the labels.", show_default="label; labels for token heads"),
+]
+
+
+def train_head(
+    data: Annotated[
+        Path, typer.Option(help="Labelled texts: CSV or JSON lines, .gz and .zst, too.")
+    ],
+    kind: KindOption,
+    name: Annotated[str, typer.Option("--id", help="Id of the head.", callback=_id)],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory to write the head to.", show_default="required"),
+    ] = None,
+    bundle: BundleOption = BUNDLE,
+    test: Annotated[
+        Path | None, typer.Option(help="Labelled texts to measure the head on.")
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labelled texts to stop training and to calibrate with.",
+            show_default="a part of --data",
+        ),
+    ] = None,
+    tenant: Annotated[str, typer.Option(help="Owner of the head.")] = "",
+    version: Annotated[int, typer.Option(min=1, help="Version of the head.")] = 1,
+    text_field: TextFieldOption = None,
+    label_field: LabelFieldOption = None,
+    multi_label: Annotated[
+        bool,
+        typer.Option(
+            "--multi-label", help="A text may have several labels: a list, or a|b in CSV."
+        ),
+    ] = False,
+    out_of_scope: Annotated[
+        str, typer.Option(help="Label of texts that none of the other labels fits.")
+    ] = OUT_OF_SCOPE,
+    licence: Annotated[
+        list[str] | None,
+        typer.Option(help="Licence to record, as WHAT=LICENCE; may be given several times."),
+    ] = None,
+    names_only: Annotated[
+        bool,
+        typer.Option("--names-only", help="Record the names of files without their directories."),
+    ] = False,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Passes over the texts, at most.",
+            show_default=f"{_PLAN.epochs}; {UNFROZEN_EPOCHS} with --unfreeze",
+        ),
+    ] = None,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Passes without improvement that end the training.")
+    ] = _PLAN.patience,
+    batch: Annotated[int, typer.Option(min=1, help="Texts in a training step.")] = _PLAN.batch,
+    rate: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = _PLAN.rate,
+    dropout: Annotated[
+        float, typer.Option(min=0, max=0.95, help="Share of values that training leaves out.")
+    ] = _PLAN.dropout,
+    hidden: Annotated[
+        int, typer.Option(min=1, max=4096, help="Values of the hidden layer.")
+    ] = _PLAN.hidden,
+    queries: Annotated[
+        int, typer.Option(min=1, max=64, help="Weighted means of a text that are looked at.")
+    ] = _PLAN.queries,
+    held_out: Annotated[
+        float,
+        typer.Option(min=0.01, max=0.5, help="Share of --data to hold out without --validation."),
+    ] = _PLAN.held_out,
+    max_loss: MaxLossOption = MAX_LOSS,
+    unfreeze: Annotated[
+        bool,
+        typer.Option(
+            "--unfreeze", help="Train the encoder, too, and only say how right the head is then."
+        ),
+    ] = False,
+    weights: WeightsOption = WEIGHTS,
+    work: WorkOption = WORK,
+    seed: SeedOption = SEED,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a head on labelled texts, on the states of a bundle's encoder.
+
+    Takes minutes on two cores. States are computed once and kept under --work. The encoder stays
+    as it is. The head is exported in int8, calibrated, measured and written to --out; publish it
+    with `winnow heads publish`.
+    """
+    plan = Plan(
+        epochs=epochs or _PLAN.epochs,
+        patience=patience,
+        batch=batch,
+        rate=rate,
+        dropout=dropout,
+        hidden=hidden,
+        queries=queries,
+        held_out=held_out,
+        seed=seed,
+    )
+    usual = _FIELDS[kind]
+    fields = Fields(text_field or usual[0], label_field or usual[1], multi_label)
+    job = Job(kind, data, fields, plan, validation, test, out_of_scope)
+    naming = Naming(name, tenant, version, _licences(licence or []), names_only)
+    shop = Workshop(load_bundle(bundle), Workspace(work).states, max_loss, _say)
+    if unfreeze:
+        with minilm(weights) as directory:
+            _show(
+                f"{name}, with an encoder of its own",
+                measure_unfrozen(job, shop, directory, epochs or UNFROZEN_EPOCHS),
+                as_json,
+            )
+        return
+    if out is None:
+        raise typer.BadParameter("name a directory with --out")
+    made = make_head(job, naming, shop, out)
+    size = f"{made.model.bytes / 1e6:.2f} MB"
+    _show(f"{out}: {made.id}, {len(made.labels)} labels, {size}", made.accuracy, as_json)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _show(title: str, figures: dict[str, float], as_json: bool) -> None:
+    lines = [title, *(f"  {name}: {value:.2f} %" for name, value in figures.items())]
+    typer.echo(json.dumps(figures, indent=2) if as_json else "\n".join(lines))
+
+
+def refit(
+    source: Annotated[str, typer.Option("--from", help="Store of the heads that are served now.")],
+    target: Annotated[str, typer.Option("--to", help="Store of the heads of the new encoder.")],
+    bundle: Annotated[Path, typer.Option(help="Directory of the bundle of the new encoder.")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Head to refit; may be given several times.", show_default="all heads"),
+    ] = None,
+    worse: Annotated[
+        float, typer.Option(min=0, help="Points of accuracy that a head may lose.")
+    ] = 1.0,
+    ring: Annotated[
+        str | None,
+        typer.Option(help="Ring of the new encoder.", show_default="name of the bundle"),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="Directory of training data that is not where it was."),
+    ] = None,
+    max_loss: MaxLossOption = MAX_LOSS,
+    work: WorkOption = WORK,
+) -> None:
+    """Train heads anew for another encoder, and move them to its ring one by one.
+
+    Each head is trained on the file that its head.json names, whose checksum must be the same. It
+    moves if it is about as right as before; else it stays, the reason is said, and the command
+    exits with 1. After an interruption, the same command goes on.
+    """
+    loaded = load_bundle(bundle)
+    if "://" not in target:  # a store that is not there yet cannot be told from a lost disk
+        Path(target).mkdir(parents=True, exist_ok=True)
+    plan = Refit(
+        open_store(source),
+        open_store(target),
+        ring or loaded.manifest.name,
+        worse,
+        data or [],
+        Workshop(loaded, Workspace(work).states, max_loss, _say),
+    )
+    raise typer.Exit(1 if refit_heads(plan, only or []) else 0)

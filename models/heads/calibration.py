@@ -1,0 +1,81 @@
+"""Probabilities that mean what they say, and the least one at which a label counts. Pure.
+
+Fitted on held-out logits of the very graph that is served.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.heads.labels import Logits, softmax
+
+_TEMPERATURES = np.geomspace(0.1, 10.0, 185)
+_LEAST = 1e-9
+MOST_LOST = 1.5
+"""Of texts that have a label, in percent points: right answers lost to the threshold at most."""
+_REJECTED = 0.01
+"""Share of texts with a label that fall below the threshold where no text without one is known."""
+
+Places = Sequence[int]
+
+
+def fit_temperature(logits: Logits, right: Places) -> float:
+    """The temperature that makes the right labels most probable (Guo et al., 2017).
+
+    Args:
+        logits: [texts or tokens, labels].
+        right: the place of each one's label.
+
+    """
+    rows = np.arange(len(right))
+
+    def surprise(temperature: float) -> float:
+        shares = softmax(logits, temperature)[rows, list(right)]
+        return float(-np.log(shares.clip(_LEAST)).mean())
+
+    return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
+
+
+def fit_multi_temperature(logits: Logits, right: NDArray[np.bool_]) -> float:
+    """The same where each label is a question of its own; both are [texts, labels]."""
+
+    def surprise(temperature: float) -> float:
+        signed = np.where(right, logits, -logits).astype(np.float64) / temperature
+        return float(np.logaddexp(0, -signed).mean())
+
+    return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
+
+
+def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: Logits) -> float:
+    """The least probability of a label that is assigned.
+
+    With texts that have no label: where the shares of texts that are treated rightly, with a label
+    and without one, are greatest together, as long as no more than `MOST_LOST` points of the right
+    labels are lost. Else the probability that nearly all texts reach.
+
+    Args:
+        best: the probability of the best label of each text that has one.
+        right: whether it is the right label.
+        without: the same probabilities of texts without a label.
+
+    """
+    if not len(without):
+        return float(np.quantile(best, _REJECTED))
+    options = np.unique(np.concatenate([[0.0], best, without]))
+    kept = np.array([(best[right] >= option).sum() for option in options]) / max(len(best), 1)
+    refused = np.array([(without < option).mean() for option in options])
+    allowed = kept >= kept[0] - MOST_LOST / 100
+    total = np.where(allowed, kept + refused, -1.0)
+    return float(options[int(total.argmax())])
+
+
+def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """The probability from which labels are assigned, where F1 of all labels together is best."""
+    options = np.linspace(0.05, 0.95, 91)
+
+    def f1(option: float) -> float:
+        said = scores >= option
+        return float(2 * (said & right).sum() / max(said.sum() + right.sum(), 1))
+
+    return float(max(options, key=f1))

@@ -1,0 +1,99 @@
+"""The networks of heads: states of tokens to logits.
+
+Knows tensors in and tensors out. Few and plain operations: a server keeps a thousand of them, and
+runs ten on a text in the time that the encoder takes for one word.
+"""
+
+import torch
+from torch import Tensor, nn
+
+_HIDDEN = -1e4
+"""Added to the attention to what is padding."""
+
+
+class Dense(nn.Linear):
+    """A linear layer that is exported as a matrix product, which `quantise` knows."""
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
+        """[…, in] to […, out]."""
+        return input @ self.weight.t() + self.bias
+
+
+class SequenceNetwork(nn.Module):
+    """Weighted means of the states, by learnt queries, then one hidden layer.
+
+    The first query begins as the plain mean, which is what the encoder's own vector is made of; the
+    others look for the words that decide (Lin et al., 2017, "A structured self-attentive sentence
+    embedding").
+    """
+
+    def __init__(
+        self, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
+    ) -> None:
+        """`spread`: there is one more logit, of texts that have none of the labels; its probability
+        is spread over all labels, so that none of them is probable.
+        """
+        super().__init__()
+        self._spread = spread
+        self.look, self.attention = Dense(width, width // 6), Dense(width // 6, queries)
+        self.dropout = nn.Dropout(dropout)
+        self.hidden = Dense(queries * width, hidden)
+        self.output = Dense(hidden, labels + spread)
+        nn.init.zeros_(self.attention.bias)
+        with torch.no_grad():
+            self.attention.weight[0] = 0
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """States [batch, tokens, width] to logits [batch, labels], one more with `spread`.
+
+        `mask`: which are tokens, bool [batch, tokens]; None where all are.
+        """
+        attention = self.attention(torch.tanh(self.look(states)))
+        if mask is not None:
+            attention = attention + _HIDDEN * ~mask.unsqueeze(-1)
+        means: Tensor = attention.softmax(1).transpose(1, 2) @ states
+        hidden = torch.relu(self.hidden(self.dropout(means.flatten(1))))
+        logits: Tensor = self.output(self.dropout(hidden))
+        return logits
+
+    def served(self, states: Tensor) -> Tensor:
+        """[tokens, width] to [labels]: what the graph computes."""
+        logits: Tensor = self(states.unsqueeze(0))[0]
+        if not self._spread:
+            return logits
+        shares = logits.softmax(0)
+        labels = len(logits) - 1
+        return torch.log(shares[:labels] + shares[labels:] / labels)
+
+
+class TokenNetwork(nn.Module):
+    """Each token by itself, then with its two neighbours, beside a linear layer on the states."""
+
+    def __init__(self, width: int, labels: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.alone, self.near = Dense(width, hidden), Dense(3 * hidden, hidden)
+        self.output, self.direct = Dense(hidden, labels), Dense(width, labels)
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """States [batch, tokens, width] to logits [batch, tokens, labels].
+
+        `mask`: which are tokens, bool [batch, tokens]; None where all are.
+        """
+        states = self.dropout(states)
+        alone = torch.relu(self.alone(states))
+        if mask is not None:
+            alone = alone * mask.unsqueeze(-1)  # beyond the end there is nothing
+        padded = nn.functional.pad(alone, (0, 0, 1, 1))
+        together = torch.cat([padded[:, :-2], alone, padded[:, 2:]], -1)
+        hidden = alone + torch.relu(self.near(together))
+        logits: Tensor = self.output(self.dropout(hidden)) + self.direct(states)
+        return logits
+
+    def served(self, states: Tensor) -> Tensor:
+        """[tokens, width] to [tokens, labels]: what the graph computes."""
+        logits: Tensor = self(states.unsqueeze(0))[0]
+        return logits
+
+
+Network = SequenceNetwork | TokenNetwork

@@ -1,0 +1,87 @@
+"""The heads of one encoder, trained anew for another, one by one.
+
+The old store serves on. A head moves once the new one is published and is about as right as the
+old one; what fails is said, and stays where it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from models.heads.described import REFIT_OF, Naming
+from models.heads.making import Workshop, make_head
+from models.heads.measured import comparable
+from models.heads.recorded import recorded_job
+from models.training.loop import TrainingError
+from winnow.errors import NotFoundError, WinnowError
+from winnow.heads.manifest import HeadManifest
+from winnow.heads.store.store import HeadStore
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """From where to where, and how much worse a head may become."""
+
+    old: HeadStore
+    new: HeadStore
+    ring: str
+    """The name that the new encoder's ring is served under."""
+    worse: float
+    """Points of accuracy that a head may lose."""
+    directories: Sequence[Path]
+    """Where training data is looked for that is not where it was."""
+    shop: Workshop
+
+
+def refit(work: Refit, only: Sequence[str]) -> list[str]:
+    """Refits the heads of the old store, or `only` some; returns the ids of those that failed.
+
+    Heads that were moved before are left alone, so that a refit that was interrupted goes on.
+    """
+    failed = []
+    for head in only or work.old.ids():
+        try:
+            _refit_one(work, head)
+        except (WinnowError, OSError) as error:
+            work.shop.say(f"{head}: stays where it is: {error}")
+            failed.append(head)
+    return failed
+
+
+def _refit_one(work: Refit, head: str) -> None:
+    current = work.old.current(head)
+    if current.moved_to:
+        work.shop.say(f"{head}: was moved to {current.moved_to} before")
+        return
+    before = work.old.manifest(head, current.version)
+    if not _is_there(work, before):
+        _train_anew(work, before)
+    work.old.move(head, work.ring)
+    work.shop.say(f"{head}: moved to {work.ring}")
+
+
+def _is_there(work: Refit, before: HeadManifest) -> bool:
+    """Whether an earlier refit published this head, and was interrupted before it was moved."""
+    try:
+        there = work.new.manifest(before.id, work.new.current(before.id).version)
+    except NotFoundError:
+        return False
+    return there.provenance.get(REFIT_OF) == before.checksum
+
+
+def _train_anew(work: Refit, before: HeadManifest) -> None:
+    job = recorded_job(before, work.directories)
+    version = max(work.new.versions(before.id), default=0) + 1
+    naming = Naming(before.id, before.tenant, version, before.licences, refit_of=before.checksum)
+    with TemporaryDirectory() as directory:
+        place = Path(directory) / "head"
+        made = make_head(job, naming, work.shop, place)
+        name, old, new = comparable(before, made)
+        work.shop.say(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
+        if old - new > work.worse:
+            raise TrainingError(
+                f"it lost {old - new:.2f} points of {name}, more than {work.worse:g}: train it by "
+                "hand, or allow more with --worse"
+            )
+        work.new.publish(place)

@@ -1,0 +1,152 @@
+"""Labelled texts, from the files that people have them in.
+
+Knows CSV with a header and JSON lines, packed or not; says which row is wrong, and why. Knows
+nothing of encoders.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.data.rows import DataError
+from winnow.files.compressed import open_bytes
+from winnow.heads.manifest import Kind
+from winnow.quoting import quoted
+
+PACKED = {".gz", ".zst"}
+MANY = "|"
+"""Between the labels of one text in a CSV file."""
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The columns to read, the options that name them, and whether a text may have many labels."""
+
+    text: str
+    label: str
+    multi_label: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A text and its labels."""
+
+    text: str
+    labels: tuple[str, ...]
+    """Of the text, one unless there may be many; of a token row one for each of `words`."""
+    words: tuple[tuple[int, int], ...] = ()
+    """Of a token row: first character and one past the last of each of its tokens in `text`."""
+
+
+def read_rows(path: Path, kind: Kind, fields: Fields) -> list[Row]:
+    """Every row of a file.
+
+    Raises:
+        DataError: it is not there, has no rows, or a row is not what it should be.
+
+    """
+    read = _sequence if kind is Kind.SEQUENCE else _tokens
+    rows = []
+    for number, raw in enumerate(_raw(path, kind), 1):
+        try:
+            rows.append(read(raw, fields))
+        except _RowError as error:
+            raise DataError(f"{path}, row {number}: {error}") from error
+    if not rows:
+        raise DataError(f"{path} has no rows: a head needs labelled texts to learn from")
+    return rows
+
+
+class _RowError(Exception):
+    """What is wrong with a row."""
+
+
+def _raw(path: Path, kind: Kind) -> Iterator[Mapping[str, Any]]:
+    if not path.is_file():
+        raise DataError(f"no file {path}")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
+    form = suffixes[-1] if suffixes else ""
+    if form == ".csv" and kind is Kind.TOKEN:
+        raise DataError(
+            f"{path} is CSV: token heads are trained on JSON lines with tokens and labels"
+        )
+    if form not in (".csv", ".jsonl", ".ndjson"):
+        raise DataError(
+            f"{path} is neither .csv nor .jsonl (.gz and .zst may follow): name it after what it is"
+        )
+    with open_bytes(path) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        try:
+            yield from csv.DictReader(text, strict=True) if form == ".csv" else _json_lines(text)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path} is not UTF-8: {error.reason}") from error
+        except csv.Error as error:
+            raise DataError(f"{path} is not CSV: {error}") from error
+        except _RowError as error:
+            raise DataError(f"{path}, {error}") from error
+
+
+def _json_lines(stream: io.TextIOWrapper) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise _RowError(f"line {number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise _RowError(f"line {number}: not an object, but {quoted(line.strip())}")
+        yield row
+
+
+def _sequence(raw: Mapping[str, Any], fields: Fields) -> Row:
+    text = _field(raw, fields.text, "--text-field")
+    if not isinstance(text, str) or not text.strip():
+        raise _RowError(f"{fields.text} is {quoted(str(text))}: a text is needed")
+    found = _field(raw, fields.label, "--label-field")
+    if not fields.multi_label:
+        return Row(text, (_label(found, fields),))
+    if isinstance(found, str):
+        found = [part.strip() for part in found.split(MANY) if part.strip()]
+    if not isinstance(found, list):
+        raise _RowError(f"{fields.label} is {quoted(str(found))}: a list of labels is needed")
+    return Row(text, tuple(dict.fromkeys(_label(each, fields) for each in found)))
+
+
+def _tokens(raw: Mapping[str, Any], fields: Fields) -> Row:
+    tokens = _field(raw, fields.text, "--text-field")
+    labels = _field(raw, fields.label, "--label-field")
+    for name, values in ((fields.text, tokens), (fields.label, labels)):
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise _RowError(f"{name} is {quoted(str(values))}: a list of texts is needed")
+    if not tokens or not all(token.strip() for token in tokens):
+        raise _RowError(f"{fields.text} has no token, or an empty one")
+    if len(tokens) != len(labels):
+        raise _RowError(f"{len(tokens)} {fields.text} and {len(labels)} {fields.label}")
+    for label in labels:
+        if label != OUTSIDE and (label[:2] not in ("B-", "I-") or not label[2:]):
+            raise _RowError(f"label {quoted(label)}: labels of tokens are O, B-… and I-…")
+    words, at = [], 0
+    for token in tokens:
+        words.append((at, at + len(token)))
+        at += len(token) + 1
+    return Row(" ".join(tokens), tuple(labels), tuple(words))
+
+
+def _field(raw: Mapping[str, Any], name: str, option: str) -> Any:
+    if raw.get(name) is None:
+        there = ", ".join(quoted(str(key)) for key in raw if key is not None) or "none"
+        raise _RowError(f"no {quoted(name)}; the fields are {there}: name one with {option}")
+    return raw[name]
+
+
+def _label(value: Any, fields: Fields) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise _RowError(f"{fields.label} is {quoted(str(value))}: a label is needed")
+    return value.strip()

@@ -1,0 +1,207 @@
+"""From labelled texts to a head that is served, by the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from heads_made import RIVERS, sentences, texts, tiny_bundle, write_lines
+from typer.testing import CliRunner, Result
+
+from models.cli import app
+from winnow.bundle import Bundle
+from winnow.domain.prediction import SequencePrediction, TokenPrediction
+from winnow.errors import IdentityError
+from winnow.heads.artefact import load_head
+from winnow.heads.head import Head, open_head
+from winnow.heads.store.opening import open_store
+from winnow.inference.encoder import open_question_encoder
+from winnow.text.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.timeout(400)
+
+QUICK = ["--epochs", 25, "--batch", 16, "--dropout", 0.1, "--rate", 0.02, "--hidden", 16]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return tiny_bundle(tmp_path_factory.mktemp("bundles"), "tiny")
+
+
+@pytest.fixture
+def arguments(bundle: Bundle, tmp_path: Path) -> list[object]:
+    """Those that all commands here share."""
+    return ["--bundle", bundle.directory, "--work", tmp_path / "work", *QUICK]
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["train-head", *map(str, arguments)])
+
+
+def ask(head: Head, bundle: Bundle, text: str) -> SequencePrediction | TokenPrediction:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = open_question_encoder(bundle, tokenizer.special, states=True)
+    states = encoder.with_states(tokenizer.tokenise(text).ids)[1]
+    assert states is not None
+    return head.predict(states.astype(np.float32))
+
+
+def test_a_sequence_head_tells_texts_apart_and_what_is_neither(
+    bundle: Bundle, arguments: list[object], tmp_path: Path
+) -> None:
+    data, test = texts(tmp_path / "train.jsonl", 400), texts(tmp_path / "test.jsonl", seed=1)
+    made = invoke(
+        "--data", data, "--test", test, "--kind", "sequence", "--id", "topic", "--tenant", "zoo",
+        "--licence", "data=CC0", "--out", tmp_path / "head", "--json", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    figures = json.loads(made.stdout)
+    assert figures["accuracy"] > 95
+    assert figures["out_of_scope_recall"] > 80
+    artefact = load_head(tmp_path / "head")
+    manifest = artefact.manifest
+    assert (manifest.labels, manifest.tenant) == (("person", "river"), "zoo")
+    assert manifest.licences == {"data": "CC0"}
+    assert manifest.accuracy == figures
+    assert manifest.encoder.fingerprint == bundle.manifest.states_fingerprint
+    assert manifest.trained_on is not None
+    assert Path(manifest.trained_on.data) == data
+    said = ask(open_head(artefact), bundle, f"the {RIVERS[0]} in black {RIVERS[1]} {RIVERS[0]}")
+    assert isinstance(said, SequencePrediction)
+    assert said.labels[0].label == "river"
+
+
+def test_a_token_head_finds_entities(
+    bundle: Bundle, arguments: list[object], tmp_path: Path
+) -> None:
+    data, test = (
+        sentences(tmp_path / "train.jsonl", 400),
+        sentences(tmp_path / "test.jsonl", seed=1),
+    )
+    made = invoke(
+        "--data", data, "--test", test, "--kind", "token", "--id", "people", "--names-only",
+        "--out", tmp_path / "head", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    artefact = load_head(tmp_path / "head")
+    assert artefact.manifest.accuracy["entity_f1"] > 95
+    assert artefact.manifest.labels == ("O", "B-person", "I-person")
+    assert artefact.manifest.trained_on is not None
+    assert artefact.manifest.trained_on.data == "train.jsonl"
+    said = ask(open_head(artefact), bundle, "black froome in the tour")
+    assert isinstance(said, TokenPrediction)
+    assert [span.label for span in said.spans] == ["person"]
+
+
+def test_a_text_may_have_several_labels(arguments: list[object], tmp_path: Path) -> None:
+    lines = ["text,label"]
+    for number in range(150):
+        own = [word for place, word in enumerate(("froome", "danube")) if number >> place & 1]
+        lines.append(f"the {' '.join(own)} in black,{'|'.join(own)}")
+    data = tmp_path / "data.csv"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    made = invoke(
+        "--data", data, "--kind", "sequence", "--id", "both", "--multi-label", "--json",
+        "--out", tmp_path / "head", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    assert json.loads(made.stdout)["held_out_label_f1"] > 95
+    assert load_head(tmp_path / "head").manifest.multi_label
+
+
+def test_the_same_seed_makes_the_same_head_another_seed_another(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    data = texts(tmp_path / "data.jsonl", 60)
+    common = ["--data", data, "--kind", "sequence", "--id", "topic", *arguments, "--epochs", 2]
+    for name, seed in (("one", 1), ("again", 1), ("two", 2)):
+        made = invoke(*common, "--seed", seed, "--out", tmp_path / name)
+        assert made.exit_code == 0, made.output
+    one, again, two = (
+        load_head(tmp_path / name).manifest.model.sha256 for name in ("one", "again", "two")
+    )
+    assert one == again != two
+
+
+def test_an_interruption_leaves_no_head_and_keeps_the_states(
+    arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = texts(tmp_path / "data.jsonl", 60)
+    command = ["--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path / "head"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("models.heads.training._Run.step", interrupted)
+        assert invoke(*command, *arguments).exit_code != 0
+    assert not (tmp_path / "head").exists()
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npy")}
+    assert kept
+    assert invoke(*command, *arguments).exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_an_interruption_while_texts_are_encoded_leaves_no_states(
+    arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = texts(tmp_path / "data.jsonl", 60)
+    command = ["--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path / "head"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("models.heads.states.followed", interrupted)
+    assert invoke(*command, *arguments).exit_code != 0
+    assert list((tmp_path / "work" / "states").iterdir()) == []
+    assert not (tmp_path / "head").exists()
+
+
+def test_a_head_that_int8_harms_stays_in_float32(
+    arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = iter([90.0, 80.0])
+    monkeypatch.setattr("models.heads.making.main_figure", lambda *_: next(figures))
+    made = invoke(
+        "--data", texts(tmp_path / "data.jsonl", 60), "--kind", "sequence", "--id", "topic",
+        "--out", tmp_path / "head", *arguments, "--epochs", 1,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert load_head(tmp_path / "head").manifest.provenance["precision"] == "fp32"
+
+
+def test_a_head_is_refused_by_a_store_of_another_encoder(
+    arguments: list[object], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tiny_bundle(tmp_path_factory.mktemp("others"), "other", num_hidden_layers=2)
+    data = texts(tmp_path / "data.jsonl", 60)
+    command = ["--data", data, "--kind", "sequence", *arguments, "--epochs", 1]
+    assert invoke(*command, "--id", "one", "--out", tmp_path / "one").exit_code == 0
+    command += ["--bundle", other.directory]
+    assert invoke(*command, "--id", "two", "--out", tmp_path / "two").exit_code == 0
+    store = open_store(tmp_path / "store")
+    store.publish(tmp_path / "one")
+    with pytest.raises(IdentityError):
+        store.publish(tmp_path / "two")
+
+
+def test_a_directory_that_holds_something_is_not_written_over(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    data = write_lines(tmp_path / "data.jsonl", [{"text": "a", "label": "b"}])
+    refused = invoke(
+        "--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path, *arguments
+    )
+    assert refused.exit_code == 1
+    assert "is there already" in str(refused.exception)
+
+
+def test_an_exported_bundle_names_its_states(bundle: Bundle) -> None:
+    """The mean of the states points where the vector does, since that is how it is pooled."""
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = open_question_encoder(bundle, tokenizer.special, states=True)
+    vector, states = encoder.with_states(tokenizer.tokenise("who won the tour").ids)
+    assert states is not None
+    mean = states.astype(np.float32).mean(0)
+    assert np.allclose(mean / np.linalg.norm(mean), vector, atol=1e-2)

@@ -1,0 +1,79 @@
+"""Heads on data sets in the layout of the public ones, and with an encoder of their own."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import zstandard
+from heads_made import sentences, texts, tiny_bundle
+from typer.testing import CliRunner
+
+from models.cli import app
+from models.heads.making import Workshop
+from models.heads.rows import Fields
+from models.heads.settings import Job, Plan
+from models.heads.unfrozen import measure_unfrozen
+from winnow.bundle import Bundle
+from winnow.heads.artefact import load_head
+from winnow.heads.manifest import Kind
+
+pytestmark = pytest.mark.timeout(400)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bundles")
+
+
+@pytest.fixture(scope="module")
+def bundle(places: Path) -> Bundle:
+    return tiny_bundle(places, "tiny")
+
+
+def packed(path: Path) -> None:
+    target = path.with_name(path.name + ".zst")
+    target.write_bytes(zstandard.ZstdCompressor().compress(path.read_bytes()))
+
+
+def measure(bundle: Bundle, tmp_path: Path, *arguments: object) -> dict[str, dict[str, float]]:
+    command = ["measure-heads", "--data", tmp_path, "--work", tmp_path / "work", "--json"]
+    command += ["--bundle", bundle.directory, *arguments]
+    done = CliRunner().invoke(app, [str(each) for each in command])
+    assert done.exit_code == 0, (done.output, done.exception)
+    found: dict[str, dict[str, float]] = json.loads(done.stdout)
+    return found
+
+
+def test_a_head_is_made_of_a_data_set_and_kept(bundle: Bundle, tmp_path: Path) -> None:
+    for part, seed in (("train", 0), ("test", 1)):
+        packed(texts(tmp_path / f"banking77-{part}.jsonl", seed=seed))
+    found = measure(bundle, tmp_path, "--only", "banking", "--out", tmp_path / "heads")
+    assert set(found) == {"banking"}
+    assert found["banking"]["accuracy"] > 50
+    manifest = load_head(tmp_path / "heads" / "banking").manifest
+    assert manifest.trained_on is not None
+    assert manifest.trained_on.data == "banking77-train.jsonl.zst"
+    assert "CC BY 4.0" in manifest.licences["training data"]
+
+
+def test_an_unknown_head_is_refused(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(app, ["measure-heads", "--only", "nothing"])
+    assert refused.exit_code == 1
+    assert "no such head: nothing; there are intent, banking" in str(refused.exception)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_head_can_be_measured_with_an_encoder_of_its_own(
+    kind: Kind, bundle: Bundle, places: Path, tmp_path: Path
+) -> None:
+    weights = places / "tiny-encoder"
+    shutil.copyfile(bundle.tokenizer, weights / "tokenizer.json")
+    make = texts if kind is Kind.SEQUENCE else sentences
+    fields = Fields("text", "label") if kind is Kind.SEQUENCE else Fields("tokens", "labels")
+    data, test = make(tmp_path / "train.jsonl", 300), make(tmp_path / "test.jsonl", seed=1)
+    job = Job(kind, data, fields, Plan(dropout=0.1), test=test)
+    shop = Workshop(bundle, tmp_path / "states", 100, lambda _: None)
+    figures = measure_unfrozen(job, shop, weights, epochs=8)
+    # far more than chance: a random encoder of one layer learns little in a few seconds
+    assert figures["accuracy" if kind is Kind.SEQUENCE else "entity_f1"] > 25
