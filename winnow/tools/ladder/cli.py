@@ -21,7 +21,7 @@ from winnow.tools.ladder.steps import SEED, STEPS
 from winnow.tools.ladder.texts import read_texts
 from winnow.tools.outputs import reserved
 
-_WIDTH = 112
+_WIDTH = 124
 """Columns of the table."""
 
 
