@@ -84,7 +84,7 @@ class WarmHeads:
                 f"states of shape {list(states.shape)} are not of the encoder of these heads, "
                 f"which gives [tokens + 2, {self._width}]"
             )
-        slots = {head: self._hold(head) for head in head_ids}
+        slots = {head: self._hold(head) for head in dict.fromkeys(head_ids)}
         warm = [slot for slot in slots.values() if slot is not None]
         cold = [head for head, slot in slots.items() if slot is None]
         loads = [

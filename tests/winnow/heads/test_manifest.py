@@ -92,7 +92,7 @@ def tried(directory: Path) -> None:
         label.encode()
 
 
-many = settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+many = settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 @many

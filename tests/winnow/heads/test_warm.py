@@ -153,6 +153,14 @@ async def test_several_heads_of_both_kinds_read_the_same_states(ring: Ring, tmp_
         assert len(entities.prediction.spans) == 2
 
 
+async def test_a_head_named_twice_is_applied_once_and_released(ring: Ring) -> None:
+    ring.store.add("intent")
+    for _ in range(2):
+        first, second = await ring.apply("intent", "intent")
+        assert first is second
+    await evicts(ring, "intent")
+
+
 async def test_all_who_wait_for_a_head_wait_for_one_load(ring: Ring) -> None:
     ring.store.add("intent")
     found = await asyncio.gather(*(ring.one() for _ in range(20)))
