@@ -97,6 +97,7 @@ def test_its_commands_are_listed_but_those_that_need_a_checkout(installed: Insta
         "pareto",
     ):
         assert installed.run("winnow", command, "--help").returncode == 0, command
+    assert "--store" in installed.run("winnow", "heads", "serve", "--help").stdout
     assert installed.run("winnow", "--version").stdout == f"winnow {VERSION}\n"
 
 

@@ -105,7 +105,18 @@ def questions_file(tmp_path: Path) -> Path:
 
 def test_help_teaches_and_lists_every_command() -> None:
     shown = winnow("--help").stdout
-    for command in ("predict", "up", "front", "node", "index", "evaluate", "bench", "demo"):
+    for command in (
+        "predict",
+        "up",
+        "front",
+        "node",
+        "encoder",
+        "heads",
+        "index",
+        "evaluate",
+        "bench",
+        "demo",
+    ):
         assert f" {command} " in shown
     node = winnow("node", "--help").stdout
     for words in ("--shard", "WINNOW_NODE_SHARD", "--metrics-listen", "Example"):
