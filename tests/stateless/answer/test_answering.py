@@ -1,7 +1,7 @@
 """The life of a question over fake shards, with the real encoder."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -35,6 +35,7 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoding
 from winnow.text.tokenizer import Tokenizer
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
@@ -228,3 +229,28 @@ async def test_a_question_that_ends_ends_its_heads(
         shard.go_on.set()
     await asyncio.wait([call])
     await asyncio.wait_for(heads.released.wait(), 5)
+
+
+class Broken:
+    """An encoder that cannot be reached."""
+
+    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+        raise UnavailableError("the encoder is gone")
+
+    async def warm_up(self, longest: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def test_what_keeps_heads_from_a_known_question_is_said_by_each_of_them(
+    bundle: Bundle, registry: CollectorRegistry
+) -> None:
+    encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), Broken())
+    answering = answerer(encoder, registry)
+    question = replace(ASKED.question, heads=("intent", "topic"))
+    said = await answering.predict(question, Deadline.after(5), "")
+    assert [(each.head_id, str(each.failure)) for each in said] == [
+        ("intent", "the encoder is gone"),
+        ("topic", "the encoder is gone"),
+    ]
+    assert await answering.predict(ASKED.question, Deadline.after(5), "") == ()

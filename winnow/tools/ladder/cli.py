@@ -21,7 +21,7 @@ from winnow.tools.ladder.steps import SEED, STEPS
 from winnow.tools.ladder.texts import read_texts
 from winnow.tools.outputs import reserved
 
-_WIDTH = 112
+_WIDTH = 124
 """Columns of the table."""
 
 
@@ -29,7 +29,10 @@ def ladder(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1024, help="Worker processes of one thread each.", show_default="cores"
+            min=1,
+            max=1024,
+            help="Worker processes of one thread; each takes up to 1 GB of memory.",
+            show_default="cores",
         ),
     ] = None,
     requests: Annotated[
@@ -60,8 +63,8 @@ def ladder(
     """Measure what each lever of classifying text on CPUs is worth.
 
     From BERT-base in fp32, every text padded to 128 tokens, to ten heads on one encoding of a small
-    encoder in int8, and a cache. Weights are random, which changes no speed; models are made where
-    they are missing, and kept. Texts are tokenised before. No server is needed.
+    encoder in int8, and a cache. Weights are random, which changes no speed; models (1 GB) are made
+    where they are missing, and kept. Texts are tokenised before. No server is needed.
     """
     end_on_signals()
     check_drawable(picture)

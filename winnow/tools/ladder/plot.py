@@ -27,7 +27,7 @@ def plot(rungs: Sequence[Rung], path: Path) -> None:
         label = f"  {rung.times_first:.1f} times, p50 {rung.p50_ms:.1f} ms"
         axes.annotate(label, (max(rung.rates), place), fontsize=8, va="center")
     axes.set(xscale="log", xlabel="predictions per second")
-    axes.set_xlim(min(rates) / 2, max(rates) * 12)
+    axes.set_xlim(min(rates) / 2, max(rates) * 40)
     axes.grid(axis="x", alpha=0.3)
     with writing(path):
         figure.savefig(path, dpi=150)

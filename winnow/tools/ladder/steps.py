@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum
 
-SEED = "Roblox (2020) says that its levers made BERT over 30 times as fast, before its cache"
-"""https://blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus/"""
+SEED = (
+    "Roblox (2020) says that its levers made BERT over 30 times as fast before its cache, see "
+    "blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus"
+)
 HEADS = 10
 """Predictions for one text where heads ride on a shared encoder."""
 PADDED = 128

@@ -18,7 +18,7 @@ from winnow.tools.ladder.model import Model
 from winnow.tools.ladder.steps import Step
 from winnow.tools.ladder.texts import Ids
 
-_WARM_UP = 8
+_WARM_UP = 3
 """Texts before those that are timed: first runs at a length are slow."""
 
 

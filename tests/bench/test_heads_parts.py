@@ -1,0 +1,90 @@
+"""What `bench.heads` makes of what it measures, and the heads that it measures with."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.heads import figures, swap
+from bench.heads.__main__ import line
+from bench.heads.cache import cache
+from bench.heads.models import LABELS, publish, saying, trained_shape
+from winnow.bundle import Bundle
+from winnow.heads.head import open_head
+from winnow.heads.store import open_store
+from winnow.v1 import head_pb2
+
+
+def test_a_ratio_is_the_median_of_those_of_its_blocks() -> None:
+    """Other work that slows down one block, slows down both ways in it, or spoils that one only."""
+    slow = [1.0] * 4 + [9.0] + [1.0] * 5
+    found = figures.ratio("row", "what", [2.0 * each for each in slow], slow, 0.5, 1.5)
+    assert (found.value, found.spread, found.holds) == (2.0, (2.0, 2.0), False)
+    spoilt = [1.0] * 8 + [50.0] * 2
+    assert figures.ratio("row", "what", spoilt, [1.0] * 10, 0.5, 1.3).value == 1.0
+
+
+def test_a_quantile_is_in_milliseconds() -> None:
+    found = figures.quantile("row", "what", [0.001 * n for n in range(1, 12)], 0.5)
+    assert found.value == pytest.approx(6)
+    assert (found.what, found.holds) == ("what, p50", None)
+    assert "what, p50" in line(found)
+
+
+def test_a_head_in_the_shape_of_trained_ones_has_a_score_for_every_label(
+    tmp_path: Path, bundle: Bundle
+) -> None:
+    store, width = open_store(tmp_path / "store"), bundle.manifest.encoder.dimension
+    publish(store, bundle, "a", 1, [f"label-{n}" for n in range(LABELS)], trained_shape(width))
+    head = open_head(store.fetch("a", 1))
+    assert head.manifest.model.bytes > 200_000
+
+
+class Replies:
+    """Replies in turn; ends the asking with the last one."""
+
+    def __init__(self, over: asyncio.Event, replies: list[tuple[int, str]]) -> None:
+        self._over, self._replies = over, iter(replies)
+        self._left = len(replies)
+
+    async def Predict(self, request: Any, timeout: float) -> head_pb2.PredictResponse:
+        version, label = next(self._replies)
+        self._left -= 1
+        if not self._left:
+            self._over.set()
+        said = head_pb2.HeadPrediction(head_id=swap.HEAD, version=version)
+        if label:
+            said.labels.add(label=label, score=1.0)
+        else:
+            said.failure = "broken"
+        return head_pb2.PredictResponse(results=[head_pb2.TextPrediction(heads=[said])])
+
+
+async def test_a_reply_that_is_of_two_versions_is_counted() -> None:
+    over, seen = asyncio.Event(), swap._Seen()
+    replies: list[tuple[int, str]] = [
+        (1, "version-1-label-1"),
+        (5, "version-5-label-1"),
+        (2, "version-1-label-1"),  # labels and weights of the one before
+        (2, "version-2-label-1"),  # weights of the one before
+        (2, ""),
+    ]
+    await swap._ask(Replies(over, replies), seen, over, 0)  # type: ignore[arg-type]
+    assert (seen.requests, seen.mixtures) == (5, 2)
+    assert seen.failed == {"broken": 1}
+
+
+def test_each_version_says_its_own_label(tmp_path: Path, bundle: Bundle) -> None:
+    store, width = open_store(tmp_path / "store"), bundle.manifest.encoder.dimension
+    for version in (1, 2):
+        publish(store, bundle, "a", version, ["x", "y", "z"], saying(width, 3, version))
+        head = open_head(store.fetch("a", version))
+        assert head.logits(np.ones((4, width), np.float32)).argmax() == version
+
+
+async def test_the_cache_of_the_seed_is_hit_as_often_as_there(bundle: Bundle) -> None:
+    found = {each.what: each for each in await cache(bundle, 20_000)}
+    assert found["seed's cache: hits"].holds
+    assert found["default of 64 MiB cache: hits"].value > found["seed's cache: hits"].value
