@@ -158,7 +158,7 @@ async def test_a_head_named_twice_is_applied_once_and_released(ring: Ring) -> No
     for _ in range(2):
         first, second = await ring.apply("intent", "intent")
         assert first is second
-    await evicts(ring, "intent")
+    await is_free(ring, "intent")
 
 
 async def test_all_who_wait_for_a_head_wait_for_one_load(ring: Ring) -> None:
@@ -193,7 +193,7 @@ async def test_a_load_outlives_all_who_gave_up(ring: Ring) -> None:
         await asking
     ring.store.go_on.set()
     await happens(lambda: ring.in_memory() == ["intent"])
-    await evicts(ring, "intent")
+    await is_free(ring, "intent")
 
 
 async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(ring: Ring) -> None:
@@ -207,7 +207,7 @@ async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(ring: Ring
     await asyncio.wait(asking)
     go_on()
     await blocked
-    await evicts(ring, "intent")
+    await is_free(ring, "intent")
 
 
 async def test_a_deadline_that_passes_in_the_queue_fails_the_heads_and_frees_them(
@@ -219,7 +219,7 @@ async def test_a_deadline_that_passes_in_the_queue_fails_the_heads_and_frees_the
     assert isinstance(failure(await ring.one(seconds=0.01)), DeadlineExceededError)
     go_on()
     await blocked
-    await evicts(ring, "intent")
+    await is_free(ring, "intent")
 
 
 async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[], None]]:
@@ -235,11 +235,10 @@ async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[]
     return blocked, event.set
 
 
-async def evicts(ring: Ring, head: str) -> None:
-    """Whether a head leaves when there is no room: it does unless somebody holds it."""
+async def is_free(ring: Ring, head: str) -> None:
+    """Nobody holds the head any more, so it may leave."""
     await turn()
-    shelf = ring.warm._shelf
-    assert not shelf._residency.is_held(head)
+    assert not ring.warm._shelf._residency.is_held(head)
 
 
 async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> None:
