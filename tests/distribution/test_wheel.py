@@ -105,7 +105,7 @@ def test_its_commands_are_listed_but_those_that_need_a_checkout(installed: Insta
 def test_a_command_that_needs_a_checkout_says_so(installed: Installation) -> None:
     asked = installed.run("winnow", "models", "build")
     assert asked.returncode == 1
-    assert "`winnow models` needs a checkout of the project" in asked.stderr
+    assert "training needs a checkout of the project" in asked.stderr
     assert "Traceback" not in asked.stderr
 
 

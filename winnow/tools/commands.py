@@ -61,9 +61,12 @@ _GROUPS = {
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
 _WITHIN = {
-    "heads": {"serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes.")}
+    "heads": {
+        "serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes."),
+        "refit": ("models.cli.heads:refit", "Train the heads of a store anew for another encoder."),
+    }
 }
-"""Commands of services, in groups that are not theirs."""
+"""Commands of services and of training, in groups that are not theirs."""
 _BELOW: dict[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.tools.ladder.cli:ladder",
 }
@@ -162,9 +165,9 @@ def _load(place: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if place == _MODELS:
+        if module.startswith("models."):
             raise WinnowError(
-                f"{error}: `winnow models` needs a checkout of the project, and `make models` in it"
+                f"{error}: training needs a checkout of the project, and `make models` in it"
             ) from error
         raise
 

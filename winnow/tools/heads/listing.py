@@ -13,6 +13,9 @@ from winnow.heads.store import Current, HeadStore
 _READERS = 8
 """Heads that are looked at together: a remote store answers slowly."""
 
+_HELD_OUT = "held_out_"
+"""Begins the names of figures that are not measured on test data."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -60,10 +63,16 @@ def table(heads: list[Listed]) -> Table:
             head.kind,
             f"{head.labels:,}",
             f"{head.bytes / 1e3:,.0f}",
-            ", ".join(f"{name} {value:.1f}" for name, value in head.accuracy.items()),
+            "\n".join(_measured(head.accuracy)),
             _notes(head),
         )
     return shown
+
+
+def _measured(accuracy: dict[str, float]) -> list[str]:
+    """Figures on test data; on held-out training data where there are no others."""
+    tested = {name: each for name, each in accuracy.items() if not name.startswith(_HELD_OUT)}
+    return [f"{name} {each:.1f}" for name, each in (tested or accuracy).items()]
 
 
 def _listed(store: HeadStore, head: str) -> Listed:
