@@ -54,7 +54,9 @@ def as_json(store: HeadStore, heads: list[Listed]) -> dict[str, Any]:
 
 def table(heads: list[Listed]) -> Table:
     """For people."""
-    shown = Table("head", "version", "versions", "kind", "labels", "kB", "accuracy", "notes")
+    shown = Table("head", "version", "versions", "kind", "labels", "kB")
+    shown.add_column("accuracy", no_wrap=True)
+    shown.add_column("notes")
     for head in heads:
         shown.add_row(
             head.id,
