@@ -120,14 +120,13 @@ async def test_a_text_that_cannot_be_encoded_leaves_the_others(house: House) -> 
 
 
 @pytest.mark.parametrize("what", ["encoders", "heads"])
-async def test_what_hangs_is_given_up_before_the_deadline(house: House, what: str) -> None:
+async def test_what_hangs_is_given_up(house: House, what: str) -> None:
     hung = getattr(house, what)["en"]
     hung.hangs = True
     request = PredictRequest("hello", head_ids=("intent",))
-    deadline = Deadline.after(1.5)
-    with pytest.raises(DeadlineExceededError):
+    deadline = Deadline.after(0.3, ManualClock())  # which does not pass while it waits
+    with pytest.raises(DeadlineExceededError, match="the deadline passed before the"):
         await house.core.predict(request, deadline)
-    assert not deadline.expired()
     await asyncio.wait_for(hung.released.wait(), 5)
 
 
