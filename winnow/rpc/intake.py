@@ -19,7 +19,7 @@ Metadata = Iterable[tuple[str, Any]] | None
 Door = Callable[[str, Metadata], WinnowError | None]
 """Says by method and metadata why a call is refused before its message is read; None: it is not.
 
-Reading the message is half of what a refused call takes.
+Reading the message is about a third of what a refused call takes.
 """
 
 
@@ -29,7 +29,7 @@ class Intake(grpc.aio.ServerInterceptor):
     def __init__(self, arrivals: Arrivals, door: Door = lambda _method, _metadata: None) -> None:
         self._arrivals, self._door = arrivals, door
         self._made: dict[str, Any] = {}
-        """The handlers, by methods that there are: making one takes a tenth of a refusal."""
+        """The handlers of the methods that there are: made once, not for every call."""
         self.calls = 0
         """Calls with one reply in hand."""
         self._none = asyncio.Event()
