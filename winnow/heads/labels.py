@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from winnow.domain.prediction import LabelScore, SequencePrediction
 from winnow.heads.manifest import HeadManifest
 
-MOST = 20
-"""Labels that are returned, the best ones."""
+MOST = 10
+"""Labels that are returned, the best ones; more only where more are assigned."""
 _EVEN = 0.5
 """The threshold of a head with several labels a text that names none."""
 
@@ -31,14 +31,15 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
 
     """
     scores = _sigmoid(logits, head) if head.multi_label else softmax(logits, head.temperature)
-    best = np.argsort(-scores, kind="stable")[:MOST]
     least = head.threshold if head.threshold is not None else _EVEN if head.multi_label else 0.0
-    assigned = best if head.multi_label else best[:1]
-    given = {int(place) for place in assigned if scores[place] >= least}
-    sent = as_sent(scores[best])
+    reaching = int(np.count_nonzero(scores >= least))
+    given = reaching if head.multi_label else min(reaching, 1)
+    best = np.argsort(-scores, kind="stable")[: max(MOST, given)]
     labels = tuple(
-        LabelScore(head.labels[place], score, place in given)
-        for place, score in zip(best.tolist(), sent, strict=True)
+        LabelScore(head.labels[place], score, rank < given)
+        for rank, (place, score) in enumerate(
+            zip(best.tolist(), as_sent(scores[best]), strict=True)
+        )
     )
     return SequencePrediction(labels, None if head.threshold is None else not given)
 
