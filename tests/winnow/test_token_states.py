@@ -37,10 +37,15 @@ def test_states_change_no_vector(tokenizer: Tokenizer, encoder: Encoder) -> None
         assert states.dtype == np.float16
 
 
-def test_the_mean_of_the_states_points_where_the_vector_does(
-    tokenizer: Tokenizer, encoder: Encoder
-) -> None:
-    """The encoder pools by the mean, so they are of its last layer."""
+def test_the_states_are_of_the_layer_that_the_manifest_names(tokenizer: Tokenizer) -> None:
+    """The encoder pools its last layer by the mean, so that is where the vector points."""
+    bundle = load_bundle(default_bundle())
+    last = bundle.manifest.encoder.states.replace("layer.3", "layer.5")
+    entry = bundle.manifest.encoder.model_copy(update={"states": last})
+    changed = bundle.manifest.model_copy(update={"encoder": entry})
+    encoder = open_question_encoder(
+        type(bundle)(bundle.directory, changed), tokenizer.special, states=True
+    )
     vector, states = encoder.with_states(tokenizer.tokenise("who painted the ceiling?").ids)
     assert states is not None
     mean = states.astype(np.float32).mean(0)

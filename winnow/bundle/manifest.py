@@ -54,8 +54,8 @@ class EncoderEntry(_Part):
     question_precision: str | None = None
     """Where it differs."""
     states: str = ""
-    """The value inside the question encoder that holds the last hidden states [1, tokens, width],
-    for heads; empty if they are not to be had. Neither vectors nor answers depend on it.
+    """The value inside the question encoder that holds the hidden states [1, tokens, width] that
+    heads are given; empty if there are none. Neither vectors nor answers depend on it.
     """
 
     @property

@@ -14,7 +14,7 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 
 States = NDArray[np.float16]
-"""[tokens + 2, width]: the last hidden states of a text, with [CLS] before and [SEP] after it."""
+"""[tokens + 2, width]: hidden states of a text, with [CLS] before and [SEP] after it."""
 
 
 class Heads(Protocol):

@@ -19,7 +19,7 @@ class TextEncoding:
     vector: NDArray[np.float32]
     """[dimension], of norm one."""
     states: NDArray[np.float16] | None = None
-    """[tokens + 2, width]: the last hidden state of each token, with [CLS] before and [SEP] after
+    """[tokens + 2, width]: a hidden state of each token, with [CLS] before and [SEP] after
     them. Half precision everywhere, so that heads say the same of states that travelled. None where
     the bundle names no such output.
     """

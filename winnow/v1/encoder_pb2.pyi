@@ -141,7 +141,7 @@ Global___EncodeResponse: typing_extensions.TypeAlias = EncodeResponse
 
 @typing.final
 class TokenStates(google.protobuf.message.Message):
-    """The last hidden state of each token of a text, with [CLS] before and [SEP] after them."""
+    """A hidden state of each token of a text, with [CLS] before and [SEP] after them."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
