@@ -29,7 +29,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     def __init__(self) -> None:
         self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
-        self.address = ""
+        self.address = "127.0.0.1:1"
         self.asked = 0
         self.full = False
 

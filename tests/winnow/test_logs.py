@@ -196,7 +196,9 @@ def test_what_libraries_say_are_lines_among_ours(monkeypatch: pytest.MonkeyPatch
             warnings.simplefilter("always")
             warnings.warn("old", DeprecationWarning, stacklevel=1)
 
-    grpc, unfit, warning = lines(monkeypatch, say)
+    found = lines(monkeypatch, say)
+    assert len(found) == 3, found
+    grpc, unfit, warning = found
     assert (grpc["event"], grpc["logger"]) == ("a call of somebody failed", "grpc")
     assert "a call of %d failed (TypeError" in str(unfit["event"])
     assert (warning["logger"], warning["level"]) == ("py.warnings", "warning")
