@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from content_node.shard.writing import sync_directory
 from winnow.errors import ArtefactError
+from winnow.files.durable import sync_directory
 
 _STAGING, _LOCK, _INDEX = "staging.sqlite", "lock", "index"
 

@@ -26,6 +26,7 @@ from content_node.shard.store import SCHEMA, PassageStore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
+from winnow.files.durable import sync_directory
 from winnow.files.opened import OpenFile
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
@@ -99,15 +100,6 @@ def publish_shard(
     written = write(directory / SHARD_FILE, manifest)
     sync_directory(directory)
     return written
-
-
-def sync_directory(directory: Path) -> None:
-    """Makes renames and new files in `directory` survive a power loss."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _copy_passages(staging: Path, path: Path, shard: int) -> None:
