@@ -5,7 +5,9 @@ By themselves they write to standard error at once, and wait for it.
 
 import contextlib
 import logging
+import warnings
 from collections.abc import Iterator
+from typing import TextIO
 
 import structlog
 
@@ -32,10 +34,24 @@ def python_logs() -> Iterator[None]:
     others, raising = root.handlers[:], logging.raiseExceptions
     root.handlers[:] = [forwarding]
     logging.raiseExceptions = False
-    logging.captureWarnings(True)
+    showing = warnings.showwarning
+    # not `logging.captureWarnings`, which does nothing where somebody else has called it before
+    warnings.showwarning = _show
     try:
         yield
     finally:
-        logging.captureWarnings(False)
+        warnings.showwarning = showing
         logging.raiseExceptions = raising
         root.handlers[:] = others
+
+
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    logging.getLogger("py.warnings").warning("%s", text)
