@@ -50,7 +50,7 @@ def _show(
     category: type[Warning],
     filename: str,
     lineno: int,
-    file: TextIO | None = None,
+    file: TextIO | None = None,  # noqa: ARG001 (warnings may give one)
     line: str | None = None,
 ) -> None:
     text = warnings.formatwarning(message, category, filename, lineno, line)
