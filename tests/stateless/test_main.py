@@ -54,6 +54,23 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
 
 
+async def test_a_front_listens_before_its_encoder_is_there(tmp_path: Path) -> None:
+    """It used to wait for a minute with nobody to ask how it is."""
+    listen, encoder = (f"127.0.0.1:{port}" for port in free_ports(2))
+    given = {"heads": str(tmp_path), "encoder_address": encoder, "listen": listen}
+    settings = FrontSettings.load(given, None, {})
+    serving = asyncio.create_task(front._run(settings, CollectorRegistry()))
+    try:
+        async with asyncio.timeout(30), grpc.aio.insecure_channel(listen) as channel:
+            said = await health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), wait_for_ready=True
+            )
+        assert said.status == health_pb2.HealthCheckResponse.NOT_SERVING
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
 @contextlib.asynccontextmanager
 async def predicting(heads: Path) -> AsyncIterator[AsyncClient]:
     """A front without shards, ready."""
