@@ -279,8 +279,8 @@ class _Shared:
 
     tokenizer: Tokenizer
     encoder: TextEncoder
-    width: int
-    """Of the states of tokens; 0 if it gives none."""
+    width: int | None
+    """Of the states of tokens; 0 if it gives none, None if it may not be there yet to tell."""
 
 
 async def _encoder(
@@ -293,8 +293,9 @@ async def _encoder(
     """The encoder of a bundle, in this process or at an address; the stack closes it."""
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder: TextEncoder
+    width: int | None = None
     if address:
-        encoder, width = await _remote(bundle, settings, stack, address)
+        encoder = _remote(bundle, settings, stack, address)
     else:
         model = open_question_encoder(
             bundle, tokenizer.special, settings.inference, settings.serves_heads
@@ -307,17 +308,15 @@ async def _encoder(
     return _Shared(tokenizer, cached, width)
 
 
-async def _remote(
+def _remote(
     bundle: Bundle, settings: FrontSettings, stack: contextlib.AsyncExitStack, address: str
-) -> tuple[TextEncoder, int]:
-    """An encoder at an address, and the width of its states if heads here have to know it."""
+) -> TextEncoder:
+    """An encoder at an address, where it need not be yet."""
     channel = open_balanced(address, ENCODER_SERVICE)
     stack.push_async_callback(channel.close)
     wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
     fingerprint = bundle.manifest.states_fingerprint
-    encoder = RemoteTextEncoder(channel, address, fingerprint, wanted)
-    here = settings.serves_heads and not settings.head_servers
-    return encoder, (await encoder.info()).width if here else 0
+    return RemoteTextEncoder(channel, address, fingerprint, wanted)
 
 
 async def _rings(
@@ -367,13 +366,13 @@ async def _rings(
 
 def _warm(
     settings: FrontSettings, registry: CollectorRegistry, stack: contextlib.AsyncExitStack
-) -> Callable[[str, str, int, str], WarmHeads]:
+) -> Callable[[str, str, int | None, str], WarmHeads]:
     """What makes the heads of a ring in this process; all rings share its threads."""
     threads = FairThreads(settings.head_threads, "heads")
     stack.callback(threads.close)
     metrics, budget = WarmHeadMetrics(registry), settings.heads_budget_mb * 1_000_000
 
-    def heads(name: str, fingerprint: str, width: int, store: str) -> WarmHeads:
+    def heads(name: str, fingerprint: str, width: int | None, store: str) -> WarmHeads:
         own = metrics.ring(name)
         return WarmHeads(open_store(store), fingerprint, width, budget, threads, own)
 

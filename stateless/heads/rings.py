@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from stateless.heads.ring import Ring
-from winnow.errors import NotFoundError, UnavailableError
+from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.quoting import quoted
 
 
@@ -11,8 +11,20 @@ class Rings:
     """Rings by name; the first one is the default."""
 
     def __init__(self, rings: Sequence[Ring] = ()) -> None:
-        """`rings`: of different names; none where the front serves no heads."""
-        self._rings = {ring.name: ring for ring in rings}
+        """`rings`: none where the front serves no heads.
+
+        Raises:
+            WinnowError: two have the same name.
+
+        """
+        self._rings: dict[str, Ring] = {}
+        for ring in rings:
+            if ring.name in self._rings:
+                raise WinnowError(
+                    f"two rings have the name {ring.name}; the default one has that of its "
+                    "bundle: give the other one another name"
+                )
+            self._rings[ring.name] = ring
 
     @property
     def default(self) -> Ring:

@@ -54,6 +54,41 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
         await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
 
 
+@pytest.mark.bundle
+async def test_a_further_ring_cannot_take_the_name_of_the_default_one(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    """It used to take its place: heads of the default ring were not found."""
+    (port,) = free_ports(1)
+    given = {
+        "bundle": bundle.directory,
+        "heads": str(tmp_path / "heads"),
+        "rings": [f"{bundle.manifest.name}={bundle.directory},{tmp_path / 'others'}"],
+        "listen": f"127.0.0.1:{port}",
+    }
+    settings = FrontSettings.load(given, None, {})
+    with pytest.raises(WinnowError, match=f"two rings have the name {bundle.manifest.name}"):
+        async with asyncio.timeout(60):
+            await front._run(settings, CollectorRegistry())
+
+
+async def test_a_front_listens_before_its_encoder_is_there(tmp_path: Path) -> None:
+    """It used to wait for a minute with nobody to ask how it is."""
+    listen, encoder = (f"127.0.0.1:{port}" for port in free_ports(2))
+    given = {"heads": str(tmp_path), "encoder_address": encoder, "listen": listen}
+    settings = FrontSettings.load(given, None, {})
+    serving = asyncio.create_task(front._run(settings, CollectorRegistry()))
+    try:
+        async with asyncio.timeout(30), grpc.aio.insecure_channel(listen) as channel:
+            said = await health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), wait_for_ready=True
+            )
+        assert said.status == health_pb2.HealthCheckResponse.NOT_SERVING
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
 @contextlib.asynccontextmanager
 async def predicting(heads: Path) -> AsyncIterator[AsyncClient]:
     """A front without shards, ready."""

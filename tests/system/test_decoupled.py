@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -217,12 +217,14 @@ def test_fronts_say_the_same_wherever_texts_are_encoded_and_heads_applied(
     assert "Traceback" not in said
 
 
-def test_a_store_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "store.json")  # nobody ever writes to it
-    waits = Serving("heads", "serve", "--store", str(tmp_path))
-    assert waits.process.stderr is not None
-    assert any("listening" in line for line in waits.process.stderr)
-    code, said = waits.end(signal.SIGTERM)
+def test_a_store_that_hangs_does_not_hold_up_the_end() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # accepts, and never says a word
+        place = f"ftp://127.0.0.1:{mute.getsockname()[1]}/heads"
+        waits = Serving("heads", "serve", "--store", place)
+        assert waits.process.stderr is not None
+        assert any("listening" in line for line in waits.process.stderr)
+        with mute.accept()[0]:  # it is being asked
+            code, said = waits.end(signal.SIGTERM)
     assert code == 0, said
     assert "Traceback" not in said
 

@@ -13,7 +13,6 @@ from text_server import INFO, TextServer, serving
 from winnow.bundle import Bundle
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import (
-    DeadlineExceededError,
     IdentityError,
     OverloadedError,
     UnavailableError,
@@ -134,11 +133,12 @@ async def test_a_refusal_says_when_to_come_back() -> None:
     assert caught.value.retry_after > 0
 
 
-async def test_time_that_runs_out_is_said() -> None:
+async def test_an_encoder_that_takes_too_long_is_unavailable() -> None:
+    """Callers with seconds left used to be told that their deadline had passed."""
     fake = Fake()
     fake.go_on.clear()
     async with serving(fake) as server, remote(server.address, timeout=0.2) as encoder:
-        with pytest.raises(DeadlineExceededError):
+        with pytest.raises(UnavailableError, match=r"did not answer within 0\.2 s"):
             await encoder.encode([5])
 
 

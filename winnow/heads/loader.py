@@ -24,10 +24,11 @@ _THREADS = 4
 class HeadLoader:
     """Looks into a store, and opens heads of one encoder."""
 
-    def __init__(self, store: HeadStore, fingerprint: str, width: int) -> None:
+    def __init__(self, store: HeadStore, fingerprint: str, width: int | None) -> None:
         """`fingerprint`, `width`: of the encoder."""
-        self._store = store
-        self._fingerprint, self._width = fingerprint, width
+        self._store, self._fingerprint = store, fingerprint
+        self.width = width
+        """None until it is known; nothing is fetched before."""
         self._threads = FairThreads(_THREADS, "load")
 
     async def current(self, head: str, client: str = "") -> Current:
@@ -60,11 +61,11 @@ class HeadLoader:
     def _fetch(self, head: str, version: int) -> HeadArtefact:
         artefact = self._store.fetch(head, version)
         encoder = artefact.manifest.encoder
-        if (encoder.fingerprint, encoder.width) != (self._fingerprint, self._width):
+        if (encoder.fingerprint, encoder.width) != (self._fingerprint, self.width):
             raise IdentityError(
                 f"head {head} version {version} was trained on encoder {encoder.fingerprint} "
                 f"with states of {encoder.width} values, and this one is {self._fingerprint} with "
-                f"{self._width}: train it anew with `winnow heads refit`"
+                f"{self.width}: train it anew with `winnow heads refit`"
             )
         return artefact
 

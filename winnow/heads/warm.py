@@ -40,7 +40,7 @@ class WarmHeads:
         self,
         store: HeadStore,
         fingerprint: str,
-        width: int,
+        width: int | None,
         budget_bytes: int,
         threads: FairThreads,
         metrics: RingMetrics,
@@ -52,7 +52,7 @@ class WarmHeads:
         Args:
             store: of the heads.
             fingerprint: of the encoder whose states will come.
-            width: of these states.
+            width: of these states; None where it is known only once some come.
             budget_bytes: what heads in memory may take. While one is replaced, both are open.
             threads: where heads are run.
             metrics: of the ring.
@@ -60,7 +60,7 @@ class WarmHeads:
             refresh: seconds for which the store is believed.
 
         """
-        self._width, self._threads, self._metrics = width, threads, metrics
+        self._threads, self._metrics = threads, metrics
         self.budget_bytes = budget_bytes
         self._loader = loader = HeadLoader(store, fingerprint, width)
         self._shelf = shelf = Shelf(budget_bytes, metrics)
@@ -79,11 +79,7 @@ class WarmHeads:
             IdentityError: the states are not of the encoder of these heads.
 
         """
-        if states.ndim != 2 or states.shape[1] != self._width or len(states) < 2:  # noqa: PLR2004
-            raise IdentityError(
-                f"states of shape {list(states.shape)} are not of the encoder of these heads, "
-                f"which gives [tokens + 2, {self._width}]"
-            )
+        self._check(states)
         slots = {head: self._hold(head) for head in dict.fromkeys(head_ids)}
         warm = [slot for slot in slots.values() if slot is not None]
         cold = [head for head, slot in slots.items() if slot is None]
@@ -111,6 +107,15 @@ class WarmHeads:
             for task in filter(None, (slot.loading, slot.looking)):
                 task.cancel()
         self._loader.close()
+
+    def _check(self, states: States) -> None:
+        width = self._loader.width
+        if states.ndim != 2 or len(states) < 2 or states.shape[1] != (width or states.shape[1]):  # noqa: PLR2004
+            raise IdentityError(
+                f"states of shape {list(states.shape)} are not of the encoder of these heads, "
+                f"which gives [tokens + 2, {width or 'width'}]"
+            )
+        self._loader.width = states.shape[1]
 
     def _hold(self, head: str) -> Slot | None:
         """The slot of a head that is in memory, which stays there until it is released."""

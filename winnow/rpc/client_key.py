@@ -4,12 +4,14 @@ Nobody checks it: behind a proxy that knows its callers, the proxy sets it. Fron
 content nodes, which share their readers by it.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import Any
 
 KEY = "x-winnow-client"
-_ALLOWED = re.compile(r"[A-Za-z0-9._:@-]{1,64}")
+_LONGEST = 64
+_ALLOWED = re.compile(rf"[A-Za-z0-9._:@-]{{1,{_LONGEST}}}")
 
 
 def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
@@ -19,5 +21,11 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
 
 
 def outgoing(client: str) -> tuple[tuple[str, str], ...]:
-    """Metadata that hands the key on."""
+    """Metadata that hands the key on.
+
+    One that has grown too long here, by what it is a turn for, travels as its checksum: the next
+    server would take it for the key of all who have none.
+    """
+    if len(client) > _LONGEST:
+        client = hashlib.sha256(client.encode()).hexdigest()
     return ((KEY, client),) if client else ()

@@ -58,7 +58,8 @@ class RemoteTextEncoder:
         What it waited includes the time on the way.
 
         Raises:
-            WinnowError: as the server says; UnavailableError, too, if what it sent is no encoding.
+            WinnowError: as the server says; UnavailableError, too, if it takes too long, or what it
+                sent is no encoding.
 
         """
         started = time.perf_counter()
@@ -116,6 +117,10 @@ class RemoteTextEncoder:
         try:
             return await call
         except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:  # ours, not that of our caller
+                raise UnavailableError(
+                    f"the encoder at {self._address} did not answer within {self._timeout:g} s"
+                ) from error
             message = f"the encoder at {self._address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error
         finally:

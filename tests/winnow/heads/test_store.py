@@ -2,9 +2,10 @@
 
 import json
 import multiprocessing
+import os
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
@@ -244,6 +245,29 @@ def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
     for attempt in (store.ids, lambda: store.current("intent"), lambda: store.fetch("intent", 1)):
         with pytest.raises(UnavailableError, match="nowhere"):
             attempt()
+
+
+def test_a_file_is_no_empty_store(tmp_path: Path) -> None:
+    (tmp_path / "heads").write_bytes(b"")
+    store = open_store(tmp_path / "heads")
+    for attempt in (store.ids, lambda: store.current("intent"), lambda: store.fetch("intent", 1)):
+        with pytest.raises(UnavailableError, match="heads cannot be used: Not a directory"):
+            attempt()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_record_that_is_no_file_is_that_head_s_damage_and_not_waited_for(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Pipes in the place of four records used to keep all threads that load heads, for ever."""
+    store = open_store(tmp_path / "store")
+    store.publish(small_head(tmp_path / "a"))
+    record = tmp_path / "store" / "intent" / "current.json"
+    record.unlink()
+    make(record)
+    with pytest.raises(ArtefactError, match=r"cannot read .*intent/current\.json: it is "):
+        store.current("intent")
 
 
 def test_a_url_that_nobody_knows_is_refused() -> None:

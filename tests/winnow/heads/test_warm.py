@@ -456,6 +456,23 @@ async def test_states_of_another_width_are_refused(ring: Ring) -> None:
             await ring.warm.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
 
 
+async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
+    tmp_path: Path,
+) -> None:
+    threads = FairThreads(1, "heads")
+    metrics = WarmHeadMetrics(CollectorRegistry()).ring("test")
+    store = open_store(tmp_path / "store")
+    store.publish(small_head(tmp_path / "intent", says=1))
+    warm = WarmHeads(store, FINGERPRINT, None, MEGABYTE, threads, metrics)
+    try:
+        assert said((await warm.apply(STATES, ["intent"], Deadline.after(9)))[0]) == "weather"
+        with pytest.raises(IdentityError):
+            await warm.apply(np.ones((4, WIDTH + 1), np.float16), ["intent"], Deadline.after(9))
+    finally:
+        warm.close()
+        threads.close()
+
+
 async def test_a_head_that_moved_says_where_to_and_serves_on(ring: Ring) -> None:
     ring.store.add("intent")
     assert (await ring.one()).moved_to == ""

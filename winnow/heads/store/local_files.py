@@ -4,11 +4,12 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from winnow.errors import UnavailableError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory, write_durably
 from winnow.heads.manifest import FILE, MODEL
 
@@ -26,19 +27,22 @@ class LocalFiles:
         return str(self._root)
 
     def read(self, *path: str) -> bytes | None:
+        place = self._root.joinpath(*path)
         with self._reached():
             try:
-                return self._root.joinpath(*path).read_bytes()
+                return _content(place)
             except (FileNotFoundError, NotADirectoryError):
-                self._root.stat()  # or a disk that is not mounted would be an empty store
+                self._look()
                 return None
+            except IsADirectoryError as error:
+                raise ArtefactError(f"cannot read {place}: it is a directory") from error
 
     def folders(self, *path: str) -> list[str]:
         with self._reached():
             try:
                 return [each.name for each in self._root.joinpath(*path).iterdir() if each.is_dir()]
             except (FileNotFoundError, NotADirectoryError):
-                self._root.stat()
+                self._look()
                 return []
 
     def replace(self, content: bytes, *path: str) -> None:
@@ -70,7 +74,7 @@ class LocalFiles:
             directory = self._root.joinpath(*path)
             if directory.is_dir():
                 return directory
-            self._root.stat()
+            self._look()
             return None
 
     @contextlib.contextmanager
@@ -86,6 +90,10 @@ class LocalFiles:
         finally:
             os.close(descriptor)
 
+    def _look(self) -> None:
+        """Or a disk that is not mounted, or a file, would be an empty store."""
+        os.stat(os.path.join(self._root, ""))  # noqa: PTH116, PTH118 (paths drop the last slash)
+
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
         try:
@@ -93,6 +101,18 @@ class LocalFiles:
         except OSError as error:
             reason = error.strerror or error
             raise UnavailableError(f"head store {self._root} cannot be used: {reason}") from error
+
+
+def _content(path: Path) -> bytes:
+    """Of a regular file: a pipe without a writer would keep the thread for ever."""
+    with open(path, "rb", opener=_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ArtefactError(f"cannot read {path}: it is not a regular file")
+        return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _remove_leftovers(directory: Path) -> None:
