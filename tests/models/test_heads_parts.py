@@ -24,6 +24,7 @@ from models.heads.served import found_entities, grown
 from models.heads.splitting import hold_out
 from models.network.states import states_of
 from winnow.bundle import default_bundle, load_bundle
+from winnow.heads.labels import softmax
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.inference.onnx import OnnxSession
 
@@ -94,6 +95,15 @@ def test_too_sure_logits_are_cooled_and_unsure_ones_sharpened() -> None:
     assert fit_temperature((truth * 4).astype(np.float32), right) == pytest.approx(4, rel=0.2)
     assert fit_temperature((truth / 4).astype(np.float32), right) == pytest.approx(0.25, rel=0.2)
     assert fit_temperature(truth[:0], []) == 1.0
+
+
+def test_a_few_texts_that_are_all_right_do_not_make_a_head_certain() -> None:
+    """Thirty of thirty is no proof that the next one is right, too."""
+    logits = np.tile(np.array([6, 0, 0, 0], dtype=np.float32), (30, 1))
+    share = softmax(logits[:1], fit_temperature(logits, [0] * 30)).max()
+    assert 0.9 < share < 0.99
+    several = fit_multi_temperature(logits - 3, logits > 0)
+    assert 0.9 < 1 / (1 + np.exp(-3 / several)) < 0.999
 
 
 def test_labels_by_themselves_are_calibrated_too() -> None:
