@@ -82,11 +82,14 @@ def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: 
 
 
 def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """The probability from which labels are assigned, where F1 of all labels together is best."""
+    """The probability from which labels are assigned, where F1 of all labels together is best.
+
+    Of equally good ones, the nearest to a half: the lowest would assign what is improbable.
+    """
     options = np.linspace(0.05, 0.95, 91)
 
     def f1(option: float) -> float:
         said = scores >= option
         return float(2 * (said & right).sum() / max(said.sum() + right.sum(), 1))
 
-    return float(max(options, key=f1))
+    return float(max(options, key=lambda option: (f1(option), -abs(option - 0.5))))

@@ -114,6 +114,11 @@ def test_labels_by_themselves_are_calibrated_too() -> None:
     assert 0.3 < fit_label_threshold(1 / (1 + np.exp(-truth.astype(np.float64))), right) < 0.6
 
 
+def test_of_thresholds_that_are_equally_good_the_most_even_one_counts() -> None:
+    scores = np.array([[0.98, 0.02], [0.97, 0.03]])
+    assert fit_label_threshold(scores, scores > 0.5) == pytest.approx(0.5)
+
+
 def test_the_threshold_parts_texts_with_and_without_a_label() -> None:
     best = np.array([0.9, 0.8, 0.95, 0.85])
     right = np.array([True] * 4)
