@@ -264,7 +264,8 @@ class FrontSettings(ServiceSettings):
     def _check_services(self) -> Self:
         if not self.shards and not self.serves_heads:
             raise ValueError(
-                f"--shards (or {self.variable('shards')}): field required, unless --heads is given"
+                f"--shards (or {self.variable('shards')}): field required, unless --heads or "
+                "--head-servers is given"
             )
         if self.rings and not self.serves_heads:
             raise ValueError("--rings: these are further rings; give the first one by --heads")

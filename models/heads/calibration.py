@@ -23,6 +23,9 @@ Places = Sequence[int]
 def fit_temperature(logits: Logits, right: Places) -> float:
     """The temperature that makes the right labels most probable (Guo et al., 2017).
 
+    As if one more text had been seen, whose label could be any (in the manner of Platt, 1999): a
+    few texts without a mistake would make every probability 1, and the threshold with it.
+
     Args:
         logits: [texts or tokens, labels].
         right: the place of each one's label.
@@ -30,21 +33,29 @@ def fit_temperature(logits: Logits, right: Places) -> float:
     """
     rows = np.arange(len(right))
 
+    doubt = _doubt(len(right))
+
     def surprise(temperature: float) -> float:
-        shares = softmax(logits, temperature)[rows, list(right)]
-        return float(-np.log(shares.clip(_LEAST)).mean())
+        logs = np.log(softmax(logits, temperature).clip(_LEAST))
+        return float(-((1 - doubt) * logs[rows, list(right)] + doubt * logs.mean(1)).mean())
 
     return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
 
 
 def fit_multi_temperature(logits: Logits, right: NDArray[np.bool_]) -> float:
     """The same where each label is a question of its own; both are [texts, labels]."""
+    doubt = _doubt(len(right))
 
     def surprise(temperature: float) -> float:
         signed = np.where(right, logits, -logits).astype(np.float64) / temperature
-        return float(np.logaddexp(0, -signed).mean())
+        return float((np.logaddexp(0, -signed) + doubt / 2 * signed).mean())
 
     return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
+
+
+def _doubt(texts: int) -> float:
+    """The share of each text's label that goes to all labels alike: one text's in all."""
+    return 1 / (texts + 2)
 
 
 def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: Logits) -> float:
@@ -71,11 +82,14 @@ def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: 
 
 
 def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """The probability from which labels are assigned, where F1 of all labels together is best."""
+    """The probability from which labels are assigned, where F1 of all labels together is best.
+
+    Of equally good ones, the nearest to a half: the lowest would assign what is improbable.
+    """
     options = np.linspace(0.05, 0.95, 91)
 
     def f1(option: float) -> float:
         said = scores >= option
         return float(2 * (said & right).sum() / max(said.sum() + right.sum(), 1))
 
-    return float(max(options, key=f1))
+    return float(max(options, key=lambda option: (f1(option), -abs(option - 0.5))))

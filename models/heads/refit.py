@@ -14,7 +14,7 @@ from models.heads.making import Workshop, make_head
 from models.heads.measured import comparable
 from models.heads.recorded import recorded_job
 from models.training.loop import TrainingError
-from winnow.errors import NotFoundError, WinnowError
+from winnow.errors import IdentityError, NotFoundError, WinnowError
 from winnow.heads.manifest import HeadManifest
 from winnow.heads.store.store import HeadStore
 
@@ -38,7 +38,17 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
     """Refits the heads of the old store, or `only` some; returns the ids of those that failed.
 
     Heads that were moved before are left alone, so that a refit that was interrupted goes on.
+
+    Raises:
+        IdentityError: the heads of the old store are made for this encoder already.
+
     """
+    encoder, bundle = work.old.encoder(), work.shop.bundle
+    if encoder and encoder.fingerprint == bundle.manifest.states_fingerprint:
+        raise IdentityError(
+            f"the heads of {work.old.name} are made for the encoder of {bundle.directory} already: "
+            "name the bundle of the new encoder"
+        )
     failed = []
     for head in only or work.old.ids():
         try:

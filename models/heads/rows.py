@@ -104,11 +104,15 @@ def _json_lines(stream: io.TextIOWrapper) -> Iterator[Mapping[str, Any]]:
 
 
 def _sequence(raw: Mapping[str, Any], fields: Fields) -> Row:
+    if None in raw:  # where the table has what the header does not name
+        raise _RowError("more fields than the header: put texts with commas in double quotes")
     text = _field(raw, fields.text, "--text-field")
     if not isinstance(text, str) or not text.strip():
         raise _RowError(f"{fields.text} is {quoted(str(text))}: a text is needed")
     found = _field(raw, fields.label, "--label-field")
     if not fields.multi_label:
+        if isinstance(found, list):
+            raise _RowError(f"{fields.label} is a list: give --multi-label if there may be several")
         return Row(text, (_label(found, fields),))
     if isinstance(found, str):
         found = [part.strip() for part in found.split(MANY) if part.strip()]
@@ -138,10 +142,15 @@ def _tokens(raw: Mapping[str, Any], fields: Fields) -> Row:
 
 
 def _field(raw: Mapping[str, Any], name: str, option: str) -> Any:
-    if raw.get(name) is None:
-        there = ", ".join(quoted(str(key)) for key in raw if key is not None) or "none"
-        raise _RowError(f"no {quoted(name)}; the fields are {there}: name one with {option}")
-    return raw[name]
+    if raw.get(name) is not None:
+        return raw[name]
+    names = [key for key in raw if key is not None]
+    there = ", ".join(map(quoted, names)) or "none"
+    if name in raw:
+        raise _RowError(f"no value for {quoted(name)}: every row needs one")
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise _RowError(f"the fields are {there}: separate them with commas")
+    raise _RowError(f"no {quoted(name)}; the fields are {there}: name one with {option}")
 
 
 def _label(value: Any, fields: Fields) -> str:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
+from models.data.rows import DataError
 from models.heads.alignment import Spans
 from models.progress import followed
 from winnow.bundle import Bundle
@@ -71,9 +72,13 @@ def encode(texts: Sequence[str], bundle: Bundle, kept: Path, what: str) -> Encod
     """
     place = kept / _key(texts, bundle)
     if not (place / _STATES).is_file():
-        kept.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=kept, prefix=".") as aside:
-            made = Path(aside) / "states"
+        try:
+            kept.mkdir(parents=True, exist_ok=True)
+            aside = TemporaryDirectory(dir=kept, prefix=".")
+        except OSError as error:
+            raise DataError(f"cannot write to {kept}: {error.strerror}") from error
+        with aside as directory:
+            made = Path(directory) / "states"
             made.mkdir()
             _compute(texts, bundle, made, what)
             if not place.is_dir():  # another run may have been quicker

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from models.cli import app
 from winnow.bundle import Bundle
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
-from winnow.errors import IdentityError
+from winnow.errors import IdentityError, WinnowError
 from winnow.heads.artefact import load_head
 from winnow.heads.head import Head, open_head
 from winnow.heads.store.opening import open_store
@@ -195,6 +195,18 @@ def test_a_directory_that_holds_something_is_not_written_over(
     )
     assert refused.exit_code == 1
     assert "is there already" in str(refused.exception)
+
+
+@pytest.mark.parametrize("place", ["--out", "--work"])
+def test_a_directory_below_a_file_is_named(
+    place: str, arguments: list[object], tmp_path: Path
+) -> None:
+    data = texts(tmp_path / "data.jsonl", 60)
+    command = ["--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path / "head"]
+    refused = invoke(*command, *arguments, place, data / "below")
+    assert refused.exit_code == 1
+    assert isinstance(refused.exception, WinnowError)
+    assert f"cannot write to {data}" in str(refused.exception)
 
 
 def test_an_exported_bundle_names_its_states(bundle: Bundle) -> None:

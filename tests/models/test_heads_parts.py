@@ -24,6 +24,7 @@ from models.heads.served import found_entities, grown
 from models.heads.splitting import hold_out
 from models.network.states import states_of
 from winnow.bundle import default_bundle, load_bundle
+from winnow.heads.labels import softmax
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.inference.onnx import OnnxSession
 
@@ -96,12 +97,26 @@ def test_too_sure_logits_are_cooled_and_unsure_ones_sharpened() -> None:
     assert fit_temperature(truth[:0], []) == 1.0
 
 
+def test_a_few_texts_that_are_all_right_do_not_make_a_head_certain() -> None:
+    """Thirty of thirty is no proof that the next one is right, too."""
+    logits = np.tile(np.array([6, 0, 0, 0], dtype=np.float32), (30, 1))
+    share = softmax(logits[:1], fit_temperature(logits, [0] * 30)).max()
+    assert 0.9 < share < 0.99
+    several = fit_multi_temperature(logits - 3, logits > 0)
+    assert 0.9 < 1 / (1 + np.exp(-3 / several)) < 0.999
+
+
 def test_labels_by_themselves_are_calibrated_too() -> None:
     chance = np.random.default_rng(0)
     truth = chance.normal(size=(2000, 3)).astype(np.float32)
     right = chance.random(truth.shape) < 1 / (1 + np.exp(-truth))
     assert fit_multi_temperature(truth * 3, right) == pytest.approx(3, rel=0.2)
     assert 0.3 < fit_label_threshold(1 / (1 + np.exp(-truth.astype(np.float64))), right) < 0.6
+
+
+def test_of_thresholds_that_are_equally_good_the_most_even_one_counts() -> None:
+    scores = np.array([[0.98, 0.02], [0.97, 0.03]])
+    assert fit_label_threshold(scores, scores > 0.5) == pytest.approx(0.5)
 
 
 def test_the_threshold_parts_texts_with_and_without_a_label() -> None:

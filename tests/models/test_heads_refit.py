@@ -129,3 +129,12 @@ def test_an_unknown_head_is_said(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     assert run_refit(tmp_path, bundles[1], only="nobody") == 1
+
+
+def test_the_encoder_that_the_heads_have_is_refused_and_no_head_is_trained_or_moved(
+    bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
+) -> None:
+    (tmp_path / "new").mkdir()
+    assert run_refit(tmp_path, bundles[0], worse=100) == 1
+    assert [old.current(head).moved_to for head in old.ids()] == ["", ""]
+    assert open_store(tmp_path / "new").ids() == []

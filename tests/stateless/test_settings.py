@@ -58,7 +58,9 @@ def test_an_address_that_is_none_is_refused_when_settings_are_read(name: str, gi
 
 
 def test_a_front_has_shards_or_heads_or_both() -> None:
-    with pytest.raises(SettingsError, match=r"^--shards .*unless --heads is given"):
+    with pytest.raises(
+        SettingsError, match=r"^--shards .*unless --heads or --head-servers is given"
+    ):
         FrontSettings.load({}, None, {})
     with pytest.raises(SettingsError, match="give the first one by --heads"):
         FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
