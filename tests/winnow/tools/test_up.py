@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from winnow.tools.local.cli import log_flags
+from winnow.errors import UnavailableError, WinnowError
+from winnow.tools.local.cli import log_flags, run
+from winnow.tools.local.settings import UpSettings
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,15 @@ def test_logs_are_for_people_at_a_terminal_unless_the_user_chose(
     config = tmp_path / "w.toml"
     config.write_text(file, encoding="utf-8")
     assert log_flags("node", config, at_terminal, variables) == flags
+
+
+def test_a_store_of_heads_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
+    given = {"index": tmp_path / "index", "heads": str(tmp_path / "typo")}
+    with pytest.raises(UnavailableError, match="typo cannot be used"):
+        run(UpSettings.load(given, None, {}))
+
+
+def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
+    given = {"index": tmp_path / "index", "heads": str(tmp_path)}
+    with pytest.raises(WinnowError, match="index"):
+        run(UpSettings.load(given, None, {}))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from winnow.address import Address
 from winnow.bundle import read_manifest
+from winnow.heads.store.opening import open_store
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
@@ -25,6 +26,8 @@ _LOOK_SECONDS = 0.5
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
     read_manifest(settings.bundle)  # else every process would say that there is none
+    if settings.heads:
+        open_store(settings.heads).encoder()  # else a slip in its name shows at the first request
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     plan = LocalPlan(
         settings.index,
