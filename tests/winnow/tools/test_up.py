@@ -28,11 +28,12 @@ def test_logs_are_for_people_at_a_terminal_unless_the_user_chose(
 
 
 def test_a_store_of_heads_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
-    settings = UpSettings(index=tmp_path / "index", heads=str(tmp_path / "typo"))
+    given = {"index": tmp_path / "index", "heads": str(tmp_path / "typo")}
     with pytest.raises(UnavailableError, match="typo cannot be used"):
-        run(settings)
+        run(UpSettings.load(given, None, {}))
 
 
 def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
+    given = {"index": tmp_path / "index", "heads": str(tmp_path)}
     with pytest.raises(WinnowError, match="index"):
-        run(UpSettings(index=tmp_path / "index", heads=str(tmp_path)))
+        run(UpSettings.load(given, None, {}))
