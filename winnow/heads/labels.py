@@ -30,16 +30,22 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
         head: the manifest.
 
     """
-    scores = _sigmoid(logits, head) if head.multi_label else softmax(logits, head.temperature)
-    least = head.threshold if head.threshold is not None else _EVEN if head.multi_label else 0.0
-    reaching = int(np.count_nonzero(scores >= least))
-    given = reaching if head.multi_label else min(reaching, 1)
-    best = np.argsort(-scores, kind="stable")[: max(MOST, given)]
+    if head.multi_label:
+        scores = _sigmoid(logits, head)
+        least = _EVEN if head.threshold is None else head.threshold
+        given = int(np.count_nonzero(scores >= least))
+    else:
+        scores = softmax(logits, head.temperature)
+        given = int(scores.max() >= (head.threshold or 0.0))
+    best = (-scores).argsort(kind="stable")[: max(MOST, given)]
+    names = head.labels
     labels = tuple(
-        LabelScore(head.labels[place], score, rank < given)
-        for rank, (place, score) in enumerate(
-            zip(best.tolist(), as_sent(scores[best]), strict=True)
-        )
+        [
+            LabelScore(names[place], score, rank < given)
+            for rank, (place, score) in enumerate(
+                zip(best.tolist(), as_sent(scores[best]), strict=True)
+            )
+        ]
     )
     return SequencePrediction(labels, None if head.threshold is None else not given)
 
@@ -47,8 +53,8 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
 def softmax(logits: Logits, temperature: float) -> NDArray[np.float64]:
     """Probabilities over the last axis (Guo et al., 2017); finite for all finite logits."""
     wide = logits.astype(np.float64)
-    with np.errstate(over="ignore"):
-        powers = np.exp((wide - wide.max(axis=-1, keepdims=True)) / temperature)
+    # differences of float32 are far from the largest float64, and what is divided is not positive
+    powers = np.exp((wide - wide.max(axis=-1, keepdims=True)) / temperature)
     shares: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
     return shares
 

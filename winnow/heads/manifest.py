@@ -92,7 +92,7 @@ class HeadManifest(_Part):
     """In the order of the model's logits."""
     multi_label: bool = False
     """Whether a text may have several labels: each is assigned from `threshold` upwards."""
-    temperature: float = Field(1.0, gt=0)
+    temperature: float = Field(1.0, ge=1e-6, le=1e6)
     """Logits are divided by it before they become probabilities (Guo et al., 2017)."""
     threshold: float | None = Field(None, ge=0, le=1)
     """The least probability of a label that is assigned; below it a text is out of scope. None if

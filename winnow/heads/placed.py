@@ -90,9 +90,12 @@ class PlacedHeads:
             self._policy.failed(call, error if isinstance(error, WinnowError) else WinnowError())
         else:
             self._policy.answered(call)
-        if (is_out := self._policy.is_left_out(call.server)) != was_out:
-            what = "a head server is left out for a while" if is_out else "a head server is back"
-            _log.warning(what, server=call.server, error=str(error or ""))
+        is_out = self._policy.is_left_out(call.server)
+        if is_out and not was_out:
+            said = {"error": str(error)} if error else {}
+            _log.warning("a head server is left out for a while", server=call.server, **said)
+        elif was_out and not is_out:
+            _log.info("a head server is back", server=call.server)
         if server not in self._servers.values():
             self._close_if_idle(server)
 
