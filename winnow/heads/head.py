@@ -5,8 +5,6 @@ which its model is 0.36 (`bench/head_memory.py`). Weights packed anew for the pr
 of a megabyte of that, and make a run a third shorter.
 """
 
-import time
-
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
@@ -21,8 +19,6 @@ from winnow.quoting import shortened
 
 _TRIAL_TOKENS = (0, 1, 6)
 """Of the texts that a head is tried on; [CLS] and [SEP] come on top."""
-_TRIAL_ROWS, _TIMED = _TRIAL_TOKENS[-1] + 2, 3
-"""Of the last text, on which it is timed so often; the shortest time counts."""
 _PER_BYTE, _PER_HEAD, _PER_LABEL = 1.35, 110_000, 100
 """Bytes that an open head takes for each byte of its model, beside it, and for each label: a little
 more than `python -m bench.head_memory` finds.
@@ -42,7 +38,6 @@ class Head:
 
     def __init__(self, manifest: HeadManifest, session: onnxruntime.InferenceSession) -> None:
         self.manifest, self._session = manifest, session
-        self._pace = float("inf")
 
     def predict(self, states: FloatStates) -> Prediction:
         """What the head says of a text.
@@ -86,24 +81,15 @@ class Head:
         values: Logits = logits
         return values
 
-    def seconds(self, rows: int) -> float:
-        """How long it takes for so many rows of states, by estimate; endless before a trial."""
-        return self._pace * max(rows, _TRIAL_ROWS)
-
     def try_out(self) -> None:
-        """Runs it on made-up texts of several lengths, so that it is warm, and its pace is known.
+        """Runs it on made-up texts of several lengths, so that it is warm.
 
         Raises:
             ArtefactError: it cannot be run, or gives something else than the manifest promises.
 
         """
         for tokens in _TRIAL_TOKENS:
-            states = np.zeros((tokens + 2, self.manifest.encoder.width), dtype=np.float32)
-            self.logits(states)
-        for _ in range(_TIMED):
-            began = time.perf_counter()
-            self.logits(states)
-            self._pace = min(self._pace, (time.perf_counter() - began) / _TRIAL_ROWS)
+            self.logits(np.zeros((tokens + 2, self.manifest.encoder.width), dtype=np.float32))
 
     @property
     def _name(self) -> str:

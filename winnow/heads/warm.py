@@ -29,8 +29,6 @@ from winnow.inference.fair_threads import FairThreads, tell
 
 REFRESH = 2.0
 """Seconds between two looks at which version of a head is served."""
-_BRIEF = 0.0003
-"""Seconds of heads that are run where they are asked for: a thread and back takes as long."""
 _PATIENCE = 15
 """A broken version is tried again after so many times as long."""
 
@@ -148,18 +146,6 @@ class WarmHeads:
         began = time.perf_counter()
         release = partial(tell, asyncio.get_running_loop(), self._release, slots)
         piece = Piece(states, heads, deadline, release)
-        if sum(head.seconds(len(states)) for head in heads) <= _BRIEF:
-            piece.work()
-            results = piece.stop()
-        else:
-            results = await self._run_in_thread(piece, deadline, client)
-        self._metrics.ran(time.perf_counter() - began)
-        return [
-            _applied(slot, head, result)
-            for slot, head, result in zip(slots, heads, results, strict=True)
-        ]
-
-    async def _run_in_thread(self, piece: Piece, deadline: Deadline, client: str) -> list[Result]:
         try:
             async with asyncio.timeout(max(deadline.left(), 0.0)):
                 await self._threads.run(client, piece.work)
@@ -167,7 +153,11 @@ class WarmHeads:
             pass
         finally:
             results = piece.stop()
-        return results
+        self._metrics.ran(time.perf_counter() - began)
+        return [
+            _applied(slot, head, result)
+            for slot, head, result in zip(slots, heads, results, strict=True)
+        ]
 
     def _release(self, slots: Sequence[Slot]) -> None:
         for slot in slots:
