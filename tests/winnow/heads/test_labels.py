@@ -98,7 +98,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 @given(
     st.lists(finite, min_size=1, max_size=30),
-    st.floats(1e-300, 1e300),
+    st.floats(1e-6, 1e6),
     st.none() | st.floats(0, 1),
     st.booleans(),
 )
