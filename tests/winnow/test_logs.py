@@ -196,13 +196,17 @@ def test_what_libraries_say_are_lines_among_ours(monkeypatch: pytest.MonkeyPatch
             warnings.simplefilter("always")
             warnings.warn("old", DeprecationWarning, stacklevel=1)
 
-    showing = warnings.showwarning
-    logging.captureWarnings(True)  # as other people's code may have, and taken back by halves
+    # as other people's code may have done, or taken back by halves
+    showing, level = warnings.showwarning, logging.getLogger().level
+    logging.captureWarnings(True)
     warnings.showwarning = showing
+    logging.getLogger().setLevel(logging.ERROR)
     try:
         found = lines(monkeypatch, say)
+        assert logging.getLogger().level == logging.ERROR
     finally:
         logging.captureWarnings(False)
+        logging.getLogger().setLevel(level)
     grpc, unfit, warning = found
     assert (grpc["event"], grpc["logger"]) == ("a call of somebody failed", "grpc")
     assert "a call of %d failed (TypeError" in str(unfit["event"])

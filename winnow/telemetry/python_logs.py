@@ -31,8 +31,9 @@ class _Forwarding(logging.Handler):
 def python_logs() -> Iterator[None]:
     """Forwards warnings, and records from WARNING on, until left."""
     root, forwarding = logging.getLogger(), _Forwarding()
-    others, raising = root.handlers[:], logging.raiseExceptions
+    others, raising, level = root.handlers[:], logging.raiseExceptions, root.level
     root.handlers[:] = [forwarding]
+    root.setLevel(logging.WARNING)  # libraries may have changed it
     logging.raiseExceptions = False
     showing = warnings.showwarning
     # not `logging.captureWarnings`, which does nothing where somebody else has called it before
@@ -42,6 +43,7 @@ def python_logs() -> Iterator[None]:
     finally:
         warnings.showwarning = showing
         logging.raiseExceptions = raising
+        root.setLevel(level)
         root.handlers[:] = others
 
 
