@@ -520,6 +520,13 @@ async def test_a_node_is_started_again_also_where_that_cannot_be_said(
             up.process.wait()
 
 
+def test_ctrl_c_is_how_a_cluster_ends_also_before_it_is_ready(up: Up) -> None:
+    until(lambda: bool(children(up.process.pid)), 30)
+    up.process.send_signal(signal.SIGINT)
+    _, said = up.process.communicate(timeout=60)
+    assert (up.process.returncode, said.splitlines()[-1]) == (0, "stopped")
+
+
 async def test_a_node_that_dies_again_and_again_is_given_up_and_the_rest_is_served(up: Up) -> None:
     """Four times in a minute, as soon as it is there."""
     await asyncio.to_thread(up.wait_ready)

@@ -45,7 +45,8 @@ def run(settings: UpSettings) -> None:
         show_logs=True,
     )
     with saying() as say:
-        with LocalCluster(plan) as cluster:
+        # Ctrl-C is how a cluster is ended, ready or not
+        with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
             cluster.start()
             keeping = Keeping(cluster, Restarts(time.monotonic), say)
             asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
