@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 NOT_LOADED = "SHARD_NOT_LOADED"
 """The reason of a `NotLoadedError`'s fault."""
+NOT_WRITABLE = "SHARD_NOT_WRITABLE"
+"""The reason of a `NotWritableError`'s fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,13 @@ class IdentityError(WinnowError):
 
 class GenerationGoneError(WinnowError):
     """A shard no longer holds the generation that a hit came from: retrieve again."""
+
+
+class NotWritableError(WinnowError):
+    """An index that takes no writes as it is set up; says what to change."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(NOT_WRITABLE)])
 
 
 class ArtefactError(WinnowError):

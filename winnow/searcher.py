@@ -27,6 +27,10 @@ class Retrieved:
     timings: ShardTimings
     idle: int = 0
     """Passages that whoever retrieved could have begun to read at once."""
+    candidate_words: tuple[float, ...] = ()
+    """BM25 of the shard's best passages by words, best first, also of those that are no hits."""
+    sequence: int = 0
+    """The last write that was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Read:
     timings: ShardTimings
     unread: int = 0
     """Passages that were asked for and not read before the deadline."""
+    sequence: int = 0
+    """The last write that was known where it was retrieved in the same round trip; else 0."""
 
 
 class Searcher(Protocol):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.counting import WordCounts, count_words
+from content_node.indexing.counting import count_words
 from content_node.indexing.encode import SPECIAL, PassageEncoder, encode_pending
 from content_node.indexing.faults import named_faults
 from content_node.indexing.intake import check_source, take_in
@@ -23,6 +23,7 @@ from content_node.shard.manifest import FORMAT, IndexManifest, write
 from content_node.shard.writing import Identity, publish_shard
 from winnow.bundle import Bundle
 from winnow.domain.layout import INDEX_FILE
+from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.inference.encoder import open_passage_encoder

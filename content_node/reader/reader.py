@@ -74,6 +74,7 @@ class Reader:
             best.span,
             hit.distance,
             hit.hybrid_distance,
+            hit.words,
         )
 
     def _window(self, window: Window, max_answer_tokens: int, stop: Stop | None) -> _Candidate:

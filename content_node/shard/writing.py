@@ -12,7 +12,6 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.counting import WordCounts
 from content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
@@ -24,6 +23,7 @@ from content_node.shard.manifest import (
 from content_node.shard.nearest import SPACE, build_graph
 from content_node.shard.store import SCHEMA, PassageStore
 from winnow.domain.layout import shard_name
+from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.files.durable import sync_directory

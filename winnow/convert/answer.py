@@ -128,6 +128,7 @@ def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
         distance=reading.distance,
         shard=answer.shard,
         hybrid_distance=reading.hybrid_distance,
+        words=reading.words,
     )
 
 

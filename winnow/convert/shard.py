@@ -1,5 +1,6 @@
 """Between front nodes and shards: domain values to messages of `shard.proto` and back."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,7 +17,9 @@ from winnow.v1 import shard_pb2
 
 def depth_of_message(message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest) -> Depth:
     """How far a shard is to look."""
-    return Depth(message.passages, message.candidates)
+    return Depth(
+        message.passages, message.candidates, message.by_words, message.filter, message.after
+    )
 
 
 def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
@@ -26,6 +29,8 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
         token_ids=question.token_ids,
         vector=question.vector.astype("<f4", copy=False).tobytes(),
         bundle_fingerprint=question.bundle_fingerprint,
+        rarities=question.rarities,
+        mean_length=question.mean_length,
     )
 
 
@@ -44,8 +49,30 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
     if not np.isfinite(vector).all():
         raise InvalidRequestError(Violation("question.vector", "not every value is finite"))
     return EncodedQuestion(
-        message.text, tuple(message.token_ids), vector, message.bundle_fingerprint
+        message.text,
+        tuple(message.token_ids),
+        vector,
+        message.bundle_fingerprint,
+        rarities=_rarities(message),
+        mean_length=message.mean_length,
     )
+
+
+def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
+    """How rare its tokens are; raises InvalidRequestError if not one for each, or not numbers."""
+    rarities = tuple(message.rarities)
+    if rarities and len(rarities) != len(message.token_ids):
+        raise InvalidRequestError(
+            Violation(
+                "question.rarities", f"{len(rarities)} values for {len(message.token_ids)} tokens"
+            )
+        )
+    usable = all(0 <= each < math.inf for each in (*rarities, message.mean_length))
+    if not usable or (rarities and not message.mean_length):
+        raise InvalidRequestError(
+            Violation("question.rarities", "not every value is a finite number of 0 or more")
+        )
+    return rarities
 
 
 def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
@@ -56,6 +83,8 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
             passage_id=h.passage_id,
             distance=h.distance,
             hybrid_distance=h.hybrid_distance,
+            words=h.words,
+            sequence=h.sequence,
         )
         for h in hits
     ]
@@ -64,7 +93,8 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
     """Hits as they arrived; all are of one generation, which travels beside them."""
     return tuple(
-        Hit(m.row, m.passage_id, m.distance, m.hybrid_distance, generation) for m in messages
+        Hit(m.row, m.passage_id, m.distance, m.hybrid_distance, generation, m.words, m.sequence)
+        for m in messages
     )
 
 
@@ -82,6 +112,8 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         generation=generation_of(retrieved.hits),
         candidate_distances=retrieved.candidate_distances,
         idle_readers=retrieved.idle,
+        candidate_words=retrieved.candidate_words,
+        sequence=retrieved.sequence,
     )
 
 
@@ -89,7 +121,14 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
     hits = hits_of_messages(message.hits, message.generation)
-    return Retrieved(hits, tuple(message.candidate_distances), timings, message.idle_readers)
+    return Retrieved(
+        hits,
+        tuple(message.candidate_distances),
+        timings,
+        message.idle_readers,
+        tuple(message.candidate_words),
+        message.sequence,
+    )
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:
@@ -116,13 +155,15 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
         retrieve_ms=read.timings.retrieve * 1e3,
         read_ms=read.timings.read * 1e3,
         unread=read.unread,
+        sequence=read.sequence,
     )
 
 
 def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
-    return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
+    readings = tuple(map(_reading_of_message, message.readings))
+    return Read(readings, timings, message.unread, message.sequence)
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
@@ -139,6 +180,9 @@ def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
         index_passages=info.index_passages,
         seconds_per_read=info.seconds_per_read,
         reads_in_hand=info.reads_in_hand,
+        sequence=info.sequence,
+        log_id=info.log_id,
+        fields=info.fields,
     )
 
 
@@ -154,6 +198,9 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
         message.bundle_fingerprint,
         message.generation,
         message.index_passages,
+        message.sequence,
+        message.log_id,
+        tuple(message.fields),
         message.seconds_per_read,
         message.reads_in_hand,
     )
@@ -172,6 +219,7 @@ def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
         span_score=reading.span_score,
         distance=reading.distance,
         hybrid_distance=reading.hybrid_distance,
+        words=reading.words,
     )
 
 
@@ -185,4 +233,5 @@ def _reading_of_message(message: shard_pb2.Reading) -> Reading:
         message.span_score,
         message.distance,
         message.hybrid_distance,
+        message.words,
     )

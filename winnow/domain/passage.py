@@ -28,3 +28,9 @@ class Hit:
     """
     generation: str = ""
     """Of the shard's rows: in another one the row may be another passage. Empty if not known."""
+    words: float = 0.0
+    """BM25 of the question's words in the passage."""
+    sequence: int = 0
+    """The write that put the passage: with its id it names the text in every generation. 0 if the
+    passage was there when the index was built.
+    """

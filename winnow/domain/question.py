@@ -21,6 +21,8 @@ class Retriever(Enum):
 
     DENSE = "dense"
     """The nearest by encoding."""
+    SPARSE = "sparse"
+    """The best by the question's words in them, of all."""
     HYBRID = "hybrid"
     """Of many near ones, those that have the question's words in them, too."""
 
@@ -33,6 +35,12 @@ class Depth:
     """To be read."""
     candidates: int = 0
     """Nearest by encoding among which those are chosen by distance and words."""
+    by_words: int = 0
+    """Best by words that are candidates, too; the only ones if `candidates` is 0."""
+    where: str = ""
+    """Which passages may be found, by their metadata (`winnow.filtering`); empty for all."""
+    after: int = 0
+    """The write that must be known before anything is found; 0 for none."""
 
     @property
     def looked_at(self) -> int:
@@ -94,3 +102,9 @@ class EncodedQuestion:
     """A key of whoever asks, for sharing fairly; empty for all who have none. No answer depends on
     it.
     """
+    rarities: tuple[float, ...] = ()
+    """How rare each of the token ids is in the whole index, as BM25 weighs it. Empty: as it was
+    counted when the index was built.
+    """
+    mean_length: float = 0.0
+    """Mean number of tokens of the index's passages; with `rarities` only."""

@@ -25,6 +25,8 @@ class Reading:
     """Squared Euclidean distance between question and passage."""
     hybrid_distance: float
     """What it was retrieved by; see `Hit.hybrid_distance`."""
+    words: float = 0.0
+    """BM25 of the question's words in the passage."""
 
     @property
     def text(self) -> str:

@@ -19,7 +19,13 @@ class ShardInfo:
     in the same rows, and give the same answers. Empty if not known.
     """
     index_passages: int = 0
-    """Passages of all shards together; 0 if not known."""
+    """Passages of all shards together, when the index was built; 0 if not known."""
+    sequence: int = 0
+    """The last write that is served; 0 if there was none."""
+    log_id: str = ""
+    """Names the log of writes that the shard follows; empty if it takes none."""
+    fields: tuple[str, ...] = field(default=(), compare=False)
+    """Names of the metadata's fields, in order."""
     seconds_per_read: float = field(default=0.0, compare=False)
     """Seconds per passage while it reads, all threads together; 0 if not known yet. How busy a
     shard is does not make it another one, so this and the next do not count in comparisons.

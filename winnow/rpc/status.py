@@ -14,12 +14,14 @@ from grpc_status import rpc_status
 
 from winnow.errors import (
     NOT_LOADED,
+    NOT_WRITABLE,
     DeadlineExceededError,
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     NotFoundError,
     NotLoadedError,
+    NotWritableError,
     OverloadedError,
     UnavailableError,
     Violation,
@@ -33,6 +35,7 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (DeadlineExceededError, StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError, StatusCode.UNAVAILABLE),
     (IdentityError, StatusCode.FAILED_PRECONDITION),
+    (NotWritableError, StatusCode.FAILED_PRECONDITION),
     (GenerationGoneError, StatusCode.ABORTED),
 )
 _PLAIN: dict[StatusCode, type[WinnowError]] = {
@@ -75,8 +78,9 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
             return InvalidRequestError(Violation("request", message))
         return OverloadedError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
-        reasons = {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}
-        return (NotLoadedError if NOT_LOADED in reasons else UnavailableError)(message)
+        return (NotLoadedError if NOT_LOADED in _reasons(trailing) else UnavailableError)(message)
+    if code is StatusCode.FAILED_PRECONDITION and NOT_WRITABLE in _reasons(trailing):
+        return NotWritableError(message)
     return _PLAIN.get(code, WinnowError)(message)
 
 
@@ -135,3 +139,7 @@ def _sent(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
                 yield detail
     except DecodeError:
         return
+
+
+def _reasons(trailing: Trailing) -> set[str]:
+    return {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}

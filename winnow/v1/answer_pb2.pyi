@@ -55,8 +55,10 @@ class _RetrieverEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The server's default."""
     RETRIEVER_DENSE: _Retriever.ValueType  # 1
     """By the distance between the encodings of question and passage."""
+    RETRIEVER_SPARSE: _Retriever.ValueType  # 2
+    """By the question's words in the passage (BM25), over all passages."""
     RETRIEVER_HYBRID: _Retriever.ValueType  # 3
-    """By distance and by the question's words, among the nearest passages."""
+    """By distance and by words, among the nearest passages and the best by words."""
 
 class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
     """How passages are found."""
@@ -65,8 +67,10 @@ RETRIEVER_UNSPECIFIED: Retriever.ValueType  # 0
 """The server's default."""
 RETRIEVER_DENSE: Retriever.ValueType  # 1
 """By the distance between the encodings of question and passage."""
+RETRIEVER_SPARSE: Retriever.ValueType  # 2
+"""By the question's words in the passage (BM25), over all passages."""
 RETRIEVER_HYBRID: Retriever.ValueType  # 3
-"""By distance and by the question's words, among the nearest passages."""
+"""By distance and by words, among the nearest passages and the best by words."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
 class _PartialResults:
@@ -112,6 +116,8 @@ class AnswerRequest(google.protobuf.message.Message):
     MAX_WAIT_FACTOR_FIELD_NUMBER: builtins.int
     HEADS_FIELD_NUMBER: builtins.int
     FRESH_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
@@ -141,9 +147,20 @@ class AnswerRequest(google.protobuf.message.Message):
     """
     fresh: builtins.bool
     """Whether to read passages even if the answer is known from before; for measuring."""
+    filter: builtins.str
+    """Which passages may answer, by their metadata, such as: year >= 2010 and lang = "en".
+    Empty for all. At most 1000 characters. An unknown field is an INVALID_ARGUMENT that names the
+    known ones.
+    """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Heads to apply to the question, at most 32. They cost no second encoding."""
+
+    @property
+    def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Position]:
+        """Writes that the answer must know of: the positions that Put and Delete returned. A shard that
+        has not got so far by the deadline counts as late.
+        """
 
     def __init__(
         self,
@@ -161,9 +178,11 @@ class AnswerRequest(google.protobuf.message.Message):
         max_wait_factor: builtins.float | None = ...,
         heads: collections.abc.Iterable[builtins.str] | None = ...,
         fresh: builtins.bool = ...,
+        filter: builtins.str = ...,
+        after: collections.abc.Iterable[Global___Position] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "passages_to_read", b"passages_to_read"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "answers", b"answers", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_max_answer_tokens", b"_max_answer_tokens", "_max_loss", b"_max_loss", "_max_wait_factor", b"_max_wait_factor", "_min_coverage", b"_min_coverage", "_min_wait_factor", b"_min_wait_factor", "_passages_to_read", b"_passages_to_read", "after", b"after", "answers", b"answers", "filter", b"filter", "fresh", b"fresh", "heads", b"heads", "max_answer_tokens", b"max_answer_tokens", "max_loss", b"max_loss", "max_wait_factor", b"max_wait_factor", "min_coverage", b"min_coverage", "min_wait_factor", b"min_wait_factor", "partial_results", b"partial_results", "passages_to_read", b"passages_to_read", "question", b"question", "read_scope", b"read_scope", "retriever", b"retriever"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
@@ -180,6 +199,29 @@ class AnswerRequest(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_passages_to_read", b"_passages_to_read"]) -> typing.Literal["passages_to_read"] | None: ...
 
 Global___AnswerRequest: typing_extensions.TypeAlias = AnswerRequest
+
+@typing.final
+class Position(google.protobuf.message.Message):
+    """A place in the log of a shard."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    shard: builtins.int
+    sequence: builtins.int
+    """The number of a write, from 1."""
+    def __init__(
+        self,
+        *,
+        shard: builtins.int | None = ...,
+        sequence: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "sequence", b"sequence", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
+
+Global___Position: typing_extensions.TypeAlias = Position
 
 @typing.final
 class AnswerResponse(google.protobuf.message.Message):
@@ -275,6 +317,7 @@ class Answer(google.protobuf.message.Message):
     DISTANCE_FIELD_NUMBER: builtins.int
     SHARD_FIELD_NUMBER: builtins.int
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
@@ -295,6 +338,8 @@ class Answer(google.protobuf.message.Message):
     """The distance less the worth of the question's words in the passage. Lower is better; passages
     are chosen and read in this order.
     """
+    words: builtins.float
+    """BM25 of the question's words in the passage. Higher is better."""
     @property
     def passage(self) -> Global___Passage: ...
     def __init__(
@@ -310,9 +355,10 @@ class Answer(google.protobuf.message.Message):
         distance: builtins.float = ...,
         shard: builtins.int | None = ...,
         hybrid_distance: builtins.float = ...,
+        words: builtins.float = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "end", b"end", "passage", b"passage", "shard", b"shard", "start", b"start"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text", "words", b"words"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_end", b"_end"]) -> typing.Literal["end"] | None: ...
     @typing.overload
@@ -436,11 +482,14 @@ class ShardCoverage(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     STATUS_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
     passages: builtins.int
     status: Global___ShardCoverage.Status.ValueType
     reason: builtins.str
     """Why the shard failed; empty if it was searched."""
+    sequence: builtins.int
+    """The last write that the shard knew of; 0 if it was never written to."""
     def __init__(
         self,
         *,
@@ -448,11 +497,14 @@ class ShardCoverage(google.protobuf.message.Message):
         passages: builtins.int | None = ...,
         status: Global___ShardCoverage.Status.ValueType = ...,
         reason: builtins.str = ...,
+        sequence: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "_shard", b"_shard", "passages", b"passages", "shard", b"shard"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "_shard", b"_shard", "passages", b"passages", "reason", b"reason", "shard", b"shard", "status", b"status"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "_sequence", b"_sequence", "_shard", b"_shard", "passages", b"passages", "sequence", b"sequence", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "_sequence", b"_sequence", "_shard", b"_shard", "passages", b"passages", "reason", b"reason", "sequence", b"sequence", "shard", b"shard", "status", b"status"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_sequence", b"_sequence"]) -> typing.Literal["sequence"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15winnow/v1/shard.proto\x12\twinnow.v1\"\x15\n\x13GetShardInfoRequest\"\xfa\x01\n\x14GetShardInfoResponse\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x0e\n\x06shards\x18\x02 \x01(\r\x12\x10\n\x08index_id\x18\x03 \x01(\t\x12\x10\n\x08passages\x18\x04 \x01(\x04\x12\x11\n\tdimension\x18\x05 \x01(\r\x12\x13\n\x0b\x62undle_name\x18\x06 \x01(\t\x12\x1a\n\x12\x62undle_fingerprint\x18\x07 \x01(\t\x12\x12\n\ngeneration\x18\x08 \x01(\t\x12\x16\n\x0eindex_passages\x18\t \x01(\x04\x12\x18\n\x10seconds_per_read\x18\n \x01(\x01\x12\x15\n\rreads_in_hand\x18\x0b \x01(\x04\"^\n\x0f\x45ncodedQuestion\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12\x0e\n\x06vector\x18\x03 \x01(\x0c\x12\x1a\n\x12\x62undle_fingerprint\x18\x04 \x01(\t\"e\n\x0fRetrieveRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x10\n\x08passages\x18\x02 \x01(\r\x12\x12\n\ncandidates\x18\x03 \x01(\r\"\x9e\x01\n\x10RetrieveResponse\x12\x1c\n\x04hits\x18\x01 \x03(\x0b\x32\x0e.winnow.v1.Hit\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x12\n\ngeneration\x18\x04 \x01(\t\x12\x1b\n\x13\x63\x61ndidate_distances\x18\x05 \x03(\x02\x12\x14\n\x0cidle_readers\x18\x06 \x01(\r\"Q\n\x03Hit\x12\x0b\n\x03row\x18\x01 \x01(\x04\x12\x12\n\npassage_id\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\x04 \x01(\x02\"\x88\x01\n\x0bReadRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x1c\n\x04hits\x18\x02 \x03(\x0b\x32\x0e.winnow.v1.Hit\x12\x19\n\x11max_answer_tokens\x18\x03 \x01(\r\x12\x12\n\ngeneration\x18\x04 \x01(\t\"g\n\x0cReadResponse\x12$\n\x08readings\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Reading\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x0f\n\x07read_ms\x18\x03 \x01(\x01\x12\x0e\n\x06unread\x18\x04 \x01(\r\"~\n\rSearchRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x10\n\x08passages\x18\x02 \x01(\r\x12\x19\n\x11max_answer_tokens\x18\x03 \x01(\r\x12\x12\n\ncandidates\x18\x04 \x01(\r\"~\n\x0eSearchResponse\x12$\n\x08readings\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Reading\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x0f\n\x07read_ms\x18\x04 \x01(\x01\x12\x0e\n\x06unread\x18\x05 \x01(\r\"\xc9\x01\n\x07Reading\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05start\x18\x04 \x01(\r\x12\x0b\n\x03\x65nd\x18\x05 \x01(\r\x12\r\n\x05score\x18\x06 \x01(\x01\x12\x11\n\trelevance\x18\x07 \x01(\x02\x12\x12\n\nspan_score\x18\x08 \x01(\x02\x12\x10\n\x08\x64istance\x18\t \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\n \x01(\x02\x12\x10\n\x08metadata\x18\x0b \x01(\t2\x9c\x02\n\x0cShardService\x12O\n\x0cGetShardInfo\x12\x1e.winnow.v1.GetShardInfoRequest\x1a\x1f.winnow.v1.GetShardInfoResponse\x12\x43\n\x08Retrieve\x12\x1a.winnow.v1.RetrieveRequest\x1a\x1b.winnow.v1.RetrieveResponse\x12\x37\n\x04Read\x12\x16.winnow.v1.ReadRequest\x1a\x17.winnow.v1.ReadResponse\x12=\n\x06Search\x12\x18.winnow.v1.SearchRequest\x1a\x19.winnow.v1.SearchResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15winnow/v1/shard.proto\x12\twinnow.v1\"\x15\n\x13GetShardInfoRequest\"\xac\x02\n\x14GetShardInfoResponse\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x0e\n\x06shards\x18\x02 \x01(\r\x12\x10\n\x08index_id\x18\x03 \x01(\t\x12\x10\n\x08passages\x18\x04 \x01(\x04\x12\x11\n\tdimension\x18\x05 \x01(\r\x12\x13\n\x0b\x62undle_name\x18\x06 \x01(\t\x12\x1a\n\x12\x62undle_fingerprint\x18\x07 \x01(\t\x12\x12\n\ngeneration\x18\x08 \x01(\t\x12\x16\n\x0eindex_passages\x18\t \x01(\x04\x12\x18\n\x10seconds_per_read\x18\n \x01(\x01\x12\x15\n\rreads_in_hand\x18\x0b \x01(\x04\x12\x10\n\x08sequence\x18\x0c \x01(\x04\x12\x0e\n\x06log_id\x18\r \x01(\t\x12\x0e\n\x06\x66ields\x18\x0e \x03(\t\"\x85\x01\n\x0f\x45ncodedQuestion\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12\x0e\n\x06vector\x18\x03 \x01(\x0c\x12\x1a\n\x12\x62undle_fingerprint\x18\x04 \x01(\t\x12\x10\n\x08rarities\x18\x05 \x03(\x01\x12\x13\n\x0bmean_length\x18\x06 \x01(\x01\"\x96\x01\n\x0fRetrieveRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x10\n\x08passages\x18\x02 \x01(\r\x12\x12\n\ncandidates\x18\x03 \x01(\r\x12\x10\n\x08\x62y_words\x18\x04 \x01(\r\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\x04\"\xc9\x01\n\x10RetrieveResponse\x12\x1c\n\x04hits\x18\x01 \x03(\x0b\x32\x0e.winnow.v1.Hit\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x12\n\ngeneration\x18\x04 \x01(\t\x12\x1b\n\x13\x63\x61ndidate_distances\x18\x05 \x03(\x02\x12\x14\n\x0cidle_readers\x18\x06 \x01(\r\x12\x17\n\x0f\x63\x61ndidate_words\x18\x07 \x03(\x02\x12\x10\n\x08sequence\x18\x08 \x01(\x04\"r\n\x03Hit\x12\x0b\n\x03row\x18\x01 \x01(\x04\x12\x12\n\npassage_id\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\x04 \x01(\x02\x12\r\n\x05words\x18\x05 \x01(\x02\x12\x10\n\x08sequence\x18\x06 \x01(\x04\"\x88\x01\n\x0bReadRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x1c\n\x04hits\x18\x02 \x03(\x0b\x32\x0e.winnow.v1.Hit\x12\x19\n\x11max_answer_tokens\x18\x03 \x01(\r\x12\x12\n\ngeneration\x18\x04 \x01(\t\"g\n\x0cReadResponse\x12$\n\x08readings\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Reading\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x0f\n\x07read_ms\x18\x03 \x01(\x01\x12\x0e\n\x06unread\x18\x04 \x01(\r\"\xaf\x01\n\rSearchRequest\x12,\n\x08question\x18\x01 \x01(\x0b\x32\x1a.winnow.v1.EncodedQuestion\x12\x10\n\x08passages\x18\x02 \x01(\r\x12\x19\n\x11max_answer_tokens\x18\x03 \x01(\r\x12\x12\n\ncandidates\x18\x04 \x01(\r\x12\x10\n\x08\x62y_words\x18\x05 \x01(\r\x12\x0e\n\x06\x66ilter\x18\x06 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\x04\"\x90\x01\n\x0eSearchResponse\x12$\n\x08readings\x18\x01 \x03(\x0b\x32\x12.winnow.v1.Reading\x12\x10\n\x08queue_ms\x18\x02 \x01(\x01\x12\x13\n\x0bretrieve_ms\x18\x03 \x01(\x01\x12\x0f\n\x07read_ms\x18\x04 \x01(\x01\x12\x0e\n\x06unread\x18\x05 \x01(\r\x12\x10\n\x08sequence\x18\x06 \x01(\x04\"\xd8\x01\n\x07Reading\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05start\x18\x04 \x01(\r\x12\x0b\n\x03\x65nd\x18\x05 \x01(\r\x12\r\n\x05score\x18\x06 \x01(\x01\x12\x11\n\trelevance\x18\x07 \x01(\x02\x12\x12\n\nspan_score\x18\x08 \x01(\x02\x12\x10\n\x08\x64istance\x18\t \x01(\x02\x12\x17\n\x0fhybrid_distance\x18\n \x01(\x02\x12\x10\n\x08metadata\x18\x0b \x01(\t\x12\r\n\x05words\x18\x0c \x01(\x02\x32\x9c\x02\n\x0cShardService\x12O\n\x0cGetShardInfo\x12\x1e.winnow.v1.GetShardInfoRequest\x1a\x1f.winnow.v1.GetShardInfoResponse\x12\x43\n\x08Retrieve\x12\x1a.winnow.v1.RetrieveRequest\x1a\x1b.winnow.v1.RetrieveResponse\x12\x37\n\x04Read\x12\x16.winnow.v1.ReadRequest\x1a\x17.winnow.v1.ReadResponse\x12=\n\x06Search\x12\x18.winnow.v1.SearchRequest\x1a\x19.winnow.v1.SearchResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,25 +34,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSHARDINFOREQUEST']._serialized_start=36
   _globals['_GETSHARDINFOREQUEST']._serialized_end=57
   _globals['_GETSHARDINFORESPONSE']._serialized_start=60
-  _globals['_GETSHARDINFORESPONSE']._serialized_end=310
-  _globals['_ENCODEDQUESTION']._serialized_start=312
-  _globals['_ENCODEDQUESTION']._serialized_end=406
-  _globals['_RETRIEVEREQUEST']._serialized_start=408
-  _globals['_RETRIEVEREQUEST']._serialized_end=509
-  _globals['_RETRIEVERESPONSE']._serialized_start=512
-  _globals['_RETRIEVERESPONSE']._serialized_end=670
-  _globals['_HIT']._serialized_start=672
-  _globals['_HIT']._serialized_end=753
-  _globals['_READREQUEST']._serialized_start=756
-  _globals['_READREQUEST']._serialized_end=892
-  _globals['_READRESPONSE']._serialized_start=894
-  _globals['_READRESPONSE']._serialized_end=997
-  _globals['_SEARCHREQUEST']._serialized_start=999
-  _globals['_SEARCHREQUEST']._serialized_end=1125
-  _globals['_SEARCHRESPONSE']._serialized_start=1127
-  _globals['_SEARCHRESPONSE']._serialized_end=1253
-  _globals['_READING']._serialized_start=1256
-  _globals['_READING']._serialized_end=1457
-  _globals['_SHARDSERVICE']._serialized_start=1460
-  _globals['_SHARDSERVICE']._serialized_end=1744
+  _globals['_GETSHARDINFORESPONSE']._serialized_end=360
+  _globals['_ENCODEDQUESTION']._serialized_start=363
+  _globals['_ENCODEDQUESTION']._serialized_end=496
+  _globals['_RETRIEVEREQUEST']._serialized_start=499
+  _globals['_RETRIEVEREQUEST']._serialized_end=649
+  _globals['_RETRIEVERESPONSE']._serialized_start=652
+  _globals['_RETRIEVERESPONSE']._serialized_end=853
+  _globals['_HIT']._serialized_start=855
+  _globals['_HIT']._serialized_end=969
+  _globals['_READREQUEST']._serialized_start=972
+  _globals['_READREQUEST']._serialized_end=1108
+  _globals['_READRESPONSE']._serialized_start=1110
+  _globals['_READRESPONSE']._serialized_end=1213
+  _globals['_SEARCHREQUEST']._serialized_start=1216
+  _globals['_SEARCHREQUEST']._serialized_end=1391
+  _globals['_SEARCHRESPONSE']._serialized_start=1394
+  _globals['_SEARCHRESPONSE']._serialized_end=1538
+  _globals['_READING']._serialized_start=1541
+  _globals['_READING']._serialized_end=1757
+  _globals['_SHARDSERVICE']._serialized_start=1760
+  _globals['_SHARDSERVICE']._serialized_end=2044
 # @@protoc_insertion_point(module_scope)

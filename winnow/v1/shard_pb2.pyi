@@ -43,6 +43,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     INDEX_PASSAGES_FIELD_NUMBER: builtins.int
     SECONDS_PER_READ_FIELD_NUMBER: builtins.int
     READS_IN_HAND_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    LOG_ID_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -66,6 +69,16 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Seconds per passage read, all threads together; 0 if unknown."""
     reads_in_hand: builtins.int
     """Passages that wait to be read or are being read."""
+    sequence: builtins.int
+    """The last write that is served; 0 if there was none."""
+    log_id: builtins.str
+    """Names the log of writes that the shard follows; empty if the shard takes none. Replicas of one
+    log may have different generations.
+    """
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Names of the metadata's fields, in order; at most 1000."""
+
     def __init__(
         self,
         *,
@@ -80,8 +93,11 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         index_passages: builtins.int = ...,
         seconds_per_read: builtins.float = ...,
         reads_in_hand: builtins.int = ...,
+        sequence: builtins.int = ...,
+        log_id: builtins.str = ...,
+        fields: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "shard", b"shard", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "log_id", b"log_id", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 
@@ -95,14 +111,24 @@ class EncodedQuestion(google.protobuf.message.Message):
     TOKEN_IDS_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
     BUNDLE_FINGERPRINT_FIELD_NUMBER: builtins.int
+    RARITIES_FIELD_NUMBER: builtins.int
+    MEAN_LENGTH_FIELD_NUMBER: builtins.int
     text: builtins.str
     vector: builtins.bytes
     """Little-endian float32."""
     bundle_fingerprint: builtins.str
     """The bundle that made the token ids and the vector."""
+    mean_length: builtins.float
+    """Mean number of tokens of the index's passages; with rarities only."""
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Token ids without special tokens."""
+
+    @property
+    def rarities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """How rare each of the token ids is in the whole index, as BM25 weighs it; in their order. Empty:
+        the shard uses the counts of the whole index that were written when it was built.
+        """
 
     def __init__(
         self,
@@ -111,8 +137,10 @@ class EncodedQuestion(google.protobuf.message.Message):
         token_ids: collections.abc.Iterable[builtins.int] | None = ...,
         vector: builtins.bytes = ...,
         bundle_fingerprint: builtins.str = ...,
+        rarities: collections.abc.Iterable[builtins.float] | None = ...,
+        mean_length: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "text", b"text", "token_ids", b"token_ids", "vector", b"vector"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "mean_length", b"mean_length", "rarities", b"rarities", "text", b"text", "token_ids", b"token_ids", "vector", b"vector"]) -> None: ...
 
 Global___EncodedQuestion: typing_extensions.TypeAlias = EncodedQuestion
 
@@ -123,10 +151,21 @@ class RetrieveRequest(google.protobuf.message.Message):
     QUESTION_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
     CANDIDATES_FIELD_NUMBER: builtins.int
+    BY_WORDS_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
     """Nearest passages among which words decide, at most 1000; 0 for distance alone."""
+    by_words: builtins.int
+    """Best passages by words that are candidates, too, at most 1000. With candidates 0 these are the
+    only ones, and words alone decide.
+    """
+    filter: builtins.str
+    """Which passages may be found; as AnswerRequest.filter."""
+    after: builtins.int
+    """The write that must be known before anything is found; 0 for none."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -135,9 +174,12 @@ class RetrieveRequest(google.protobuf.message.Message):
         question: Global___EncodedQuestion | None = ...,
         passages: builtins.int = ...,
         candidates: builtins.int = ...,
+        by_words: builtins.int = ...,
+        filter: builtins.str = ...,
+        after: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "passages", b"passages", "question", b"question"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "passages", b"passages", "question", b"question"]) -> None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
@@ -151,6 +193,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     GENERATION_FIELD_NUMBER: builtins.int
     CANDIDATE_DISTANCES_FIELD_NUMBER: builtins.int
     IDLE_READERS_FIELD_NUMBER: builtins.int
+    CANDIDATE_WORDS_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
@@ -158,6 +202,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     """The generation that the hits were found in; they name its rows."""
     idle_readers: builtins.int
     """Idle reader threads: passages that the node could begin to read at once."""
+    sequence: builtins.int
+    """The last write that was known."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -168,6 +214,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         hits are among the nearest of the cluster.
         """
 
+    @property
+    def candidate_words(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """BM25 of the best passages of this shard by words, best first, as with candidate_distances."""
+
     def __init__(
         self,
         *,
@@ -177,8 +227,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         generation: builtins.str = ...,
         candidate_distances: collections.abc.Iterable[builtins.float] | None = ...,
         idle_readers: builtins.int = ...,
+        candidate_words: collections.abc.Iterable[builtins.float] | None = ...,
+        sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "sequence", b"sequence"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -192,12 +244,20 @@ class Hit(google.protobuf.message.Message):
     PASSAGE_ID_FIELD_NUMBER: builtins.int
     DISTANCE_FIELD_NUMBER: builtins.int
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
     """Squared Euclidean distance between the encodings."""
     hybrid_distance: builtins.float
-    """The distance less the worth of the question's words in the passage. Lower is better."""
+    """What passages are ordered by; lower is better. The distance less the worth of the question's
+    words in the passage; the worth alone, negative, where words alone decide.
+    """
+    words: builtins.float
+    """BM25 of the question's words in the passage."""
+    sequence: builtins.int
+    """The write that put the passage; 0 if it was there when the index was built."""
     def __init__(
         self,
         *,
@@ -205,8 +265,10 @@ class Hit(google.protobuf.message.Message):
         passage_id: builtins.str = ...,
         distance: builtins.float = ...,
         hybrid_distance: builtins.float = ...,
+        words: builtins.float = ...,
+        sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "hybrid_distance", b"hybrid_distance", "passage_id", b"passage_id", "row", b"row"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "hybrid_distance", b"hybrid_distance", "passage_id", b"passage_id", "row", b"row", "sequence", b"sequence", "words", b"words"]) -> None: ...
 
 Global___Hit: typing_extensions.TypeAlias = Hit
 
@@ -275,12 +337,19 @@ class SearchRequest(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
     CANDIDATES_FIELD_NUMBER: builtins.int
+    BY_WORDS_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Passages to read, 1 to 1000."""
     max_answer_tokens: builtins.int
     """Longest answer in tokens, 1 to 256."""
     candidates: builtins.int
     """Nearest passages of this shard among which words decide; 0 for distance alone."""
+    by_words: builtins.int
+    """As in RetrieveRequest."""
+    filter: builtins.str
+    after: builtins.int
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -290,9 +359,12 @@ class SearchRequest(google.protobuf.message.Message):
         passages: builtins.int = ...,
         max_answer_tokens: builtins.int = ...,
         candidates: builtins.int = ...,
+        by_words: builtins.int = ...,
+        filter: builtins.str = ...,
+        after: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question"]) -> None: ...
 
 Global___SearchRequest: typing_extensions.TypeAlias = SearchRequest
 
@@ -305,11 +377,14 @@ class SearchResponse(google.protobuf.message.Message):
     RETRIEVE_MS_FIELD_NUMBER: builtins.int
     READ_MS_FIELD_NUMBER: builtins.int
     UNREAD_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     read_ms: builtins.float
     unread: builtins.int
     """Passages that were not read before the deadline."""
+    sequence: builtins.int
+    """The last write that was known."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(
@@ -320,8 +395,9 @@ class SearchResponse(google.protobuf.message.Message):
         retrieve_ms: builtins.float = ...,
         read_ms: builtins.float = ...,
         unread: builtins.int = ...,
+        sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "unread", b"unread"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 
@@ -342,6 +418,7 @@ class Reading(google.protobuf.message.Message):
     DISTANCE_FIELD_NUMBER: builtins.int
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
+    WORDS_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     title: builtins.str
     text: builtins.str
@@ -357,6 +434,8 @@ class Reading(google.protobuf.message.Message):
     hybrid_distance: builtins.float
     metadata: builtins.str
     """The passage's metadata as JSON; empty if it has none."""
+    words: builtins.float
+    """BM25 of the question's words in the passage."""
     def __init__(
         self,
         *,
@@ -371,7 +450,8 @@ class Reading(google.protobuf.message.Message):
         distance: builtins.float = ...,
         hybrid_distance: builtins.float = ...,
         metadata: builtins.str = ...,
+        words: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title", "words", b"words"]) -> None: ...
 
 Global___Reading: typing_extensions.TypeAlias = Reading
