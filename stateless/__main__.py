@@ -239,6 +239,7 @@ async def _answer(
                     settings.retrieve_share,
                     settings.candidates,
                     settings.read_ahead,
+                    settings.word_candidates,
                 ),
                 metrics,
             )

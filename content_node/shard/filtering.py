@@ -2,10 +2,11 @@
 
 from content_node.shard.segment import Rows
 from winnow.errors import InvalidRequestError, Violation
+from winnow.quoting import shortened
 
 
 def none(expression: str) -> Rows:
     """Raises InvalidRequestError: the passages have no fields."""
     raise InvalidRequestError(
-        Violation("filter", f"{expression!r} cannot be used: the shard has no fields")
+        Violation("filter", f"{shortened(expression)} cannot be used: the shard has no fields")
     )

@@ -31,6 +31,10 @@ class Limits:
     """Nearest passages among which a hybrid retriever chooses."""
     read_ahead: int = 0
     """Most passages read at once while readers are idle, unless more are needed."""
+    word_candidates: int = 0
+    """Best passages by words that a hybrid retriever chooses among, too; a sparse one chooses among
+    at least `candidates`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,15 @@ class Calls:
     @property
     def depth(self) -> Depth:
         """How many passages each shard looks at, and how many are read."""
-        hybrid = self.question.retriever is Retriever.HYBRID
-        return Depth(self.question.passages_to_read, self.limits.candidates if hybrid else 0)
+        passages, limits = self.question.passages_to_read, self.limits
+        match self.question.retriever:
+            case Retriever.DENSE:
+                return Depth(passages)
+            case Retriever.SPARSE:
+                best = max(limits.candidates, limits.word_candidates, passages)
+                return Depth(passages, by_words=best)
+            case Retriever.HYBRID:
+                return Depth(passages, limits.candidates, limits.word_candidates)
 
     @property
     def partial(self) -> bool:
