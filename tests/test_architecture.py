@@ -152,6 +152,16 @@ def test_nothing_imports_the_tools_but_tools() -> None:
                 assert not name.startswith("winnow.tools"), f"{file} imports {name}"
 
 
+def test_only_processes_put_themselves_together() -> None:
+    """Everything else is given what it works with."""
+    for package in SERVING:
+        for file in files(package):
+            if file.name == "__main__.py" or "composing" in file.parts:
+                continue
+            for name in imports(file):
+                assert ".composing" not in name, f"{file} imports {name}"
+
+
 def test_services_never_import_the_training_libraries() -> None:
     for package in SERVING:
         for file in files(package):
