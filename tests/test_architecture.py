@@ -24,6 +24,7 @@ PURE = [
     "winnow/errors.py",
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
+    "winnow/single_flight.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
