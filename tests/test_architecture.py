@@ -25,6 +25,7 @@ PURE = [
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
     "winnow/single_flight.py",
+    "winnow/text/entities.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
