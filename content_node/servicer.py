@@ -6,7 +6,7 @@ Knows whether there is a shard to call, and what to say if not.
 from dataclasses import replace
 from typing import Any
 
-from content_node.validation import check_answer_tokens, check_hits, check_passages
+from content_node.validation import check_answer_tokens, check_filter, check_hits, check_passages
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
@@ -65,6 +65,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_passages(request.passages)
         depth = convert.depth_of_message(request)
         check_passages(depth.looked_at, "candidates")
+        check_filter(depth.where)
         found = await self._ready().retrieve(
             _question(request, context), depth, self._deadline(context)
         )
@@ -91,6 +92,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_passages(request.passages)
         depth = convert.depth_of_message(request)
         check_passages(depth.looked_at, "candidates")
+        check_filter(depth.where)
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().search(
             _question(request, context),

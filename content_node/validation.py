@@ -14,6 +14,7 @@ from winnow.bundle import Bundle
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.filtering import MAX_CANONICAL, parse
 from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
@@ -62,6 +63,12 @@ def check_passages(count: int, field: str = "passages") -> None:
     """Refuses a number of passages that no request needs."""
     if not 1 <= count <= MAX_PASSAGES:
         raise _wrong(field, f"{count} is not between 1 and {MAX_PASSAGES}")
+
+
+def check_filter(where: str) -> None:
+    """Refuses a filter that is none; an empty one lets everything through."""
+    if where:
+        parse(where, MAX_CANONICAL)
 
 
 def check_hits(hits: Iterable[Hit]) -> None:
