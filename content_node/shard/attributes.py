@@ -1,27 +1,24 @@
-"""Which rows of a shard a filter lets through.
+"""Which rows of a shard a filter lets through, by the tables of `attribute_tables`.
 
-On disk (`attribute_tables`) a filter reads as many entries as there are values, or blocks of them,
-not as many as there are rows; in memory each passage is asked. Both let through what
-`Filter.matches` says of each passage. A row that holds nothing has no field.
+A filter reads as many entries as there are values, or blocks of values, and not one for each row.
+What is let through is what `Filter.matches` says of each passage; a row that holds nothing has no
+field.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from content_node.shard.masks import Masks, Rows
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import ArtefactError
 from winnow.filtering import (
-    MAX_CANONICAL,
     And,
     AnyOf,
     Compare,
     Exists,
-    Fields,
     Filter,
     Kind,
     Not,
@@ -29,15 +26,14 @@ from winnow.filtering import (
     Or,
     Value,
     kind_of,
-    parse,
 )
-from winnow.policy.kept import MIB, Kept
 
-Rows = NDArray[np.bool_]
 Select = Callable[[str, Sequence[Value]], list[Any]]
 """Gives what a query with these parameters finds."""
-_BUDGET = 8 * MIB
-"""Bytes of masks that are kept, an eighth of a byte for each row."""
+_Packed = list[tuple[bytes]]
+"""Rows of some values: little-endian uint32."""
+_Compared = tuple[str, Kind, Value]
+"""A field, and what it is compared with."""
 _FINE = "SELECT rows FROM attributes WHERE name = ? AND kind = ? AND value "
 _COARSE = "SELECT rows FROM blocks WHERE name = ? AND kind = ? AND value "
 _FIRST_BLOCK = "SELECT min(value) FROM blocks WHERE name = ? AND kind = ? AND value > ?"
@@ -50,16 +46,10 @@ class Attributes:
     def __init__(self, select: Select, rows: int) -> None:
         """`select` reads a database that has the tables; it raises ArtefactError if it cannot."""
         self._select, self._rows = select, rows
-        self._masks = Kept[str, NDArray[np.uint8]](_BUDGET)
-        self._lock = threading.Lock()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of fields, in order; the first `MOST_FIELDS` of them."""
-        found = self._select(
-            "SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MOST_FIELDS,)
-        )
-        return tuple(str(name) for (name,) in found)
+        self._masks = Masks(rows)
+        found = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MOST_FIELDS,))
+        self.names = tuple(str(name) for (name,) in found)
+        """Of fields, in order; the first `MOST_FIELDS` of them."""
 
     def where(self, expression: str) -> Rows:
         """The rows that a filter lets through, [rows]; the array is the caller's.
@@ -69,15 +59,7 @@ class Attributes:
             ArtefactError: the database cannot be read.
 
         """
-        with self._lock:
-            kept = self._masks.get(expression)
-        if kept is not None:
-            return np.unpackbits(kept, count=self._rows).view(np.bool_)
-        mask = self._mask(parse(expression, MAX_CANONICAL))
-        packed = np.packbits(mask)
-        with self._lock:
-            self._masks.put(expression, packed, packed.nbytes + len(expression))
-        return mask
+        return self._masks.where(expression, self._mask)
 
     def _mask(self, wanted: Filter) -> Rows:
         match wanted:
@@ -90,7 +72,7 @@ class Attributes:
             case _:
                 return self._having(list(self._found(wanted)))
 
-    def _having(self, found: Sequence[list[tuple[bytes]]]) -> Rows:
+    def _having(self, found: Sequence[_Packed]) -> Rows:
         """The rows of all that was found."""
         rows = np.frombuffer(b"".join(rows for some in found for (rows,) in some), "<u4")
         if len(rows) and int(rows.max()) >= self._rows:
@@ -101,7 +83,7 @@ class Attributes:
         mask[rows] = True
         return mask
 
-    def _found(self, wanted: Filter) -> Iterator[list[tuple[bytes]]]:
+    def _found(self, wanted: Filter) -> Iterator[_Packed]:
         """What the tables have for one comparison."""
         match wanted:
             case Exists(field):
@@ -112,9 +94,7 @@ class Attributes:
             case Compare(field, operator, value):
                 yield from self._compared(operator, (field, kind_of(value), value))
 
-    def _compared(
-        self, operator: Operator, of: tuple[str, Kind, Value]
-    ) -> Iterator[list[tuple[bytes]]]:
+    def _compared(self, operator: Operator, of: _Compared) -> Iterator[_Packed]:
         if operator is Operator.EQUAL:
             yield self._select(_FINE + "= ?", of)
         elif operator is Operator.UNEQUAL:
@@ -126,9 +106,7 @@ class Attributes:
         else:
             yield from self._above(operator, of)
 
-    def _below(
-        self, operator: Operator, of: tuple[str, Kind, Value]
-    ) -> Iterator[list[tuple[bytes]]]:
+    def _below(self, operator: Operator, of: _Compared) -> Iterator[_Packed]:
         """Blocks that end before the value, and what lies between them and it."""
         ((edge,),) = self._select(_LAST_BLOCK, of)
         if edge is None:
@@ -137,9 +115,7 @@ class Attributes:
             yield self._select(_COARSE + "< ?", (*of[:2], edge))
             yield self._select(_FINE + f"{operator.value} ? AND value >= ?", (*of, edge))
 
-    def _above(
-        self, operator: Operator, of: tuple[str, Kind, Value]
-    ) -> Iterator[list[tuple[bytes]]]:
+    def _above(self, operator: Operator, of: _Compared) -> Iterator[_Packed]:
         """Blocks that begin behind the value, and what lies between it and them."""
         ((edge,),) = self._select(_FIRST_BLOCK, of)
         if edge is None:
@@ -147,14 +123,3 @@ class Attributes:
         else:
             yield self._select(_COARSE + ">= ?", (*of[:2], edge))
             yield self._select(_FINE + f"{operator.value} ? AND value < ?", (*of, edge))
-
-
-def matching(expression: str, passages: Sequence[Fields]) -> Rows:
-    """Which of some passages a filter lets through, by their fields (`fields_of`), [passages].
-
-    Raises:
-        InvalidRequestError: it is no filter.
-
-    """
-    wanted = parse(expression, MAX_CANONICAL)
-    return np.fromiter(map(wanted.holds, passages), np.bool_, len(passages))

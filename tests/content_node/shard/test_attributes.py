@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from random_filters import filters, metadata
 
 from content_node.shard.attribute_tables import AttributesInMemory, write_attributes
-from content_node.shard.attributes import Attributes, matching
+from content_node.shard.attributes import Attributes
+from content_node.shard.passage_fields import PassageFields
 from winnow.errors import ArtefactError, InvalidRequestError
 from winnow.filtering import Filter, Value, fields_of, parse
 
@@ -67,7 +68,9 @@ def test_the_tables_let_through_what_the_filter_means(
         assert attributes.where(text).tolist() == meant  # as it was kept
         names = {name for one in passages for name in fields_of(one)}
         assert attributes.names == tuple(sorted(names))
-    assert matching(text, [fields_of(one) for one in passages]).tolist() == meant
+    asked = PassageFields([json.dumps(one) if one else "" for one in passages])
+    assert asked.where(text).tolist() == meant
+    assert asked.names == attributes.names
 
 
 def test_ranges_over_many_values_are_read_in_blocks() -> None:
@@ -104,7 +107,7 @@ def test_what_is_no_filter_is_refused(tables: Tables) -> None:
     with pytest.raises(InvalidRequestError, match="filter: expected"):
         Attributes(tables.select, len(PASSAGES)).where("year >")
     with pytest.raises(InvalidRequestError, match="filter: expected"):
-        matching("year >", [])
+        PassageFields([]).where("year >")
 
 
 def test_tables_of_more_rows_than_there_are_are_no_good(tables: Tables) -> None:
@@ -128,5 +131,6 @@ def test_many_threads_get_the_same_masks_from_tables_in_memory() -> None:
     texts = [f"n = {n} or s < '{n}'" for n in range(7)] * 8
     with ThreadPoolExecutor(8) as pool:
         masks = list(pool.map(attributes.where, texts))
+    asked = PassageFields([json.dumps(one) for one in passages])
     for text, mask in zip(texts, masks, strict=True):
-        assert np.array_equal(mask, matching(text, [fields_of(one) for one in passages]))
+        assert np.array_equal(mask, asked.where(text))
