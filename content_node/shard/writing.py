@@ -12,6 +12,7 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.attribute_tables import write_attributes
 from content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
@@ -113,6 +114,7 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
             " FROM staging.passages WHERE shard = ?",
             (shard,),
         )
+        write_attributes(connection)
         connection.commit()
     finally:
         connection.close()
