@@ -26,6 +26,7 @@ PURE = [
     "winnow/heads/placed.py",
     "winnow/filtering",
     "winnow/single_flight.py",
+    "winnow/text/entities.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
