@@ -66,6 +66,27 @@ class NodeMetrics:
         )
 
 
+class FeedMetrics:
+    """What is written to the shard of a content node."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.sequence = Gauge(
+            "winnow_node_sequence", "The last write that is served", registry=registry
+        )
+        self.commit = Histogram(
+            "winnow_node_commit_seconds",
+            "Time from the beginning of a transaction until its writes are durable",
+            buckets=FAST,
+            registry=registry,
+        )
+        self.batch = Histogram(
+            "winnow_node_commit_writes",
+            "Writes that shared a transaction",
+            buckets=COUNTS,
+            registry=registry,
+        )
+
+
 class MergeMetrics:
     """What a content node that takes writes does with them."""
 

@@ -38,6 +38,14 @@ class WordTally:
         for write in writes:
             self.count(write)
 
+    def add(self, other: "WordTally") -> None:
+        """Counts what another tally counted."""
+        most = max(len(self._by), len(other._by))
+        self._by = np.pad(self._by, (0, most - len(self._by)))
+        self._by[: len(other._by)] += other._by
+        self.passages += other.passages
+        self.tokens += other.tokens
+
     def changes(self, sequence: int) -> WordChanges:
         """All that was counted, up to a write."""
         ids = np.flatnonzero(self._by).astype(np.uint32)
