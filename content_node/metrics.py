@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from winnow.telemetry.buckets import FAST, LONG
+from winnow.telemetry.buckets import COUNTS, FAST, LONG
 
 NODE_STAGES = ("queue", "retrieve", "read")
 

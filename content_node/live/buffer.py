@@ -55,8 +55,10 @@ class Buffer:
         placed = [*self._view.placed, Placed(segment, self._view.rows)]
         count = tail_to_join([each.rows for each in self._memory])
         if count:
-            placed[-count:] = [_joined(self._memory[-count:], placed[-count:])]
-            self._memory[-count:] = [placed[-1].segment]
+            first, *others = self._memory[-count:]
+            segment = first.joined(*others)
+            placed[-count:] = [_joined(segment, placed[-count:])]
+            self._memory[-count:] = [segment]
         self._view = replace(self._view, placed=tuple(placed))
 
     def _end(self, rows: Iterable[int]) -> int:
@@ -81,9 +83,8 @@ def _alive(placed: Placed) -> Rows:
     return np.ones(placed.segment.rows, np.bool_) if placed.alive is None else placed.alive
 
 
-def _joined(segments: Sequence[MemorySegment], placed: Sequence[Placed]) -> Placed:
-    """One segment in the place of several that lie side by side."""
-    first, *others = segments
-    all_alive = all(each.alive is None for each in placed)
-    alive = None if all_alive else np.concatenate([_alive(each) for each in placed])
-    return Placed(first.joined(*others), placed[0].first, alive)
+def _joined(segment: MemorySegment, parts: Sequence[Placed]) -> Placed:
+    """A segment in the place of those that it was made of."""
+    all_alive = all(part.alive is None for part in parts)
+    alive = None if all_alive else np.concatenate([_alive(part) for part in parts])
+    return Placed(segment, parts[0].first, alive)

@@ -59,7 +59,7 @@ class _Replay:
         """Base and log; the words of what was trimmed are counted now, too."""
         self._apply()
         self._state.follow(log.log_id)
-        self.words.add(log.trimmed_words)
+        self.words.add(log.trimmed_words.changes(log.trimmed))
         return self._state
 
     def _apply(self) -> None:

@@ -206,7 +206,7 @@ def test_what_is_appended_but_cannot_be_noted_is_there_all_the_same(tmp_path: Pa
     kept = os.dup(log._file._descriptor)
     os.dup2(broken, log._file._descriptor)
     log.append([logged(2, text=LONG)])
-    with pytest.raises(OverloadedError, match="no room for .*acknowledged"):
+    with pytest.raises(OverloadedError, match=r"no room for .*acknowledged"):
         log.acknowledge()
     os.dup2(kept, log._file._descriptor)
     os.close(broken)

@@ -36,7 +36,7 @@ async def test_each_waits_for_its_own_write() -> None:
 
 async def test_a_write_that_does_not_come_is_waited_for_until_the_deadline() -> None:
     served = Served(4)
-    with pytest.raises(DeadlineExceededError, match="write 7 was not served in time.* is 4"):
+    with pytest.raises(DeadlineExceededError, match=r"write 7 was not served in time.* is 4"):
         await served.wait(7, Deadline.after(0.01))
     assert not served._waiting
 
