@@ -9,12 +9,12 @@ import numpy as np
 from live_writes import DIMENSION, encoded
 
 from content_node.indexing.counting import count_words
-from content_node.indexing.rows import Row
 from content_node.indexing.staging import Staging
 from content_node.live.entry import Logged, packed
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
 from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 

@@ -6,11 +6,17 @@ Knows hnswlib, which can add to no graph that is searched: this is another proce
 from collections.abc import Iterable
 
 import hnswlib
+import numpy as np
 
 from content_node.merging.passages import Chunks
+from content_node.shard.manifest import ShardManifest
 from content_node.shard.nearest import SPACE
+from content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+
+_APART = 7_919
+"""A prime: so far apart are the rows that holes are made like."""
 
 
 def grown_graph(
@@ -46,7 +52,28 @@ def new_graph(
     return index
 
 
+def graph_of_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
+    """The graph of a generation, built of its database alone.
+
+    A row that holds nothing has no vector there. It is a deleted twin of some row that does: every
+    row has to be in the graph, and one like others changes the ways through it least.
+    """
+    vectors, held = store.vectors(manifest.dimension), store.numbers()
+    holes = np.setdiff1d(np.arange(manifest.rows), held)
+    some = vectors if len(held) else np.zeros((1, manifest.dimension), np.float32)
+    twins = some[np.arange(len(holes)) * _APART % len(some)]
+    chunks = iter([(held, vectors), (holes, twins)])
+    index = new_graph(
+        manifest.dimension, manifest.rows, chunks, manifest.m, manifest.ef_construction
+    )
+    for row in holes.tolist():
+        index.mark_deleted(row)
+    return index
+
+
 def _add(index: hnswlib.Index, chunks: Chunks) -> None:
     for rows, vectors in chunks:
+        if not len(rows):
+            continue
         # the order of adding is part of the graph: with one thread it is always the same
         index.add_items(vectors, rows, num_threads=1)

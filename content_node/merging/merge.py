@@ -92,6 +92,12 @@ def _made(base: Path, shard: Path, generation: Path, upto: int, tell: Tell) -> S
 def _write(base: Path, shard: Path, partial: Path, upto: int, tell: Tell) -> None:
     """Writes everything, durably."""
     before = read_shard_manifest(base)
+    built = before.words
+    if built is None:
+        raise ArtefactError(
+            f"{base} is of an older version and has no words: `winnow index build --passages INDEX "
+            "--out NEW` brings it up to date"
+        )
     files = {name: OpenFile(base / name) for name in before.files}
     for name, entry in before.files.items():
         files[name].verify(entry.sha256, entry.bytes)
@@ -112,7 +118,8 @@ def _write(base: Path, shard: Path, partial: Path, upto: int, tell: Tell) -> Non
         sync_file(partial / STORE)
         reach("merge.passages")
         tell("words")
-        words = copy_words(files, before, partial, counts.rows)
+        counted = files[built.frequencies]
+        words = copy_words(counted, built, partial / STORE, partial, counts.rows)
         reach("merge.words")
         tell("graph")
         save_graph(_graph(passages, files, before, counts, anew), partial / GRAPH)

