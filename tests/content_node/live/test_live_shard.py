@@ -36,8 +36,13 @@ def directory(tmp_path: Path) -> Path:
 
 
 def opened(directory: Path, limits: WriteLimits = LIMITS, base: Path | None = None) -> LiveShard:
-    segment = open_shard(base or directory, ef=64)
-    return open_live(directory, segment, limits, FeedMetrics(CollectorRegistry()))
+    return open_live(
+        directory,
+        lambda _: open_shard(base or directory, ef=64),
+        lambda _: limits,
+        FeedMetrics(CollectorRegistry()),
+        feeding=limits.feeding,
+    )
 
 
 @pytest.fixture
