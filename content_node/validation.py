@@ -14,6 +14,7 @@ from winnow.bundle import Bundle
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.filtering import MAX_CANONICAL, parse
 from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
@@ -69,8 +70,10 @@ def check_passages(count: int, field: str = "passages") -> None:
 
 
 def check_depth(depth: Depth) -> None:
-    """Refuses to look further than any request needs."""
+    """Refuses to look further than any request needs, and a filter that is none."""
     check_passages(depth.passages)
+    if depth.where:
+        parse(depth.where, MAX_CANONICAL)
     for field in ("candidates", "by_words"):
         if (count := getattr(depth, field)) > MAX_PASSAGES:
             raise _wrong(field, f"{count} is more than {MAX_PASSAGES}")

@@ -1,11 +1,12 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from stateless.answer.admission import Admitted
 from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
+from stateless.answer.fields import fields_of_index
 from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
@@ -40,6 +41,11 @@ class Answerer:
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    @property
+    def fields(self) -> Collection[str] | None:
+        """The fields that filters may name, of all shards; None if not all are known."""
+        return fields_of_index(self._cluster.infos.values())
 
     def tokenise(self, question: Question) -> Cut:
         """The question's tokens; raises InvalidRequestError if it has no word in it."""

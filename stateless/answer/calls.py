@@ -4,7 +4,7 @@ Knows the question, the shards and the time; does not know which passages are wo
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from stateless.answer.scatter import Gathered, scatter
@@ -51,14 +51,16 @@ class Calls:
     def depth(self) -> Depth:
         """How many passages each shard looks at, and how many are read."""
         passages, limits = self.question.passages_to_read, self.limits
+        depth = Depth(passages, where=self.question.where)
         match self.question.retriever:
             case Retriever.DENSE:
-                return Depth(passages)
+                return depth
             case Retriever.SPARSE:
                 best = max(limits.candidates, limits.word_candidates, passages)
-                return Depth(passages, by_words=best)
+                return replace(depth, by_words=best)
             case Retriever.HYBRID:
-                return Depth(passages, limits.candidates, limits.word_candidates)
+                near, words = limits.candidates, limits.word_candidates
+                return replace(depth, candidates=near, by_words=words)
 
     @property
     def partial(self) -> bool:

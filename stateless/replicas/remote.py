@@ -46,6 +46,7 @@ class RemoteSearcher:
             question=convert.question_to_message(question),
             passages=depth.passages,
             candidates=depth.candidates,
+            filter=depth.where,
         )
         with self._in_hand():
             reply = await self._call(
@@ -84,6 +85,7 @@ class RemoteSearcher:
             passages=depth.passages,
             candidates=depth.candidates,
             max_answer_tokens=max_answer_tokens,
+            filter=depth.where,
         )
         with self._in_hand(depth.passages):
             reply = await self._call(

@@ -95,6 +95,8 @@ class Question:
     patience: Patience = Patience()
     heads: tuple[str, ...] = ()
     """Heads to apply to it, by their ids."""
+    where: str = ""
+    """Which passages may answer: the canonical text of a filter; empty for all."""
 
 
 @dataclass(frozen=True, slots=True)

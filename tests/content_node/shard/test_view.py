@@ -3,6 +3,7 @@ passage finds.
 """
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,9 +191,26 @@ def test_segments_in_memory_can_be_made_one() -> None:
     assert joined.named(range(21)) == whole.named(range(21))
 
 
-def test_a_filter_is_refused_where_there_is_nothing_to_filter_by(base: StoredSegment) -> None:
-    with pytest.raises(InvalidRequestError, match=r"filter: .*year > 3.* no fields"):
-        retrieve(live(base, [], set()), question(1), Depth(3, where="year > 3"), WEIGHT)
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_filter_narrows_every_way_of_finding(depth: Depth, tmp_path: Path) -> None:
+    def labelled(number: int, each: EncodedPassage) -> EncodedPassage:
+        metadata = json.dumps({"number": number})
+        return replace(each, passage=replace(each.passage, metadata=metadata))
+
+    own = [labelled(number, each) for number, each in enumerate(ALL)]
+    segment = memory(own, 1)
+    base = stored(tmp_path / "shard", [], ALL)
+    alive = np.arange(60) % 7 > 0
+    view = View(base.manifest, "g", (Placed(segment, 0, alive),), 51, base.built, 60, "log")
+    asked = question(3)
+    narrowed = replace(depth, where="number >= 10 and number < 30")
+    rows = [row for row in range(10, 30) if row % 7]
+    found = retrieve(view, asked, narrowed, WEIGHT).hits[: depth.passages]
+    expected = by_hand(view, asked, depth, rows)
+    assert [hit.passage_id for hit in found] == [hit.passage_id for hit in expected]
+    assert retrieve(view, asked, replace(depth, where="other = 1"), WEIGHT).hits == ()
+    with pytest.raises(InvalidRequestError):
+        retrieve(view, asked, replace(depth, where="number >"), WEIGHT)
 
 
 def test_the_name_of_a_live_generation_tells_base_and_log() -> None:

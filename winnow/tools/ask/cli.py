@@ -9,6 +9,7 @@ from winnow.client import Client, Options, ReadScope, Reply, Retriever
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
 from winnow.tools.exits import FAILED
+from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
 
 
@@ -57,6 +58,7 @@ def ask(
             show_default="the server's",
         ),
     ] = None,
+    where: Where = "",
     heads: Annotated[
         str,
         typer.Option(
@@ -102,6 +104,7 @@ def ask(
         max_loss=max_loss,
         read_scope=read_scope,
         retriever=retriever,
+        where=where,
         heads=head_ids(heads),
         fresh=fresh,
     )
