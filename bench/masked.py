@@ -1,4 +1,4 @@
-"""The nearest of the rows that a filter lets through: by the graph, or by comparing with all of them.
+"""The nearest of the rows that a filter lets through: by the graph, or by comparing with each.
 
     python bench/masked.py INDEX [--questions 50] [--k 100]
 
@@ -15,6 +15,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,7 @@ def main() -> None:
             asked /= max(float(np.linalg.norm(asked)), 1e-6)
             found: dict[str, Found] = {}
             for name, way in ways.items():
-                work = lambda way=way: way.search(asked, options.k, allowed)  # noqa: E731
-                found[name], milliseconds = timed(work)
+                found[name], milliseconds = timed(partial(way.search, asked, options.k, allowed))
                 spent[name].append(milliseconds)
             right = {row for row, _ in found["compare"][:10]}
             recalled += len(right & {row for row, _ in found["shard"][:10]}) / max(len(right), 1)

@@ -21,7 +21,7 @@ from winnow.inference.stop import Stop
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-WALKED = 1.0
+WALKED = 0.7
 """Vectors that can be read and compared in the time in which a graph finds one more of the nearest.
 Measured by `python bench/masked.py`.
 """
