@@ -91,6 +91,7 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster) -> Answe
         settings.retrieve_share,
         settings.candidates,
         settings.read_ahead,
+        settings.word_candidates,
     )
     return Answerer(
         encoder,
