@@ -14,6 +14,7 @@ from content_node.shard.manifest import WordsEntry
 from content_node.shard.stored_array import StoredArray
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.text.rarity import rarities
 
 K1, B = 0.9, 0.4
 """How fast a repeated word stops counting, and how much a long passage is held against it: the
@@ -47,8 +48,7 @@ class WordIndex:
         """
         self._tokens, self._ends, self._mean = tokens, ends, max(mean_length, 1.0)
         self._check = check
-        absent = passages - frequencies.astype(np.float64)
-        self._rarity = np.log1p((absent + 0.5) / (frequencies + 0.5))
+        self._rarity = rarities(frequencies, passages)
 
     def match(self, question: Sequence[int], rows: Sequence[int]) -> NDArray[np.float64]:
         """BM25 of each of `rows` for the question's distinct tokens: 0 or more, [rows].

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from stateless.answer.after import wrong_positions
 from stateless.heads.validation import refuse, wrong_heads
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
@@ -55,6 +56,7 @@ def validate(request: AnswerRequest, defaults: Defaults) -> Question:
         *_max_loss(request, question),
         *_patience(question.patience),
         *_heads(request.heads, defaults),
+        *wrong_positions(request.after),
     ]
     refuse(violations)
     return question
@@ -75,6 +77,7 @@ def _settled(request: AnswerRequest, defaults: Defaults) -> Question:
         request.partial_results or defaults.partial_results,
         Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
         request.heads,
+        request.after,
     )
 
 

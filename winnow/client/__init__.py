@@ -19,6 +19,7 @@ from winnow.client.replies import (
     Timings,
 )
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 
@@ -33,6 +34,7 @@ __all__ = [
     "Options",
     "PartialResults",
     "Passage",
+    "Position",
     "PredictTimings",
     "Predictions",
     "ReadScope",

@@ -6,6 +6,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.position import Position
+
 
 class ReadScope(Enum):
     """Which passages are read when the index is spread over shards."""
@@ -85,6 +87,8 @@ class Question:
     patience: Patience = Patience()
     heads: tuple[str, ...] = ()
     """Heads to apply to it, by their ids."""
+    after: tuple[Position, ...] = ()
+    """Writes that the answer must know of, at most one for each shard."""
 
 
 @dataclass(frozen=True, slots=True)
