@@ -61,6 +61,8 @@ PURE = [
     "stateless/answer/search.py",
     "stateless/answer/validation.py",
     "stateless/words/counts.py",
+    "stateless/words/served.py",
+    "stateless/words/source.py",
     "stateless/words/statistics.py",
     "stateless/heads/admission.py",
     "stateless/heads/core.py",

@@ -5,14 +5,14 @@ changed is known to the shard that they went to. Knows shards by number; knows n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
 from stateless.cluster.cluster import Cluster
 from stateless.words.counts import IndexCounts, same
+from stateless.words.source import WordSource
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import ShardInfo
@@ -24,16 +24,6 @@ _TIMEOUT = 1.0
 """Seconds that a shard has to tell its counts."""
 _ALL = -1
 """In the place of a shard: all of them."""
-
-
-class WordSource(Protocol):
-    """A replica that counts words; see `winnow.shard_writer.ShardWriter`."""
-
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """How many passages of the whole index had each word when it was built."""
-
-    async def changes(self, deadline: Deadline) -> WordChanges:
-        """What writes to this shard changed of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +129,3 @@ def _is_newer(counted: _Counted, known: _Counted | None) -> bool:
     if known is None or known.log_id != counted.log_id:
         return True
     return counted.changes.sequence > known.changes.sequence
-
-
-async def keep_counting(
-    newest: Callable[[], WordStatistics | None], pause: Callable[[], Awaitable[None]]
-) -> None:
-    """Refreshes the statistics of the index that is served, again and again until cancelled."""
-    while True:
-        if (statistics := newest()) is not None:
-            try:
-                await statistics.refresh()
-            except Exception:  # noqa: BLE001 (counting must go on)
-                _log.exception("counting words failed unexpectedly")
-        await pause()
