@@ -4,6 +4,7 @@ Knows nodes and their infos; which of them belong together is the business of `m
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection
 
 import structlog
@@ -14,6 +15,7 @@ from stateless.cluster.membership import Encoding, View, form
 from stateless.cluster.node import Node, lost
 from stateless.metrics import ClusterMetrics
 from stateless.replicas.replicated import ReplicatedSearcher
+from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError
 
@@ -29,8 +31,10 @@ class Formation:
         open_shard: Callable[[int], ReplicatedSearcher],
         serve: Callable[[Cluster], None],
         metrics: ClusterMetrics,
+        clock: Clock = time.monotonic,
     ) -> None:
         """`serve` gets every new cluster: the first one, and each one of another index."""
+        self._clock = clock
         self._encoding, self._open_shard = encoding, open_shard
         self._serve, self._metrics = serve, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
@@ -78,7 +82,7 @@ class Formation:
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
             self._update(infos, present, nodes)
-            self.cluster = Cluster(self._shards, infos)
+            self.cluster = Cluster(self._shards, infos, self._clock)
             self._serve(self.cluster)
             self._formed.set()
         else:
