@@ -24,6 +24,7 @@ PURE = [
     "winnow/errors.py",
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
+    "winnow/single_flight.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
@@ -150,6 +151,16 @@ def test_nothing_imports_the_tools_but_tools() -> None:
                 continue
             for name in imports(file):
                 assert not name.startswith("winnow.tools"), f"{file} imports {name}"
+
+
+def test_only_processes_put_themselves_together() -> None:
+    """Everything else is given what it works with."""
+    for package in SERVING:
+        for file in files(package):
+            if file.name == "__main__.py" or "composing" in file.parts:
+                continue
+            for name in imports(file):
+                assert ".composing" not in name, f"{file} imports {name}"
 
 
 def test_services_never_import_the_training_libraries() -> None:
