@@ -24,6 +24,7 @@ from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, Re
 from stateless.policy.hedging import HedgeSettings
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from stateless.words.served import ServedWords
+from stateless.words.source import WordSource
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -77,7 +78,7 @@ class LiveFront:
             ClusterMetrics(self.registry),
             self.clock,
         )
-        self.words = ServedWords(lambda shard: self.known.counting(shard), _at_once)
+        self.words = ServedWords(self._counting, _at_once)
         self.known = Known(self.formation, self.nodes, LATELY, lambda: self.words.name)
         load = Load(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
@@ -125,6 +126,9 @@ class LiveFront:
         """Asks once."""
         request = AnswerRequest(text, after=after, fresh=fresh)
         return await self.core.ask(request, Deadline.after(left))
+
+    def _counting(self, shard: int) -> list[WordSource]:
+        return self.known.counting(shard)
 
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()

@@ -13,8 +13,8 @@ from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.known import Known
-from stateless.composing.cluster import open_cluster
-from stateless.composing.front import Front, Part
+from stateless.composing.cluster import OpenCluster, open_cluster
+from stateless.composing.front import Front
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.metrics import AdmissionMetrics
@@ -27,7 +27,9 @@ from winnow.v1 import answer_pb2_grpc
 _log = structlog.get_logger("stateless")
 
 
-def serve_answers(front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None) -> Part:
+def serve_answers(
+    front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None
+) -> OpenCluster:
     """Has the server answer, once the cluster is formed; `heads` are those of questions."""
 
     def serve(cluster: Cluster) -> None:
@@ -45,7 +47,7 @@ def serve_answers(front: Front, encoder: QuestionEncoder, heads: QuestionHeads |
     )
     servicer = AnswerServicer(core, front.settings.default_deadline)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
-    return opened.part
+    return opened
 
 
 def _defaults(front: Front, serves_heads: bool) -> Defaults:

@@ -2,7 +2,7 @@
 
 import grpc
 
-from winnow.convert import word_counts as convert
+from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.rpc import request_id

@@ -14,7 +14,7 @@ from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.layout import shard_of
 from winnow.domain.position import Position
-from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
+from winnow.errors import DeadlineExceededError, UnavailableError
 
 Result = TypeVar("Result")
 NAMES = st.sampled_from("abcdefgh")
@@ -132,13 +132,19 @@ class History(RuleBasedStateMachine):
         after = [Position(n, self.acknowledged[n]) for n in range(SHARDS)] if named else []
         try:
             return self.run(self.front.ask("Who?", *after, fresh=fresh))
-        except (DeadlineExceededError, UnavailableError) as error:
-            assert self.excused(error)
+        except (DeadlineExceededError, UnavailableError):
+            assert any(self.lacking(shard) for shard in range(SHARDS))
             return None
 
-    def excused(self, error: WinnowError) -> bool:
-        """A shard fails only if a replica that could answer is gone, or was not heard of."""
-        return "write" in str(error) or "refused" in str(error) or "given up" in str(error)
+    def lacking(self, shard: int) -> bool:
+        """Whether a replica may be asked that cannot answer."""
+        own, known = self.replicas[shard], self.front.nodes.nodes
+        return any(
+            each.fails is not None
+            or each.sequence < self.acknowledged[shard]
+            or known[each.name].error is not None
+            for each in own
+        )
 
     def least(self, shard: int) -> int:
         """The write that an answer must know of: that of the front, unless it gave it up."""

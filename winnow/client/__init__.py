@@ -1,7 +1,8 @@
-"""Asking and predicting from a program: plain values in, plain values out, no protobuf messages."""
+"""Asking, predicting and feeding from a program: plain values in, plain values out, no protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
+from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
 from winnow.client.predictions import (
     HeadPrediction,
@@ -19,9 +20,11 @@ from winnow.client.replies import (
     Timings,
 )
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.feeding import WriteResult
 from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.write import Outcome
 
 __all__ = [
     "Answer",
@@ -32,8 +35,10 @@ __all__ = [
     "HeadPrediction",
     "LabelScore",
     "Options",
+    "Outcome",
     "PartialResults",
     "Passage",
+    "PassageFields",
     "Position",
     "PredictTimings",
     "Predictions",
@@ -45,4 +50,5 @@ __all__ = [
     "ShardTimings",
     "TextPrediction",
     "Timings",
+    "WriteResult",
 ]
