@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import Message
 from hypothesis import strategies as st
+from random_filters import filters
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
@@ -22,6 +23,8 @@ floats = st.one_of(st.floats(0, 1, width=32), st.floats(width=32))
 text = st.one_of(st.just("who"), st.text(max_size=50), st.just("a" * 1_001))
 texts = text | st.just("a \U0001f600" * 1_001)
 head_ids = st.lists(st.sampled_from(["intent", "names", "unknown"]) | text, max_size=34)
+WHERE = ["", "year >= 2010", "lang = 'en' and not year = 1", "missing = 1", "year >", "(" * 999]
+where = st.sampled_from(WHERE) | text | filters.map(str)
 questions = st.builds(
     answer_pb2.AnswerRequest,
     question=text,
@@ -36,6 +39,7 @@ questions = st.builds(
     min_wait_factor=st.none() | floats,
     max_wait_factor=st.none() | floats,
     heads=st.just([]) | head_ids,
+    filter=where,
 )
 predictions = st.builds(
     head_pb2.PredictRequest,
@@ -87,7 +91,7 @@ hits = mostly(
         "hybrid_distance": floats,
     },
 )
-retrieving = {"passages": uint32, "candidates": uint32}
+retrieving = {"passages": uint32, "candidates": uint32, "filter": where}
 tokens = {"max_answer_tokens": uint32}
 reading = {"hits": st.lists(hits, max_size=3), "generation": text} | tokens
 

@@ -110,8 +110,14 @@ def _encoded(chance: Random, fingerprint: str, dimension: int) -> shard_pb2.Enco
 
 def _hit(chance: Random) -> shard_pb2.Hit:
     row = chance.choice((0, 1, 2, 3, 10**6, 2**63, 2**64 - 1))
-    distances = {name: chance.choice(_FLOATS) for name in ("distance", "hybrid_distance")}
-    return shard_pb2.Hit(row=row, passage_id=MARK, **distances)
+    return shard_pb2.Hit(
+        row=row,
+        passage_id=MARK,
+        distance=chance.choice(_FLOATS),
+        hybrid_distance=chance.choice(_FLOATS),
+        words=chance.choice(_FLOATS),
+        sequence=chance.choice((0, 1, 2**64 - 1)),
+    )
 
 
 def _spoilt(data: bytes, chance: Random) -> bytes:

@@ -1,11 +1,12 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from stateless.answer.admission import Admitted
 from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
+from stateless.answer.fields import fields_of_index
 from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
@@ -44,6 +45,16 @@ class Answerer:
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    @property
+    def fields(self) -> Collection[str] | None:
+        """The fields that filters may name, of all shards; None if not all are known: a write that
+        no node has told of yet may bring another one.
+        """
+        latest, infos = self._cluster.latest(), self._cluster.infos
+        if any(latest[shard] > info.sequence for shard, info in infos.items()):
+            return None
+        return fields_of_index(self._cluster.infos.values())
 
     def tokenise(self, question: Question) -> Cut:
         """The question's tokens; raises InvalidRequestError if it has no word in it."""

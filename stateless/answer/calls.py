@@ -51,7 +51,11 @@ class Calls:
     def depth(self) -> Depth:
         """How many passages each shard looks at, and how many are read."""
         hybrid = self.question.retriever is Retriever.HYBRID
-        return Depth(self.question.passages_to_read, self.limits.candidates if hybrid else 0)
+        return Depth(
+            self.question.passages_to_read,
+            self.limits.candidates if hybrid else 0,
+            where=self.question.where,
+        )
 
     @property
     def partial(self) -> bool:

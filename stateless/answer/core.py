@@ -4,7 +4,7 @@ Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -65,7 +65,7 @@ class AnswerCore:
                 and partial results are forbidden.
 
         """
-        question = validate(request, self._defaults)
+        question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was looked at")
         self._asked()
         if self._answerer is None:
@@ -79,6 +79,10 @@ class AnswerCore:
         if self._heads is None or not question.heads:
             return await answering
         return await self._with_heads(self._heads, question, answering, deadline, client)
+
+    def _fields(self, request: AnswerRequest) -> Collection[str] | None:
+        """The fields that its filter may name; None if there is none, or they are not known."""
+        return self._answerer.fields if self._answerer and request.where else None
 
     async def _with_heads(
         self,

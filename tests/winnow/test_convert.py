@@ -69,7 +69,9 @@ def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
 
 
 def test_shard_info_survives_the_journey() -> None:
-    info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 0.0125, 7)
+    info = ShardInfo(
+        1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 9, "log", ("lang",), 0.0125, 7
+    )
     back = shard.info_of_message(shard.info_to_message(info))
     assert astuple(back) == astuple(info)
 

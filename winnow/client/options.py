@@ -39,6 +39,10 @@ class Options(TypedDict, total=False):
     """Ids of heads to apply to the question, at most 32; `Reply.heads` has what they say."""
     fresh: bool | None
     """Read passages even if the answer is known from before."""
+    where: str | None
+    """A filter: only passages whose metadata is so may answer, such as
+    'year >= 2010 and lang = "en"'. At most 1000 characters.
+    """
     after: Sequence[Position] | None
     """Writes that the answer must know of: the positions that `put` and `delete` gave, at most one
     for each shard.
@@ -52,6 +56,10 @@ _ENUMS: Mapping[str, Callable[[Any], int]] = {
         f"PARTIAL_RESULTS_{PartialResults(value).name}"
     ),
 }
+
+
+_NAMES = {"where": "filter"}
+"""Options that the message calls by another name."""
 
 
 def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest:
@@ -86,7 +94,7 @@ def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
     elif name == "after":
         message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
     else:
-        setattr(message, name, value)
+        setattr(message, _NAMES.get(name, name), value)
 
 
 def _position(place: Position) -> answer_pb2.Position:

@@ -63,6 +63,7 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
         tuple(message.heads),
         message.fresh,
+        message.filter,
         _positions(message.after, violations),
     )
     if violations:

@@ -28,5 +28,7 @@ class AnswerRequest:
     """Heads to apply to the question."""
     fresh: bool = False
     """Whether passages are to be read even if the answer is known from before."""
+    where: str = ""
+    """A filter (`winnow.filtering`); empty for none."""
     after: tuple[Position, ...] = ()
     """Writes that the answer must know of, at most one for each shard."""

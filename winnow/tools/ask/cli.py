@@ -10,6 +10,7 @@ from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
 from winnow.tools.ask.positions import positions
 from winnow.tools.exits import FAILED
+from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
 
 
@@ -58,6 +59,7 @@ def ask(
             show_default="the server's",
         ),
     ] = None,
+    where: Where = "",
     heads: Annotated[
         str,
         typer.Option(
@@ -112,6 +114,7 @@ def ask(
         max_loss=max_loss,
         read_scope=read_scope,
         retriever=retriever,
+        where=where,
         heads=head_ids(heads),
         fresh=fresh,
         after=positions(after),

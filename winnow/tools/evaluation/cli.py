@@ -18,6 +18,7 @@ from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
 from winnow.tools.evaluation.tally import Outcome, Report, report
 from winnow.tools.failures import Failures
+from winnow.tools.filtering import Where
 from winnow.tools.outputs import reserved
 from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
 from winnow.v1 import answer_pb2
@@ -54,6 +55,7 @@ def evaluate(
             show_default="the server's",
         ),
     ] = None,
+    where: Where = "",
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Ask only the first questions, this many.", show_default="all"),
@@ -88,6 +90,7 @@ def evaluate(
         read_scope=convert.read_scope_message(read_scope),
         retriever=convert.retriever_message(retriever),
         fresh=True,
+        filter=where,
     )
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
