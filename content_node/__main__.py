@@ -17,7 +17,7 @@ from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
-from content_node.shard import Shard, open_shard
+from content_node.shard import StoredSegment, open_shard, view_of
 from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle
@@ -51,7 +51,7 @@ def run(settings: NodeSettings) -> None:
 class _Loaded:
     """A shard, and what answers from it."""
 
-    shard: Shard
+    shard: StoredSegment
     searcher: AdmittedSearcher
 
 
@@ -104,7 +104,7 @@ def _load(
         bundle, Tokenizer(bundle.tokenizer).special, settings.inference, settings.max_tokens
     )
     pace = Pace(_HALF_LIFE, time.monotonic)
-    searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
+    searcher = LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))
     if not shard.manifest.vouched_for:
@@ -113,10 +113,17 @@ def _load(
             "noticed; `winnow index build --passages INDEX --out NEW` brings it up to date",
             shard=shard.manifest.shard,
         )
-    if shard.words is None:
+    if shard.manifest.words is None:
         _log.warning(
-            "the shard is of an older version and has no words: questions find its passages by "
-            "encoding alone; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            "the shard is of an older version and has no words: they were counted in this shard "
+            "alone, which took time and memory, and scores of several such shards cannot be "
+            "compared; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            shard=shard.manifest.shard,
+        )
+    elif not shard.manifest.words.inverted:
+        _log.warning(
+            "the shard is of an older version: the rows of each word were collected in memory, "
+            "which took time; `winnow index build --passages INDEX --out NEW` brings it up to date",
             shard=shard.manifest.shard,
         )
     _log.info(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from content_node.shard.shard import EXACT_UP_TO
+from content_node.shard.stored_segment import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
