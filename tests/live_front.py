@@ -3,7 +3,7 @@
 import random
 from functools import cache
 
-from live_shards import LiveReplica
+from logged_shards import LiveReplica
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 

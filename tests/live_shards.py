@@ -1,221 +1,99 @@
-"""Shards that are written to: a log, and replicas of it that follow as far as a test says."""
+"""Small shards that are written to, made without any model."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from live_writes import DIMENSION, encoded
 
 from content_node.indexing.counting import count_words
-from winnow.deadline import Deadline
-from winnow.domain.answered import ShardTimings
-from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import Depth, EncodedQuestion
-from winnow.domain.reading import Reading
-from winnow.domain.shard import ShardInfo
-from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
-from winnow.fakes import FINGERPRINT
-from winnow.searcher import Read, Retrieved
-
-Words = tuple[int, ...]
-Content = Mapping[str, Words]
+from content_node.indexing.staging import Staging
+from content_node.live.entry import Logged, packed
+from content_node.live.log import WriteLog
+from content_node.live.opening import open_log
+from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.passages.rows import Row
+from winnow.text.tokenizer import Tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A put or a deletion in a log, or a passage that was there when the index was built."""
-
-    id: str
-    sequence: int
-    words: Words | None
-
-    @property
-    def distance(self) -> float:
-        """Of every question: what the words say."""
-        return sum(self.words or ()) * 37 % 101 / 100
-
-    def reading(self) -> Reading:
-        """Its first word is the answer."""
-        text = " ".join(map(str, self.words or ()))
-        end = len(text.partition(" ")[0])
-        passage, far = Passage(self.id, "", text), self.distance
-        return Reading(passage, 0, end, -far, -far, 1.0, far, far)
-
-
-def counted(content: Content) -> WordCounts:
-    """The counts of an index that is built of this."""
-    return count_words(np.array(words, np.uint32) for words in content.values())
-
-
-class ShardLog:
-    """All writes to one shard."""
-
-    def __init__(self, content: Content, log_id: str = "log") -> None:
-        self.log_id = log_id
-        self.built = {name: Entry(name, 0, words) for name, words in content.items()}
-        self.entries: list[Entry] = []
-
-    @property
-    def sequence(self) -> int:
-        return len(self.entries)
-
-    def put(self, name: str, words: Words) -> int:
-        """Where the log stands then; the same again is no new write."""
-        now = self.content(self.sequence).get(name)
-        if now is None or now.words != words:
-            self.entries.append(Entry(name, self.sequence + 1, words))
-        return self.sequence
-
-    def delete(self, name: str) -> int:
-        """Where the log stands then."""
-        if name in self.content(self.sequence):
-            self.entries.append(Entry(name, self.sequence + 1, None))
-        return self.sequence
-
-    def content(self, sequence: int) -> dict[str, Entry]:
-        """What the shard holds after a write."""
-        held = dict(self.built)
-        for entry in self.entries[:sequence]:
-            if entry.words is None:
-                held.pop(entry.id, None)
-            else:
-                held[entry.id] = entry
-        return held
+def built(directory: Path, texts: Mapping[str, str]) -> Path:
+    """A shard of passages by their ids, built in `directory`; the only one of its index."""
+    with TemporaryDirectory() as aside:
+        staging = Staging(Path(aside) / "staging.sqlite")
+        for number, (identifier, text) in enumerate(texts.items(), start=1):
+            own = encoded(identifier, text)
+            title = Tokens(own.title_ids, ((0, 2), (3, 5)))
+            staging.add(Row(number, own.passage, "{}"), title, own.tokens, shard=0)
+            staging.encoded([(number, own.vector)])
+        words = count_words(staging.words())
+        staging.note(done=True)
+        staging.close()
+        identity = Identity("index", 1, DIMENSION, "bundle", "encoding", len(texts), words)
+        publish_shard(staging.path, directory, 0, identity, GraphPlan())
+    return directory / "shard-00000-of-00001"
 
 
 @dataclass
-class LiveReplica:
-    """A replica of a log, as a `Searcher` and a `WordSource`."""
+class Stored:
+    """What is stored under an id."""
 
-    name: str
-    log: ShardLog
-    shard: int = 0
-    shards: int = 1
-    index: WordCounts = field(default_factory=lambda: counted({}))
-    """The counts of the whole index as it was built."""
-    sequence: int = 0
-    merged: int = 0
-    """The write up to which its base holds everything."""
-    fails: WinnowError | None = None
-    before_reading: list[Callable[[], None]] = field(default_factory=list)
-    """Done, once each, before passages are read."""
-    asked: list[EncodedQuestion] = field(default_factory=list)
-    counts: int = 0
-    """How often it told its counts."""
-    hangs: asyncio.Event | None = None
-    """Retrieval waits for it."""
+    text: str
+    sequence: int
+    version: int | None
 
-    def follow(self, sequence: int | None = None) -> None:
-        """Catches up with the log, up to a write or in all."""
-        most = self.log.sequence if sequence is None else min(sequence, self.log.sequence)
-        self.sequence = max(self.sequence, most)
 
-    def merge(self) -> None:
-        """From now on all that it has is in a base of its own, with other rows."""
-        self.merged = self.sequence
+@dataclass
+class Fed:
+    """A shard that was built and is written to, and what it should hold."""
 
-    @property
-    def generation(self) -> str:
-        """Replicas merge at different times: none is like that of another replica."""
-        return f"{self.name}-{self.merged}"
+    shard: Path
+    texts: Mapping[str, str]
+    log: WriteLog = field(init=False)
+    passages: dict[str, Stored] = field(init=False)
+    tombstones: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def said(self) -> ShardInfo:
-        """What it says of itself."""
-        return ShardInfo(
-            self.shard,
-            self.shards,
-            "index",
-            len(self.log.content(self.sequence)),
-            2,
-            "fake",
-            FINGERPRINT,
-            self.generation,
-            self.index.total,
-            self.sequence,
-            self.log.log_id,
-        )
+    def __post_init__(self) -> None:
+        self.log = open_log(self.shard)
+        self.passages = {name: Stored(text, 0, None) for name, text in self.texts.items()}
 
-    async def info(self, deadline: Deadline) -> ShardInfo:
-        await self._behave()
-        return self.said
+    def put(self, identifier: str, text: str, version: int | None = None) -> None:
+        """Writes a passage."""
+        sequence = self._append(identifier, text, version)
+        self.passages[identifier] = Stored(text, sequence, version)
+        self.tombstones.pop(identifier, None)
 
-    async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
-    ) -> Retrieved:
-        self.asked.append(question)
-        await self._behave()
-        if self.hangs is not None:
-            await self.hangs.wait()
-        if depth.after > self.sequence:
-            raise DeadlineExceededError(f"{self.name} has write {self.sequence}")
-        held = self.log.content(self.sequence).values()
-        near = sorted(held, key=lambda entry: (entry.distance, entry.id))
-        rows = {entry: row for row, entry in enumerate(self._rows())}
-        hits = tuple(self._hit(rows[entry], entry) for entry in near[: depth.passages])
-        distances = tuple(entry.distance for entry in near[: depth.looked_at])
-        return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence)
+    def delete(self, identifier: str, version: int | None = None) -> None:
+        """Deletes a passage that is there, or any with a version."""
+        self._append(identifier, None, version)
+        self.passages.pop(identifier, None)
+        self.tombstones.pop(identifier, None)
+        if version is not None:
+            self.tombstones[identifier] = version
 
-    async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
-    ) -> Read:
-        await self._behave()
-        while self.before_reading:
-            self.before_reading.pop()()
-        return Read(tuple(self._found(hit).reading() for hit in hits), ShardTimings())
+    def apply(self, writes: Iterable[tuple[str, str | None]]) -> None:
+        """Puts passages by id and text; deletes where there is no text."""
+        for identifier, text in writes:
+            if text is not None:
+                self.put(identifier, text)
+            elif identifier in self.passages:
+                self.delete(identifier)
 
-    async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
-    ) -> Read:
-        found = await self.retrieve(question, depth, deadline)
-        read = await self.read(question, found.hits, max_answer_tokens, deadline)
-        return Read(read.readings, read.timings, sequence=found.sequence)
+    def _append(self, identifier: str, text: str | None, version: int | None) -> int:
+        old = self.passages.get(identifier)
+        removed = None if old is None else packed(encoded(identifier, old.text)).words
+        put = None if text is None else packed(encoded(identifier, text))
+        write = Logged(self.log.last + 1, identifier, version, put, removed)
+        self.log.append([write])
+        self.log.acknowledge()
+        return write.sequence
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        await self._behave()
-        return self.index
+    def nearest(self, vector: np.ndarray, k: int) -> list[str]:
+        """The ids of the nearest passages, by comparing with all of them."""
 
-    async def changes(self, deadline: Deadline) -> WordChanges:
-        """Counted write by write, as a node does."""
-        self.counts += 1
-        await self._behave()
-        held, by = dict(self.log.built), np.zeros(64, np.int32)
-        tokens = 0
-        for entry in self.log.entries[: self.sequence]:
-            old = held.pop(entry.id, None)
-            for words, sign in ((old.words if old else None, -1), (entry.words, 1)):
-                by[list(set(words or ()))] += sign
-                tokens += sign * len(words or ())
-            if entry.words is not None:
-                held[entry.id] = entry
-        ids = np.flatnonzero(by).astype(np.uint32)
-        more = len(held) - len(self.log.built)
-        return WordChanges(self.sequence, ids, by[ids], more, tokens)
+        def distance(identifier: str) -> float:
+            own = encoded(identifier, self.passages[identifier].text).vector
+            return float(((own - vector) ** 2).sum())
 
-    def _rows(self) -> list[Entry]:
-        base = sorted(self.log.content(self.merged).values(), key=lambda entry: entry.id)
-        since = self.log.entries[self.merged : self.sequence]
-        return base + [entry for entry in since if entry.words is not None]
-
-    def _hit(self, row: int, entry: Entry) -> Hit:
-        far = entry.distance
-        return Hit(row, entry.id, far, far, self.generation, 0.0, entry.sequence)
-
-    def _found(self, hit: Hit) -> Entry:
-        rows = self._rows()
-        if hit.generation == self.generation:
-            return rows[hit.row]
-        for entry in rows:
-            if (entry.id, entry.sequence) == (hit.passage_id, hit.sequence):
-                return entry
-        raise GenerationGoneError(f"{self.name} holds no {hit.passage_id} of {hit.sequence}")
-
-    async def _behave(self) -> None:
-        await asyncio.sleep(0)
-        if self.fails is not None:
-            raise self.fails
+        return sorted(self.passages, key=distance)[:k]

@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 from live_front import LiveFront
-from live_shards import LiveReplica, ShardLog, counted
+from logged_shards import LiveReplica, ShardLog, counted
 from tenacious import happens, turn
 
 from stateless.cluster.sequences import PATIENCE

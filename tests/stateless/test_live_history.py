@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from live_front import LiveFront
-from live_shards import Entry, LiveReplica, ShardLog, Words, counted
+from logged_shards import Entry, LiveReplica, ShardLog, Words, counted
 
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus

@@ -1,4 +1,4 @@
-"""Asking, predicting and feeding from a program: plain values in, plain values out, no protobuf messages."""
+"""Asking, predicting, feeding from a program: plain values in and out, no protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client

@@ -23,6 +23,7 @@ from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
+    Ids,
     PassageFields,
     delete_message,
     put_message,
@@ -91,7 +92,7 @@ class AsyncClient:
 
     async def delete(
         self,
-        ids: str | Sequence[str],
+        ids: Ids,
         *,
         version: int | None = None,
         timeout: float = DEFAULT_FEED_TIMEOUT,

@@ -20,6 +20,7 @@ from winnow.client.calls import (
 from winnow.client.channels import SERVICE, open_channel
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
+    Ids,
     PassageFields,
     delete_message,
     put_message,
@@ -155,7 +156,7 @@ class Client:
 
     def delete(
         self,
-        ids: str | Sequence[str],
+        ids: Ids,
         *,
         version: int | None = None,
         timeout: float = DEFAULT_FEED_TIMEOUT,
@@ -163,8 +164,15 @@ class Client:
     ) -> tuple[WriteResult, ...]:
         """Deletes the passage with an id, or up to 1000; an id that is not there is no error.
 
-        `version`: a passage with a higher one stays, and no put with a lower one brings it back.
         Errors and other arguments are those of `put`.
+
+        Args:
+            ids: an id, several, or a mapping of ids to versions.
+            version: of the deletions that have none of their own. A passage with a higher one
+                stays, and no put with a lower one brings it back.
+            timeout: seconds until the call is given up.
+            request_id: what logs call the request; a new one if None.
+
         """
         request, metadata = delete_message(ids, version), identified(request_id)
         return results_of(self._call(self._feed.Delete, request, timeout, metadata))

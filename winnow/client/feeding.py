@@ -52,12 +52,19 @@ def put_message(passages: PassageFields | Sequence[PassageFields]) -> feed_pb2.P
     return message
 
 
-def delete_message(ids: str | Sequence[str], version: int | None = None) -> feed_pb2.DeleteRequest:
+Ids = str | Sequence[str] | Mapping[str, int | None]
+"""An id, several, or several with a version each."""
+
+
+def delete_message(ids: Ids, version: int | None = None) -> feed_pb2.DeleteRequest:
     """The message that deletes passages; raises as `put_message` does."""
     message, violations = feed_pb2.DeleteRequest(), []
-    for number, each in enumerate([ids] if isinstance(ids, str) else ids):
+    given = [ids] if isinstance(ids, str) else ids
+    versions = ids if isinstance(ids, Mapping) else {}
+    for number, each in enumerate(given):
         try:
-            message.deletions.append(convert.deletion_to_message(Deletion(each, version)))
+            deletion = Deletion(each, versions.get(each, version))
+            message.deletions.append(convert.deletion_to_message(deletion))
         except (TypeError, ValueError) as error:
             violations.append(Violation(f"deletions[{number}]", shortened(str(error))))
     if violations:

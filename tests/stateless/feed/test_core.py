@@ -57,6 +57,13 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert front.admission.inside == 0
 
 
+async def test_what_is_durable_is_noticed_also_where_another_shard_fails(front: FedFront) -> None:
+    front.shards[0].fails = NotWritableError("shard 0 takes no writes")
+    with pytest.raises(NotWritableError):
+        await put(front, *[fed(name) for name in (*ZERO, *ONE)])
+    assert front.noticed == [(1, 5)]
+
+
 async def test_of_two_passages_with_one_id_the_last_counts(front: FedFront) -> None:
     await put(front, fed("a", "the old text"), fed("a", "the new text"))
     assert front.passages["a"].passage.text == "the new text"

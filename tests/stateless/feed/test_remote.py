@@ -47,6 +47,10 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         writes = convert.writes_of_messages(request.writes)
         return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
 
+    async def GetWordCounts(self, request: Any, context: Any) -> Any:
+        built = None if request.changes_only else await self.shard.built_counts(soon())
+        return convert.counts_to_message(await self.shard.changes(soon()), built)
+
 
 @contextlib.asynccontextmanager
 async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
@@ -179,3 +183,10 @@ async def test_a_write_that_is_cancelled_ends_on_the_node() -> None:
             await writing
         await asyncio.wait_for(servicer.shard.released.wait(), 10)
         assert writer.calls == 0
+
+
+async def test_counts_of_words_come_back() -> None:
+    async with reached() as (servicer, writer):
+        servicer.shard.sequence = 7
+        assert (await writer.changes(soon())).sequence == 7
+        assert (await writer.built_counts(soon())).vocabulary == 1

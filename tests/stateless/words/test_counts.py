@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live_shards import Content, LiveReplica, ShardLog, Words, counted
+from logged_shards import Content, LiveReplica, ShardLog, Words, counted
 
 from stateless.words.counts import IndexCounts, same
 from winnow.deadline import Deadline

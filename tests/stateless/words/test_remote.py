@@ -4,7 +4,7 @@ from typing import Any
 
 import grpc
 import pytest
-from live_shards import LiveReplica, ShardLog, counted
+from logged_shards import LiveReplica, ShardLog, counted
 
 from stateless.words.remote import RemoteWordCounts
 from winnow.convert import shard_feed as convert
