@@ -93,7 +93,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
-        feed.serve(loaded.live, loaded.info, manifest.encoding_fingerprint)
+        feed.serve(loaded.live, loaded.info, bundle.manifest.encoding_fingerprint)
         lives.append(loaded.live)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
