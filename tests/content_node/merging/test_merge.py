@@ -182,8 +182,8 @@ def test_damage_is_not_merged(fed: Fed) -> None:
 def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
     fed.put("a", "text")
     done = merged(fed)
-    other = Fed(built(tmp_path / "other", TEXTS), TEXTS) if (tmp_path / "other").mkdir() else None
-    other = other or Fed(built(tmp_path / "other", TEXTS), TEXTS)
+    (tmp_path / "other").mkdir()
+    other = Fed(built(tmp_path / "other", TEXTS), TEXTS)
     other.apply([("b", "one"), ("c", "two")])
     with pytest.raises(
         ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"
