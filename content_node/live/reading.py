@@ -147,7 +147,7 @@ def _named(log: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _readable(log: Path) -> Iterator[Path]:
     """The log where SQLite can read it: it needs to write beside a log that was not closed."""
-    if os.access(log.parent, os.W_OK):
+    if os.access(log.parent, os.W_OK, effective_ids=True):
         yield log
         return
     with tempfile.TemporaryDirectory(prefix="winnow-log-") as copies:

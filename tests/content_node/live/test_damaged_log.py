@@ -48,7 +48,7 @@ def content(shard: Path) -> tuple[object, ...]:
     found: list[Logged] = []
     log = open_log(shard, found.append)
     state = (log.trimmed, log.last, log.place, log.log_id)
-    words = log.changes.ids.tolist(), log.changes.by.tolist(), log.changes.passages
+    words = (log.trimmed_words.packed, log.trimmed_words.passages, log.trimmed_words.tokens)
     log.close()
     return found, *state, words
 
