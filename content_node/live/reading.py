@@ -62,6 +62,12 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
             sequence = found[-1][0].sequence
 
 
+def trimmed_up_to(log: Path) -> int:
+    """The last write that a log has not any more; raises ArtefactError if that is damaged."""
+    with _reading(log) as connection:
+        return get_trimmed(connection).last
+
+
 def check(
     log: Path, acknowledged: Acknowledged | None, each: Callable[[Logged], None]
 ) -> tuple[State, Trimmed]:
