@@ -1,4 +1,4 @@
-"""Kills processes of a shard that is written to, again and again, and compares it with a dictionary.
+"""Kills a shard that is written to, again and again, and compares it with a dictionary.
 
     python -m bench.crashes --kills 300
 
@@ -22,17 +22,12 @@ from bench.crashes.tries import Shown, try_often
 def table(shown: Shown) -> str:
     """What was seen, as Markdown."""
     rows = [f"| {point} | {count} |" for point, count in sorted(shown.kills.items())]
-    return "\n".join(
-        [
-            f"{shown.kills.total()} kills in {shown.lives} lives of {shown.shards} shards; "
-            f"{shown.acknowledged:,} writes acknowledged, {shown.merges} merges, {shown.checks} "
-            "comparisons; nothing lost, nothing half there",
-            "",
-            "| killed at | times |",
-            "|---|---|",
-            *rows,
-        ]
+    summary = (
+        f"{shown.kills.total()} kills in {shown.lives} lives of {shown.shards} shards; "
+        f"{shown.acknowledged:,} writes acknowledged, {shown.merges} merges, {shown.checks} "
+        "comparisons; nothing lost, nothing half there"
     )
+    return "\n".join([summary, "", "| killed at | times |", "|---|---|", *rows])
 
 
 def main() -> int:

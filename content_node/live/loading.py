@@ -1,5 +1,6 @@
 """Opening a shard that may have been written to: a base, and the log of what came after."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from content_node.live.entry import Logged
@@ -19,22 +20,28 @@ _CHUNK = 8_000
 
 
 def open_live(
-    directory: Path, base: StoredSegment, limits: WriteLimits, metrics: FeedMetrics
+    directory: Path,
+    open_base: Callable[[int], StoredSegment],
+    limits: Callable[[StoredSegment], WriteLimits],
+    metrics: FeedMetrics,
+    *,
+    feeding: bool,
 ) -> LiveShard:
-    """Opens the log in a shard's `directory`, and applies to `base` what came after it.
+    """Opens the log in a shard's `directory`, and applies to a base what came after it.
 
-    Takes about a second for 20 000 writes: not on an event loop. Writes nothing.
+    `open_base` is told which writes the log has not any more. Takes about a second for 20 000
+    writes: not on an event loop. Writes nothing.
 
     Raises:
         ArtefactError: the log is damaged, another node holds it, or it is not that of the base.
 
     """
-    replay = _Replay(base)
-    log = open_log(directory, replay.take, feeding=limits.feeding)
+    replay = _Replay(open_base)
+    log = open_log(directory, replay.begin, feeding=feeding)
     try:
-        _check(base, log, directory)
         state = replay.done(log)
-        return LiveShard(state, replay.words, log, limits, metrics)
+        _check(state.base, log, directory)
+        return LiveShard(state, replay.words, log, limits(state.base), metrics)
     except BaseException:
         log.close()
         raise
@@ -43,10 +50,17 @@ def open_live(
 class _Replay:
     """Takes the writes of a log one by one, and applies many at a time."""
 
-    def __init__(self, base: StoredSegment) -> None:
-        self._state = LiveState(base, base.manifest.log_id)
+    def __init__(self, open_base: Callable[[int], StoredSegment]) -> None:
+        self._open = open_base
+        self._state: LiveState | None = None
         self._some: list[Logged] = []
         self.words = WordTally()
+
+    def begin(self, trimmed: int) -> Callable[[Logged], None]:
+        """Opens the base to which the writes after a trimmed one are applied."""
+        base = self._open(trimmed)
+        self._state = LiveState(base, base.manifest.log_id)
+        return self.take
 
     def take(self, write: Logged) -> None:
         """The next write."""
@@ -57,12 +71,16 @@ class _Replay:
 
     def done(self, log: WriteLog) -> LiveState:
         """Base and log; the words of what was trimmed are counted now, too."""
-        self._apply()
+        if self._state is None:
+            self.begin(0)
+        assert self._state is not None
+        self._state.apply(self._some)
         self._state.follow(log.log_id)
         self.words.add(log.trimmed_words.changes(log.trimmed))
         return self._state
 
     def _apply(self) -> None:
+        assert self._state is not None
         self._state.apply(self._some)
         self._some = []
 

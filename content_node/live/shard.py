@@ -26,11 +26,13 @@ from content_node.shard.view import View
 from winnow.deadline import Clock, Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
-from winnow.errors import ArtefactError, NotWritableError, OverloadedError
+from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
 
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000
 """Writes that are replayed at a time."""
+_MANY = 10
+"""Writes that take longer to check than anything may on the event loop."""
 _MERGED_AFTER = 2.0
 """Seconds until a merge that is behind may have caught up."""
 
@@ -104,7 +106,10 @@ class LiveShard:
         """
         if not self._limits.feeding:
             raise NotWritableError("the node takes no writes: start the node with --feed")
-        self._limits.check(writes)
+        if len(writes) > _MANY:
+            await asyncio.to_thread(self._limits.check, writes)
+        else:
+            self._limits.check(writes)
         unmerged = self.sequence - self.merged + self._committing.waiting + len(writes)
         if unmerged > self._limits.unmerged:
             raise OverloadedError(
@@ -149,7 +154,10 @@ class LiveShard:
             raise NotWritableError(self._broken)
         started = time.perf_counter()
         deciding = self._state.deciding()
-        written = [[deciding.decide(write) for write in writes] for writes in calls]
+        try:
+            written = [[deciding.decide(write) for write in writes] for writes in calls]
+        except ArtefactError as error:  # the base was written to
+            raise NotLoadedError(str(error)) from error
         if deciding.logged:
             self._log.append(deciding.logged)
             self._apply(deciding.logged)
@@ -179,8 +187,8 @@ class LiveShard:
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(
-                f"a base of log {new.log_id or '(none)'} up to write {new.sequence} does not follow "
-                f"one of log {self._log.log_id} up to write {old.sequence}"
+                f"a base of log {new.log_id or '(none)'} up to write {new.sequence} does not "
+                f"follow one of log {self._log.log_id} up to write {old.sequence}"
             )
         state = LiveState(base, self._log.log_id)
         catch_up(state, self._log)

@@ -46,7 +46,7 @@ def lay(shard: Path, files: dict[str, bytes]) -> None:
 
 def content(shard: Path) -> tuple[object, ...]:
     found: list[Logged] = []
-    log = open_log(shard, found.append)
+    log = open_log(shard, lambda _: found.append)
     state = (log.trimmed, log.last, log.place, log.log_id)
     words = (log.trimmed_words.packed, log.trimmed_words.passages, log.trimmed_words.tokens)
     log.close()

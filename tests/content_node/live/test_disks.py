@@ -31,7 +31,7 @@ LONG = "words " * 500
 def held(shard: Path) -> list[int]:
     """The writes that a log holds, all of them whole."""
     found: list[Logged] = []
-    open_log(shard, found.append, feeding=False).close()
+    open_log(shard, lambda _: found.append, feeding=False).close()
     assert all(replace(w, removed=None) == logged(w.sequence, text=LONG) for w in found)
     return [write.sequence for write in found]
 
