@@ -70,19 +70,22 @@ async def _check(process: Process, life: Life, rng: random.Random) -> None:
 
 async def _write(process: Process, life: Life, rng: random.Random, calls: int) -> None:
     """Writes and merges for a while; all answers are awaited, but for those of the last calls."""
+    mergings = rng.sample(range(1, calls), min(3, calls - 1))
     merging: asyncio.Future[Any] | None = None
     waiting: list[tuple[list[Draft], asyncio.Future[Any]]] = []
     try:
         for number in range(calls):
             drafts = [_draft(rng) for _ in range(rng.randint(1, 5))]
             waiting.append((drafts, process.tell("writes", drafts)))
-            if number and (merging is None or merging.done()) and rng.random() < 0.4:
+            if number in mergings and (merging is None or merging.done()):
                 _count(merging, life)
                 merging = process.tell("merge")
             if len(waiting) >= rng.randint(1, _AT_ONCE):
                 await _acknowledged(waiting, life)
         if merging is not None and rng.random() < 0.8:
             await merging
+            _count(merging, life)
+            merging = None
         if rng.random() < 0.5:
             while waiting:
                 await _acknowledged(waiting, life)
@@ -110,7 +113,7 @@ async def _acknowledged(
 
 
 def _count(merging: "asyncio.Future[Any] | None", life: Life) -> None:
-    """Counts a merge, or its death."""
+    """Counts a merge that has ended, or its death."""
     if merging is None or not merging.done() or merging.exception() is not None:
         return
     said = merging.result()
@@ -141,6 +144,6 @@ def points_in_turn(points: Sequence[str], rng: random.Random) -> list[str]:
     """Every point once, in any order, each to be killed at when it is come to for the N-th time."""
     drawn = []
     for point in rng.sample(points, len(points)):
-        often = 12 if point.startswith("log.") else 2
+        often = {"log": 12, "trim": 2}.get(point.partition(".")[0], 1)
         drawn.append(f"{point}:{rng.randint(1, often)}")
     return drawn

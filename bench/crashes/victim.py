@@ -41,8 +41,13 @@ class Victim:
 
     def __init__(self, shard: Path) -> None:
         registry = CollectorRegistry()
-        base = open_newest(shard, _open, feeding=True)
-        self._shard: LiveShard = open_live(shard, base, _LIMITS, FeedMetrics(registry))
+        self._shard: LiveShard = open_live(
+            shard,
+            lambda trimmed: open_newest(shard, trimmed, _open, feeding=True),
+            lambda _: _LIMITS,
+            FeedMetrics(registry),
+            feeding=True,
+        )
         self.merger: Merger[StoredSegment] = Merger(
             self._shard,
             MergePolicy(after=_ALL),

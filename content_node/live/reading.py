@@ -64,12 +64,6 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
             sequence = found[-1][0].sequence
 
 
-def trimmed_up_to(log: Path) -> int:
-    """The last write that a log has not any more; raises ArtefactError if that is damaged."""
-    with _reading(log) as connection:
-        return get_trimmed(connection).last
-
-
 def check(log: Path, acknowledged: Acknowledged | None, begin: Begin) -> tuple[State, Trimmed]:
     """Reads all of a log, and checks it against what was acknowledged.
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from content_node.live.reading import LIVE, log_path, trimmed_up_to
+from content_node.live.reading import LIVE, log_path
 from content_node.merging.lock import locked
 from content_node.merging.names import (
     LOCK,
@@ -31,10 +31,13 @@ _log = structlog.get_logger("content_node")
 Base = TypeVar("Base")
 
 
-def open_newest(shard: Path, open_base: Callable[[Path], Base], *, feeding: bool) -> Base:
+def open_newest(
+    shard: Path, trimmed: int, open_base: Callable[[Path], Base], *, feeding: bool
+) -> Base:
     """Opens the newest generation of a shard, or what was built where there is none that is newer.
 
-    Only with `feeding` is anything changed on the disk. To be called before anything is merged.
+    `trimmed` is the last write that the log has not any more. Only with `feeding` is anything
+    changed on the disk. To be called while nothing can be merged.
 
     Raises:
         ArtefactError: it is damaged beyond repair.
@@ -53,7 +56,7 @@ def open_newest(shard: Path, open_base: Callable[[Path], Base], *, feeding: bool
             return _opened(directory, shard, open_base, feeding)
         except ArtefactError as error:
             before = _before(name, names)
-            if not feeding or not _goes_on_after(shard, before):
+            if not feeding or trimmed > before or not log_path(shard).exists():
                 raise ArtefactError(
                     f"{error}; restore the shard from a snapshot, or copy it from a replica"
                 ) from error
@@ -111,12 +114,6 @@ def _before(name: str, names: list[str]) -> int:
     """The last write that the generation before this one holds."""
     older = [sequence_of(each) or 0 for each in newest_first(names) if each < name]
     return older[0] if older else 0
-
-
-def _goes_on_after(shard: Path, sequence: int) -> bool:
-    """Whether the log has every write after this one."""
-    log = log_path(shard)
-    return log.exists() and trimmed_up_to(log) <= sequence
 
 
 def _names(shard: Path) -> list[str]:

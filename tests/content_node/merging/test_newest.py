@@ -8,7 +8,6 @@ import pytest
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
-from content_node.live.opening import open_log
 from content_node.merging.lock import locked
 from content_node.merging.merge import merge
 from content_node.merging.names import LOCK, damaged_path, generation_path
@@ -46,14 +45,8 @@ def open_base(directory: Path) -> StoredSegment:
     return open_shard(directory, ef=64, exact_up_to=0)
 
 
-def opened(shard: Path, feeding: bool = True) -> StoredSegment:
-    return open_newest(shard, open_base, feeding=feeding)
-
-
-def trim(shard: Path, upto: int) -> None:
-    log = open_log(shard)
-    log.trim(upto)
-    log.close()
+def opened(shard: Path, feeding: bool = True, trimmed: int = 5) -> StoredSegment:
+    return open_newest(shard, trimmed, open_base, feeding=feeding)
 
 
 def names(shard: Path) -> list[str]:
@@ -125,7 +118,6 @@ def sampled() -> list[tuple[str, float]]:
 
 def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, fed: Fed) -> None:
     """225 places in all: every file of a generation, its manifest included."""
-    trim(shard, 5)
     directory, good = newest(shard), expected(fed)
     kept = shutil.copytree(directory, shard.parent / "kept")
     asked = open_base(directory).nearest(np.ones(4, np.float32), 5)
@@ -162,7 +154,6 @@ def test_a_missing_file_is_repaired_like_a_damaged_one(shard: Path, fed: Fed) ->
 def test_counts_of_the_index_are_refused_by_name_where_nobody_has_them_any_more(
     shard: Path,
 ) -> None:
-    trim(shard, 5)
     for directory in (shard, newest(shard)):
         flip(directory / "frequencies.npy", -1)
     with pytest.raises(ArtefactError, match=r"frequencies\.npy"):
@@ -173,10 +164,9 @@ def test_counts_of_the_index_are_refused_by_name_where_nobody_has_them_any_more(
 def test_the_generation_before_is_served_where_the_log_goes_on_after_it(
     shard: Path, name: str
 ) -> None:
-    trim(shard, 3)
     flip(newest(shard) / name, 30)
     with capture_logs() as said:
-        assert opened(shard).manifest.sequence == 3
+        assert opened(shard, trimmed=3).manifest.sequence == 3
     assert name in said[0]["reason"]
     assert names(shard)[-1] == damaged_path(newest(shard)).name
     tidy(shard, 5)
@@ -190,13 +180,12 @@ def test_a_damaged_generation_whose_writes_are_gone_is_refused_by_name(
     flip(newest(shard) / name, 30)
     before = names(shard)
     with pytest.raises(ArtefactError, match=name):
-        opened(shard, feeding=False)
-    trim(shard, 4)
+        opened(shard, feeding=False, trimmed=0)
     with pytest.raises(ArtefactError, match=rf"{name}.*restore the shard"):
-        opened(shard)
+        opened(shard, trimmed=4)
     (shard / "live" / "writes.sqlite").unlink()
     with pytest.raises(ArtefactError, match=rf"{name}.*restore the shard"):
-        opened(shard)
+        opened(shard, trimmed=0)
     assert names(shard) == before
 
 
