@@ -31,7 +31,7 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
-_LIMITS = WriteLimits(0, 1, DIMENSION, VOCABULARY, feeding=True, unmerged=100_000)
+_LIMITS = WriteLimits(0, 1, DIMENSION, VOCABULARY, unmerged=100_000, refusal="")
 _ALL = 1_000
 _SECONDS = 60.0
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from bench.crashes.checking import WrongError, survivor
-from bench.crashes.model import Model
+from bench.crashes.model import Draft, Model
 from bench.crashes.tries import Shown, try_often
 
 
@@ -32,7 +32,7 @@ def test_the_dictionary_knows_what_versions_mean() -> None:
 
 def test_calls_that_were_not_acknowledged_are_there_from_the_first_on_or_not_at_all() -> None:
     model = Model({"a": ("one", None)}, {}, 1)
-    calls = [[("a", "two", None), ("b", "x", None)], [("a", None, None)]]
+    calls: list[list[Draft]] = [[("a", "two", None), ("b", "x", None)], [("a", None, None)]]
     for texts, sequence in (({"a": "one"}, 1), ({"a": "two", "b": "x"}, 3), ({"b": "x"}, 4)):
         found = survivor(model, calls, {"texts": texts, "sequence": sequence})
         assert {name: text for name, (text, _) in found.texts.items()} == texts
