@@ -30,18 +30,17 @@ from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
 from content_node.warmup import warm_up
 from content_node.watching import watch
-from winnow.bundle import Bundle, load_bundle
+from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.policy.pace import Pace
+from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat, cores
-from winnow.signals import ignore_signals
-from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.rpc.service import serve_metrics
+from winnow.settings.common import cores
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
@@ -58,14 +57,7 @@ _LOOK_EVERY = 2.0
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
-    registry = CollectorRegistry()
-    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
-        try:
-            loading = asyncio.run(_run(settings, registry))
-        finally:
-            ignore_signals()
-    loading.leave_behind()
+    process.run(settings, partial(_run, settings)).leave_behind()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +79,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    bundle = await process.bundle_of(settings, registry)
     if not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
-    manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
@@ -107,7 +97,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
-        feed.serve(loaded.live, loaded.info, manifest.encoding_fingerprint)
+        feed.serve(loaded.live, loaded.info, bundle.manifest.encoding_fingerprint)
         lives.append(loaded.live)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
@@ -122,14 +112,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         metrics.ready.set(0)
 
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-            leave=leave,
-        )
+        await process.serve(server, settings, prepare, leave)
     finally:
         for task in watching:
             task.cancel()

@@ -46,6 +46,9 @@ class RemoteSearcher:
             question=convert.question_to_message(question),
             passages=depth.passages,
             candidates=depth.candidates,
+            by_words=depth.by_words,
+            filter=depth.where,
+            after=depth.after,
         )
         with self._in_hand():
             reply = await self._call(
@@ -84,6 +87,9 @@ class RemoteSearcher:
             passages=depth.passages,
             candidates=depth.candidates,
             max_answer_tokens=max_answer_tokens,
+            by_words=depth.by_words,
+            filter=depth.where,
+            after=depth.after,
         )
         with self._in_hand(depth.passages):
             reply = await self._call(
