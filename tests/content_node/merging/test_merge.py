@@ -133,6 +133,21 @@ def test_a_version_that_was_deleted_is_remembered_over_merges(fed: Fed) -> None:
     expect_same(opened(merged(fed, Path(second.directory))), fed)
 
 
+def test_metadata_is_merged_and_filters_find_it(fed: Fed) -> None:
+    fed.put("old", "text", metadata='{"year": 1999}')
+    fed.put("new", "other text", metadata='{"year": 2015, "lang": ["en", "de"]}')
+    fed.put("none", "no metadata")
+    first = opened(merged(fed))
+    assert first.where("year >= 2010").nonzero()[0].tolist() == [31]
+    assert first.load(31).passage.metadata == '{"year": 2015, "lang": ["en", "de"]}'
+    assert first.load(32).passage.metadata == ""
+    fed.put("new", "other text", metadata='{"year": 2001}')
+    second = opened(merged(fed, first.files[0].path.parent))
+    assert not second.where("year >= 2010").any()
+    assert second.where("year >= 1990").nonzero()[0].tolist() == [30, 33]
+    assert second.fields == ("year",)
+
+
 def test_a_merge_that_was_interrupted_is_made_anew_and_one_that_is_there_is_taken(
     fed: Fed,
 ) -> None:
