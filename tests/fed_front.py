@@ -71,14 +71,14 @@ class FedFront:
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextlib.asynccontextmanager
-    async def serving(self) -> AsyncIterator[str]:
+    async def serving(self, port: int = 0) -> AsyncIterator[str]:
         """Serves by real gRPC; gives HOST:PORT."""
         boundary = Boundary(RpcMetrics(self.registry))
         door = door_of(self.admission)
         server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, door=door)
         servicer = FeedServicer(self.core, self._deadline)
         add(servicer, server)
-        port = await server.start("127.0.0.1:0")
+        port = await server.start(f"127.0.0.1:{port}")
         await server.serving(True)
         try:
             yield f"127.0.0.1:{port}"

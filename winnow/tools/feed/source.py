@@ -1,6 +1,7 @@
 """Rows of a file or of standard input, for storing or for deleting."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,9 @@ def _check_id(passage: Passage) -> None:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     if path == STDIN:
-        yield sys.stdin.buffer
+        # not sys.stdin: a thread that reads it when the process ends would make that a crash
+        with os.fdopen(sys.stdin.fileno(), "rb", closefd=False) as stream:
+            yield stream
     else:
         with open_bytes(path) as stream:
             yield stream

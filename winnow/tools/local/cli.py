@@ -38,12 +38,9 @@ def run(settings: UpSettings) -> None:
         front=(
             *log_flags("front", settings.file, at_terminal),
             *(("--heads", settings.heads) if settings.heads else ()),
-            *(("--feed-listen", settings.feed_listen) if settings.feed_listen else ()),
         ),
-        node=(
-            *log_flags("node", settings.file, at_terminal),
-            *(("--feed",) if settings.feed_listen else ()),
-        ),
+        node=log_flags("node", settings.file, at_terminal),
+        feed_listen=settings.feed_listen,
         node_metrics_from=_node_metrics(settings),
         config=settings.file,
         show_logs=True,
@@ -59,8 +56,8 @@ def run(settings: UpSettings) -> None:
             say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
             if settings.heads:
                 say(predict_line(cluster.address))
-            if settings.feed_listen:
-                say(f"  winnow feed FILE --address {Address.parse(settings.feed_listen).reachable}")
+            if cluster.feed:
+                say(f"  winnow feed FILE --address {cluster.feed}")
             serve_until_stopped(keeping)
         say("stopped")
 
