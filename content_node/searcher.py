@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from content_node.identity import shard_info
+from content_node.live.waiting import Served
 from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
@@ -66,7 +67,7 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations = Generations(view, clock)
+        self._generations, self._served = Generations(view, clock), Served(view.sequence)
         self._count_passages()
 
     def serve(self, view: View) -> None:
@@ -83,6 +84,7 @@ class LocalSearcher:
                 f"{self._info.shard} of index {self._info.index_id}, which this node serves"
             )
         self._generations.serve(view)
+        self._served.advance(view.sequence)
         self._info = info
         self._count_passages()
 
@@ -95,8 +97,12 @@ class LocalSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """What may be among the passages to be read, of all candidates of all shards.
+
+        Waits until the write is served that has to be known.
+        """
         self._check(question)
+        await self._served.wait(depth.after, deadline)
         view = self._generations.lease(deadline)
         work = partial(self._retrieve, view, question, depth)
         done = await self._pool.call(partial(_timed, work), deadline, question.client)

@@ -50,6 +50,21 @@ class NodeSettings(ServiceSettings):
         le=10_000,
         description="Breadth of the graph search: a higher value finds more and takes longer.",
     )
+    feed: bool = Field(
+        False,
+        description="Take writes, and store them in the shard's directory. One node per directory.",
+    )
+    merge_after: int = Field(
+        2_000,
+        ge=1,
+        description="Fewest writes that are merged into the shard's files at once; a large shard "
+        "waits for a tenth of its passages, and one that nobody writes to for ten minutes.",
+    )
+    max_unmerged: int = Field(
+        200_000,
+        ge=1,
+        description="Most writes held in memory until they are merged; further ones are refused.",
+    )
     exact: bool = Field(
         False, description="Compare every passage with the question instead of searching the graph."
     )

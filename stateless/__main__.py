@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from stateless.composing.answers import serve_answers
 from stateless.composing.encoders import Encoders
+from stateless.composing.feed import serve_feed
 from stateless.composing.front import Part, opened, serve
 from stateless.composing.rings import open_rings, serve_heads
 from stateless.encoding import QuestionEncoder
@@ -29,5 +30,8 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
         parts = [Part(questions.warm_up), predicting]
         if settings.shards:
             heads = QuestionHeads(predictor, rings.default, questions) if rings.all() else None
-            parts.append(serve_answers(front, questions, heads))
+            cluster = serve_answers(front, questions, heads)
+            parts.append(cluster.part)
+            if settings.feed_listen:
+                parts.append(await serve_feed(front, cluster))
         await serve(front, parts)

@@ -39,6 +39,9 @@ questions = st.builds(
     min_wait_factor=st.none() | floats,
     max_wait_factor=st.none() | floats,
     heads=st.just([]) | head_ids,
+    # a write of a shard that is there would be waited for until the deadline
+    after=st.just([])
+    | st.lists(st.builds(answer_pb2.Position, shard=st.none() | uint32, sequence=st.just(0))),
     filter=where,
 )
 predictions = st.builds(

@@ -21,13 +21,18 @@ class WriteLimits:
     dimension: int
     vocabulary: int
     """One more than the greatest token."""
-    feeding: bool
-    """Whether writes are taken at all."""
     unmerged: int
     """Writes that the base may lack: they are held in memory, and compared with one by one."""
+    refusal: str = ""
+    """Why no writes are taken; empty if they are."""
 
     def check(self, writes: Sequence[Write]) -> None:
-        """Refuses writes that this shard cannot hold."""
+        """Refuses writes that this shard cannot hold.
+
+        Raises:
+            InvalidRequestError: one of them is not for this shard.
+
+        """
         if len(writes) > MOST_WRITES:
             raise _wrong("writes", f"{len(writes)} in one call, at most {MOST_WRITES}")
         for place, write in enumerate(writes):

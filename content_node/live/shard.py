@@ -21,6 +21,7 @@ from content_node.live.state import LiveState
 from content_node.live.tally import WordTally
 from content_node.merging.policy import Pending
 from content_node.metrics import FeedMetrics
+from content_node.shard.changes import Change
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import View
 from winnow.deadline import Clock, Deadline
@@ -65,6 +66,20 @@ class LiveShard:
         self._serve = serve
 
     @property
+    def base(self) -> StoredSegment:
+        """What is served, but for what was written since."""
+        return self._state.base
+
+    def change(self) -> Change | None:
+        """What became of the files of the base that is served; None where nothing did."""
+        while True:
+            base = self._state.base
+            change = base.change()
+            # files of a base that was replaced meanwhile are removed
+            if base is self._state.base:
+                return change
+
+    @property
     def directory(self) -> Path:
         """Of the base that is served."""
         return self._state.base.files[0].path.parent
@@ -104,8 +119,8 @@ class LiveShard:
             OverloadedError: too much waits, or the disk is full.
 
         """
-        if not self._limits.feeding:
-            raise NotWritableError("the node takes no writes: start the node with --feed")
+        if self._limits.refusal:
+            raise NotWritableError(self._limits.refusal)
         if len(writes) > _MANY:
             await asyncio.to_thread(self._limits.check, writes)
         else:
@@ -141,8 +156,12 @@ class LiveShard:
 
     async def trim(self, upto: int) -> None:
         """Forgets writes up to this one, which the base holds; raises as `WriteLog.trim`."""
-        if self._limits.feeding:
+        if not self._limits.refusal:
             await asyncio.to_thread(self._log.trim, min(upto, self.merged))
+
+    def abandon(self) -> None:
+        """Lets go of a shard that was never served."""
+        self._log.close()
 
     async def close(self) -> None:
         """Stores what waits, and lets go of the directory."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from stateless.answer.admission import Admission
+from stateless.answer.after import check_shards
 from stateless.answer.answering import Answerer
 from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
@@ -69,6 +70,7 @@ class AnswerCore:
         self._asked()
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet: try again")
+        check_shards(question.after, self._answerer.shards)
         find = partial(self._find, self._answerer, question, deadline, client)
         if self._remembered is None or request.fresh:
             answering = find()
@@ -114,7 +116,8 @@ class AnswerCore:
         started = time.perf_counter()
         cut = answerer.tokenise(question)
         tokenised = time.perf_counter() - started
-        answered = await remembered.ask(Asked.of(cut.ids, question), deadline, find)
+        asked = Asked.of(cut.ids, question)
+        answered = await remembered.ask(asked, deadline, find, question.after)
         if not answered.cached:
             return answered
         timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from stateless.answer.after import wrong_positions
 from stateless.answer.fields import unknown_fields
 from stateless.heads.validation import refuse, wrong_heads
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
@@ -62,6 +63,7 @@ def validate(
         *_max_loss(request, question),
         *_patience(question.patience),
         *_heads(request.heads, defaults),
+        *wrong_positions(request.after),
         *wrong_filter,
     ]
     refuse(violations)
@@ -84,6 +86,7 @@ def _settled(request: AnswerRequest, defaults: Defaults, where: Filter | None) -
         Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
         request.heads,
         str(where or ""),
+        request.after,
     )
 
 

@@ -13,11 +13,12 @@ from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.known import Known
-from stateless.composing.cluster import open_cluster
-from stateless.composing.front import Front, Part
+from stateless.composing.cluster import OpenCluster, open_cluster
+from stateless.composing.front import Front
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.metrics import AdmissionMetrics
+from stateless.words.statistics import WordStatistics
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load
 from winnow.telemetry.caches import CacheMetrics
@@ -26,12 +27,14 @@ from winnow.v1 import answer_pb2_grpc
 _log = structlog.get_logger("stateless")
 
 
-def serve_answers(front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None) -> Part:
+def serve_answers(
+    front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None
+) -> OpenCluster:
     """Has the server answer, once the cluster is formed; `heads` are those of questions."""
 
     def serve(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        core.serve(_answerer(front, encoder, cluster))
+        core.serve(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
 
     opened = open_cluster(front, serve)
     core = AnswerCore(
@@ -44,7 +47,7 @@ def serve_answers(front: Front, encoder: QuestionEncoder, heads: QuestionHeads |
     )
     servicer = AnswerServicer(core, front.settings.default_deadline)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
-    return opened.part
+    return opened
 
 
 def _defaults(front: Front, serves_heads: bool) -> Defaults:
@@ -84,7 +87,9 @@ def _remembered(front: Front, known: Known) -> RememberedAnswers | None:
     return RememberedAnswers(budget, known.edition, metrics) if budget else None
 
 
-def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster) -> Answerer:
+def _answerer(
+    front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
+) -> Answerer:
     settings, manifest = front.settings, front.bundle.manifest
     limits = Limits(
         settings.merge_reserve,
@@ -100,4 +105,5 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster) -> Answe
         manifest.stopping_rule,
         limits,
         front.metrics,
+        words.weigh,
     )

@@ -1,7 +1,7 @@
 """What all parts of a front are made with, and how they are served together."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve_metrics
+from winnow.rpc.service import Listener, serve_metrics
 from winnow.telemetry.metrics import RpcMetrics
 
 _LEAST_STREAMS = 128
@@ -37,6 +37,8 @@ class Front:
     bundle: Bundle
     registry: CollectorRegistry
     metrics: FrontMetrics
+    boundary: Boundary
+    """Around the calls of all its servers."""
     server: Server
     doors: Doors
     """Each service may have its own."""
@@ -58,6 +60,8 @@ class Part:
     """What runs as long as the front serves, by what it looks after: `supervised` says so in its
     errors. If one ends, so does the front.
     """
+    servers: Sequence[Listener] = ()
+    """Further ports that the front serves on."""
 
 
 @contextlib.asynccontextmanager
@@ -66,10 +70,11 @@ async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncI
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
     doors = Doors()
-    server = _server(settings, registry, doors)
+    boundary = Boundary(RpcMetrics(registry))
+    server = _server(settings, boundary, doors)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, server, doors, stack)
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -80,17 +85,20 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
         for part in parts:
             await part.prepare()
 
-    serving: Coroutine[Any, Any, None] = process.serve(front.server, front.settings, prepare)
+    further = [each for part in parts for each in part.servers]
+    serving: Coroutine[Any, Any, None] = process.serve(
+        front.server, front.settings, prepare, further=further
+    )
     for part in parts:
         for others, look_after in part.beside.items():
             serving = supervised(serving, look_after(), others)
     await serving
 
 
-def _server(settings: FrontSettings, registry: CollectorRegistry, doors: Doors) -> Server:
+def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
     services = [SERVICE] if settings.shards else []
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(Server, boundary=Boundary(RpcMetrics(registry)), door=doors, streams=streams)
+    made = partial(Server, boundary=boundary, door=doors, streams=streams)
     if not settings.serves_heads:
         return made(services)
     return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from winnow.convert import answer as convert
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
@@ -41,6 +42,10 @@ class Options(TypedDict, total=False):
     where: str | None
     """A filter: only passages whose metadata is so may answer, such as
     'year >= 2010 and lang = "en"'. At most 1000 characters.
+    """
+    after: Sequence[Position] | None
+    """Writes that the answer must know of: the positions that `put` and `delete` gave, at most one
+    for each shard.
     """
 
 
@@ -86,8 +91,16 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
 def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
     if name == "heads":
         message.heads.extend([value] if isinstance(value, str) else value)
+    elif name == "after":
+        message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
     else:
         setattr(message, _NAMES.get(name, name), value)
+
+
+def _position(place: Position) -> answer_pb2.Position:
+    if not isinstance(place, Position):
+        raise TypeError(f"{quoted(str(place))} is no winnow.client.Position")
+    return answer_pb2.Position(shard=place.shard, sequence=place.sequence)
 
 
 def _closest(name: str) -> str:

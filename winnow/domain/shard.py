@@ -37,6 +37,11 @@ class ShardInfo:
     """Passages that wait to be read or are being read."""
 
     @property
-    def rows(self) -> tuple[str, int, str, str]:
-        """Names what it holds and reads it with: replicas can be asked for one another."""
-        return self.index_id, self.shard, self.generation, self.bundle_fingerprint
+    def rows(self) -> tuple[str, int, str, str, str]:
+        """Names what it holds and reads it with: replicas can be asked for one another.
+
+        Replicas of one log merge their writes at different times, each into generations of its own;
+        at the same write they hold the same passages.
+        """
+        held = "" if self.log_id else self.generation
+        return self.index_id, self.shard, self.log_id, held, self.bundle_fingerprint

@@ -4,7 +4,7 @@ Knows settings that all processes have; knows no service.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle, load_bundle
 from winnow.rpc import service
 from winnow.rpc.server import Server
+from winnow.rpc.service import Listener
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
@@ -63,6 +64,7 @@ async def serve(
     settings: Listening,
     prepare: Prepare,
     leave: Callable[[], None] = lambda: None,
+    further: Sequence[Listener] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT, as `winnow.rpc.service.serve` does."""
     await service.serve(
@@ -72,4 +74,5 @@ async def serve(
         linger=settings.drain_linger,
         grace=settings.drain_grace,
         leave=leave,
+        further=further,
     )

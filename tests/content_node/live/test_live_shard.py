@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from winnow.errors import (
 )
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(0, 1, 8, 1_000, feeding=True, unmerged=10_000)
+LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=10_000)
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741
 
 
@@ -41,7 +42,7 @@ def opened(directory: Path, limits: WriteLimits = LIMITS, base: Path | None = No
         lambda _: open_shard(base or directory, ef=64),
         lambda _: limits,
         FeedMetrics(CollectorRegistry()),
-        feeding=limits.feeding,
+        feeding=not limits.refusal,
     )
 
 
@@ -188,7 +189,7 @@ async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) ->
     live = opened(directory)
     await write(live, put("d", "one"))
     await live.close()
-    reading = WriteLimits(0, 1, 8, 1_000, feeding=False, unmerged=10_000)
+    reading = replace(LIMITS, refusal="start the node with --feed")
     one, other = opened(directory, reading), opened(directory, reading)
     assert there(one.view) == there(other.view) == {**BUILT, "d": ("one", 1)}
     with pytest.raises(NotWritableError, match="start the node with --feed"):
@@ -202,10 +203,10 @@ async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) ->
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        (WriteLimits(0, 1, 9, 1_000, True, 10), r"writes\[0\]\.put\.vector: it has 8 values"),
-        (WriteLimits(0, 1, 8, 7, True, 10), r"writes\[0\]\.put\.title_tokens: 8 is not a token"),
-        (WriteLimits(0, 1, 8, 9, True, 10), r"writes\[0\]\.put\.text_tokens: \d+ is not a token"),
-        (WriteLimits(0, 2, 8, 999, True, 10), r"writes\[0\]\.id: 'd' belongs to shard 1"),
+        (WriteLimits(0, 1, 9, 1_000, 10), r"writes\[0\]\.put\.vector: it has 8 values"),
+        (WriteLimits(0, 1, 8, 7, 10), r"writes\[0\]\.put\.title_tokens: 8 is not a token"),
+        (WriteLimits(0, 1, 8, 9, 10), r"writes\[0\]\.put\.text_tokens: \d+ is not a token"),
+        (WriteLimits(0, 2, 8, 999, 10), r"writes\[0\]\.id: 'd' belongs to shard 1"),
     ],
 )
 async def test_a_write_that_the_shard_cannot_hold_is_refused(
@@ -219,7 +220,7 @@ async def test_a_write_that_the_shard_cannot_hold_is_refused(
 
 
 async def test_no_more_is_taken_than_may_be_unmerged(directory: Path) -> None:
-    live = opened(directory, WriteLimits(0, 1, 8, 1_000, feeding=True, unmerged=3))
+    live = opened(directory, replace(LIMITS, unmerged=3))
     await write(live, put("d"), put("e"))
     with pytest.raises(OverloadedError, match="4 writes are not merged yet, at most 3"):
         await write(live, put("f"), put("g"))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stateless.answer.validation import Defaults, validate
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError
@@ -42,6 +43,17 @@ def test_options_win_over_defaults() -> None:
         PartialResults.FORBID,
         Patience(0.55, 0.0, 0.4),
     )
+
+
+def test_the_writes_that_it_must_know_of_stay_as_they_are() -> None:
+    after = (Position(1, 7), Position(0, 0))
+    assert validate(AnswerRequest("Who?", after=after), DEFAULTS).after == after
+
+
+def test_two_writes_of_one_shard_are_refused() -> None:
+    after = (Position(1, 7), Position(0, 2), Position(1, 8))
+    with pytest.raises(InvalidRequestError, match="after: names shard 1 2 times"):
+        validate(AnswerRequest("Who?", after=after), DEFAULTS)
 
 
 STOPPING = replace(DEFAULTS, max_loss=0.3)
