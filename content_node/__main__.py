@@ -17,8 +17,11 @@ from content_node.live.limiting import write_limits
 from content_node.live.loading import open_live
 from content_node.live.shard import LiveShard
 from content_node.loading import Loading
-from content_node.merging.newest import open_newest
-from content_node.metrics import FeedMetrics, NodeMetrics
+from content_node.merging.child import MergeChild
+from content_node.merging.merger import Merger
+from content_node.merging.newest import open_newest, tidy
+from content_node.merging.policy import MergePolicy
+from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -27,18 +30,17 @@ from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
 from content_node.warmup import warm_up
 from content_node.watching import watch
-from winnow.bundle import Bundle, load_bundle
+from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.policy.pace import Pace
+from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat, cores
-from winnow.signals import ignore_signals
-from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.rpc.service import serve_metrics
+from winnow.settings.common import cores
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
@@ -55,14 +57,7 @@ _LOOK_EVERY = 2.0
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
-    registry = CollectorRegistry()
-    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
-        try:
-            loading = asyncio.run(_run(settings, registry))
-        finally:
-            ignore_signals()
-    loading.leave_behind()
+    process.run(settings, partial(_run, settings)).leave_behind()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +79,13 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    bundle = await process.bundle_of(settings, registry)
     if not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
-    manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
+    merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
     lives: list[LiveShard] = []
 
@@ -103,10 +97,13 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
-        feed.serve(loaded.live, loaded.info, manifest.encoding_fingerprint)
+        feed.serve(loaded.live, loaded.info, bundle.manifest.encoding_fingerprint)
         lives.append(loaded.live)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
+        if settings.feed:
+            merger = _merger(settings, loaded.live, merge_metrics)
+            watching.add(asyncio.create_task(merger.run()))
 
     def leave() -> None:
         for task in watching:
@@ -115,17 +112,11 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         metrics.ready.set(0)
 
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-            leave=leave,
-        )
+        await process.serve(server, settings, prepare, leave)
     finally:
         for task in watching:
             task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
         for live in lives:
             await live.close()
         pool.close()
@@ -203,7 +194,27 @@ def _answering(
 
 
 def _open_base(settings: NodeSettings, trimmed: int) -> StoredSegment:
-    def opened(directory: Path) -> StoredSegment:
-        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+    return open_newest(
+        settings.shard, trimmed, partial(_open_segment, settings), feeding=settings.feed
+    )
 
-    return open_newest(settings.shard, trimmed, opened, feeding=settings.feed)
+
+def _open_segment(settings: NodeSettings, directory: Path) -> StoredSegment:
+    return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+
+
+def _merger(
+    settings: NodeSettings, live: LiveShard, metrics: MergeMetrics
+) -> Merger[StoredSegment]:
+    def open_merged(directory: Path) -> StoredSegment:
+        give_way(settings.reader_nice)
+        return _open_segment(settings, directory)
+
+    return Merger(
+        live,
+        MergePolicy(settings.merge_after),
+        lambda base, upto: MergeChild(base, settings.shard, upto),
+        open_merged,
+        partial(tidy, settings.shard),
+        metrics,
+    )
