@@ -31,8 +31,7 @@ class Deciding:
         self._sequence, self._rows = sequence, rows
         self.logged: list[Logged] = []
         """What is to be stored."""
-        self.puts: list[EncodedPassage] = []
-        """The passages of these."""
+        self._puts: list[EncodedPassage] = []
 
     def decide(self, write: Write) -> Written:
         """What becomes of the next write."""
@@ -48,8 +47,8 @@ class Deciding:
         row = None
         put = None
         if write.put is not None:
-            row, put = self._rows + len(self.puts), packed(write.put)
-            self.puts.append(write.put)
+            row, put = self._rows + len(self._puts), packed(write.put)
+            self._puts.append(write.put)
         removed = None if before is None else _words(before)
         self.logged.append(Logged(self._sequence, write.id, write.version, put, removed))
         self._changed[write.id] = Known(write.version, row, self._sequence)
@@ -57,7 +56,7 @@ class Deciding:
     def _passage(self, row: int) -> StoredPassage:
         if row < self._rows:
             return self._load(row)
-        put = self.puts[row - self._rows]
+        put = self._puts[row - self._rows]
         return StoredPassage(put.passage, put.title_ids, put.tokens)
 
 

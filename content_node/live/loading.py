@@ -74,14 +74,14 @@ class _Replay:
         if self._state is None:
             self.begin(0)
         assert self._state is not None
-        self._state.replay(self._some)
+        self._state.apply(self._some)
         self._state.follow(log.log_id)
         self.words.add(log.trimmed_words.changes(log.trimmed))
         return self._state
 
     def _apply(self) -> None:
         assert self._state is not None
-        self._state.replay(self._some)
+        self._state.apply(self._some)
         self._some = []
 
 

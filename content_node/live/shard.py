@@ -14,7 +14,6 @@ import structlog
 
 from content_node.live.committing import Committing
 from content_node.live.counting import built_counts
-from content_node.live.deciding import Deciding
 from content_node.live.entry import Logged
 from content_node.live.limits import WriteLimits
 from content_node.live.log import WriteLog
@@ -180,20 +179,20 @@ class LiveShard:
             raise NotLoadedError(str(error)) from error
         if deciding.logged:
             self._log.append(deciding.logged)
-            self._apply(deciding)
+            self._apply(deciding.logged)
             self._log.acknowledge()
             self._metrics.batch.observe(len(deciding.logged))
             self._metrics.commit.observe(time.perf_counter() - started)
         return written
 
-    def _apply(self, decided: Deciding) -> None:
+    def _apply(self, writes: Sequence[Logged]) -> None:
         """What is durable becomes what is served. Cannot fail; if it does, nothing more is
         written before all is read anew.
         """
         try:
             self._state.follow(self._log.log_id)
-            self._state.apply(decided.logged, decided.puts)
-            self._words.count_all(decided.logged)
+            self._state.apply(writes)
+            self._words.count_all(writes)
         except BaseException as error:
             self._broken = f"a durable write could not be served ({error!r}): start the node again"
             _log.exception("a durable write could not be served")
@@ -236,6 +235,6 @@ def catch_up(state: LiveState, log: WriteLog) -> None:
     for write in log.after(state.sequence, log.last):
         some.append(write)
         if len(some) == _CHUNK:
-            state.replay(some)
+            state.apply(some)
             some = []
-    state.replay(some)
+    state.apply(some)

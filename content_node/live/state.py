@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 from content_node.live.buffer import Buffer
 from content_node.live.deciding import Deciding
-from content_node.live.entry import Logged, unpacked
+from content_node.live.entry import Logged
 from content_node.live.versions import Known
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import View
-from winnow.domain.write import EncodedPassage
 from winnow.errors import ArtefactError
 
 
@@ -49,11 +48,11 @@ class LiveState:
         """What is stored under an id."""
         return self._since.get(identifier) or self._in_base(identifier)
 
-    def replay(self, writes: Sequence[Logged]) -> None:
+    def apply(self, writes: Sequence[Logged]) -> None:
         """Applies the writes that come next in the log; those that the base holds are passed over.
 
         Raises:
-            ArtefactError: a write before them is missing.
+            ArtefactError: a write before them is missing, or one ends a passage that is not there.
 
         """
         new = [write for write in writes if write.sequence > self.sequence]
@@ -64,16 +63,6 @@ class LiveState:
                 f"the log of shard {self.base.manifest.shard} goes on with write "
                 f"{new[0].sequence}, its base ends with {self.sequence}: copy the shard again"
             )
-        self.apply(new, [unpacked(write.id, write.put) for write in new if write.put is not None])
-
-    def apply(self, new: Sequence[Logged], puts: Sequence[EncodedPassage]) -> None:
-        """Applies the writes that come next; `puts` are the passages of those that put some.
-
-        Raises:
-            ArtefactError: one ends a passage that is not there.
-
-        """
-        sequences = [write.sequence for write in new if write.put is not None]
         dead: list[int] = []
         row = self._buffer.rows
         for write in new:
@@ -84,7 +73,7 @@ class LiveState:
             else:
                 self._since[write.id] = Known(write.version, row, write.sequence)
                 row += 1
-        self._buffer.change(puts, sequences, dead)
+        self._buffer.change(new, dead)
         self.sequence = new[-1].sequence
         self._buffer.show(self.sequence, self._log_id)
 
