@@ -95,6 +95,7 @@ PURE = [
     "content_node/admission.py",
     "content_node/validation.py",
     "content_node/reader",
+    "content_node/live",
     "content_node/shard",
     "content_node/indexing",
     "content_node/searcher.py",
