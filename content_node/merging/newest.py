@@ -22,7 +22,7 @@ from content_node.merging.names import (
     sequence_of,
     unfinished,
 )
-from content_node.merging.repair import repair
+from content_node.merging.repair import BeyondRepairError, repair, whole_manifest
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.errors import ArtefactError, IdentityError, UnavailableError
 from winnow.faultpoints import reach
@@ -54,7 +54,7 @@ def open_newest(
         try:
             _expect_of(directory, built)
             return _opened(directory, shard, open_base, feeding)
-        except ArtefactError as error:
+        except BeyondRepairError as error:
             before = _before(name, names)
             if not feeding or trimmed > before or not log_path(shard).exists():
                 raise ArtefactError(
@@ -93,8 +93,10 @@ def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], fee
 
 
 def _expect_of(directory: Path, built: ShardManifest) -> None:
-    """Raises IdentityError if a generation is none of this shard, ArtefactError if it is none."""
-    found = read_shard_manifest(directory)
+    """Raises IdentityError if a generation is none of this shard, BeyondRepairError if it is
+    none at all.
+    """
+    found = whole_manifest(directory)
     if _identity(built) != _identity(found) or found.sequence != sequence_of(directory.name):
         raise IdentityError(
             f"{directory} holds shard {found.shard} of index {found.index_id} up to write "
