@@ -107,7 +107,7 @@ def test_what_is_open_is_served_on_when_its_generation_is_removed(shard: Path, f
     old = open_base(generation_path(shard, 3))
     tidy(shard, 5)
     assert old.store.load([20])[0].passage.text == "one"
-    assert old.nearest(np.ones(4, np.float32), 3)
+    assert old.nearest(np.ones(8, np.float32), 3)
 
 
 def sampled() -> list[tuple[str, float]]:
@@ -120,14 +120,14 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
     """225 places in all: every file of a generation, its manifest included."""
     directory, good = newest(shard), expected(fed)
     kept = shutil.copytree(directory, shard.parent / "kept")
-    asked = open_base(directory).nearest(np.ones(4, np.float32), 5)
+    asked = open_base(directory).nearest(np.ones(8, np.float32), 5)
     for name, place in sampled():
         flip(directory / name, int(place * (directory / name).stat().st_size))
         with capture_logs() as said:
             if name in DERIVED:
                 segment = opened(shard)
                 assert texts(segment) == good
-                assert segment.nearest(np.ones(4, np.float32), 5) == asked
+                assert segment.nearest(np.ones(8, np.float32), 5) == asked
                 (line,) = said
                 assert name in line["files"]
                 assert "made again from its database" in line["event"]
