@@ -98,10 +98,11 @@ PURE = [
     "content_node/live",
     "content_node/shard",
     "content_node/indexing",
+    "content_node/merging",
     "content_node/searcher.py",
 ]
 
-POLICIES = ["winnow/policy", "stateless/policy"]
+POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
 CALCULATING = {
     "bisect",
     "collections",
