@@ -44,11 +44,13 @@ class FedFront:
         self.view = View(INDEX, {0: ("node-0:1",), 1: ("node-1:1",)})
         self.closed: list[str] = []
         self.rests: list[float] = []
+        self.noticed: list[tuple[int, int]] = []
+        """Shards with their last writes, as they were told to whoever answers."""
         metrics = FeedMetrics(self.registry)
         self.encoder = FeedEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
         writers = Writers(lambda: self.view, self.infos.get, self._open)
         self.admission = FeedAdmission(most, metrics)
-        self.storing = Storing(writers, metrics, self._rest)
+        self.storing = Storing(writers, metrics, self._rest, self._notice)
         self.core = FeedCore(self.encoder, self.storing, self.admission, metrics)
         self._deadline = deadline
 
@@ -85,6 +87,9 @@ class FedFront:
 
     def close(self) -> None:
         self.encoder.close()
+
+    def _notice(self, shard: int, sequence: int) -> None:
+        self.noticed.append((shard, sequence))
 
     def _open(self, address: str, index: Identity, shard: int) -> Reached:
         async def close() -> None:

@@ -2,10 +2,10 @@
 
 Knows questions, editions of the index and time; knows neither shards nor how an answer is found.
 An answer is used again only for the same tokens and options, and only while every shard says that
-it serves the rows that it came from.
+it serves the rows that it came from, and no write is known of that it did not know of.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from stateless.answer.weight import weight
 from stateless.cluster.edition import Edition
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.position import Position
 from winnow.domain.question import Question
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import Flight, SingleFlight
@@ -30,12 +32,12 @@ class Asked:
     ids: tuple[int, ...]
     """Of the tokens that are read: other spellings of the same tokens are the same question."""
     options: Question
-    """Every option settled; without its text and its heads."""
+    """Every option settled; without its text and its heads, and the writes that it must know of."""
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "Asked":
         """A question with these tokens."""
-        return cls(ids, replace(question, text="", heads=()))
+        return cls(ids, replace(question, text="", heads=(), after=()))
 
 
 _Key = tuple[object, Asked]
@@ -55,19 +57,25 @@ class RememberedAnswers:
         self._flights = SingleFlight[_Key, Answered]()
         self._joined = 0
 
-    async def ask(self, asked: Asked, deadline: Deadline, find: Find) -> Answered:
+    async def ask(
+        self, asked: Asked, deadline: Deadline, find: Find, after: Sequence[Position] = ()
+    ) -> Answered:
         """The answer that is kept, or being found for somebody else, or a new one.
 
-        A new one is found in the turn of whoever asks first. Raises what `find` raises.
+        A new one is found in the turn of whoever asks first. `after` are writes that the answer
+        must know of. Raises what `find` raises.
         """
         edition = self._edition()
         key = edition.name, asked
+        if not edition.knows(after):
+            self._looked_up("miss")
+            return await self._find(key, find)
         if (kept := self._recall(edition, key)) is not None:
             self._looked_up("hit")
             return _again(kept)
         flight = self._flights.get(key)
         if flight is not None and self._worth_joining(flight, deadline):
-            if (found := await self._join(flight, deadline)) is not None:
+            if (found := await self._join(flight, deadline, after)) is not None:
                 self._looked_up("hit")
                 return _again(found)
             flight = self._flights.get(key)
@@ -89,8 +97,12 @@ class RememberedAnswers:
         """
         return flight.in_time_for(deadline) and self._joined < _MOST_WAITING
 
-    async def _join(self, flight: Flight[Answered], deadline: Deadline) -> Answered | None:
-        """What somebody else is given; None if it is less than all, and there is time for more."""
+    async def _join(
+        self, flight: Flight[Answered], deadline: Deadline, after: Sequence[Position]
+    ) -> Answered | None:
+        """What somebody else is given; None if it is less than all and there is time for more, or
+        if it does not know of the writes `after`.
+        """
         self._joined += 1
         try:
             found = await flight.result()
@@ -100,13 +112,16 @@ class RememberedAnswers:
             raise
         finally:
             self._joined -= 1
-        return found if _is_whole(found) or not _can_do_better(flight, deadline) else None
+        whole = _is_whole(found) or not _can_do_better(flight, deadline)
+        return found if whole and _knows(found, after) else None
 
     async def _find(self, key: _Key, find: Find) -> Answered:
         found = await find()
         now = self._edition()
-        # a shard that changed meanwhile may have been read before, or after
-        if now.sure and now.name == key[0] == self._of and _is_whole(found):
+        # a shard that changed meanwhile may have been read before, or after; and a replica that
+        # lags may have been read instead of another
+        same = now.sure and now.name == key[0] == self._of and now.made(found.coverage)
+        if same and _is_whole(found):
             self._kept.put(key, found, weight(found))
         return found
 
@@ -119,6 +134,16 @@ def _can_do_better(flight: Flight[Answered], deadline: Deadline) -> bool:
 def _is_whole(found: Answered) -> bool:
     """Whether more time, or less to do for others, would not have given a better answer."""
     return found.coverage.complete and found.passages_granted == found.passages_asked
+
+
+def _knows(found: Answered, after: Sequence[Position]) -> bool:
+    """Whether the shards that were searched had these writes."""
+    had = {
+        part.shard: part.sequence or 0
+        for part in found.coverage.shards
+        if part.status is ShardStatus.SEARCHED
+    }
+    return all(had.get(place.shard, place.sequence) >= place.sequence for place in after)
 
 
 def _again(found: Answered) -> Answered:

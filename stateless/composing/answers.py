@@ -18,6 +18,7 @@ from stateless.composing.front import Front
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.metrics import AdmissionMetrics
+from stateless.words.statistics import WordStatistics
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load
 from winnow.telemetry.caches import CacheMetrics
@@ -33,7 +34,7 @@ def serve_answers(
 
     def serve(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        core.serve(_answerer(front, encoder, cluster))
+        core.serve(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
 
     opened = open_cluster(front, serve)
     core = AnswerCore(
@@ -86,13 +87,16 @@ def _remembered(front: Front, known: Known) -> RememberedAnswers | None:
     return RememberedAnswers(budget, known.edition, metrics) if budget else None
 
 
-def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster) -> Answerer:
+def _answerer(
+    front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
+) -> Answerer:
     settings, manifest = front.settings, front.bundle.manifest
     limits = Limits(
         settings.merge_reserve,
         settings.retrieve_share,
         settings.candidates,
         settings.read_ahead,
+        settings.word_candidates,
     )
     return Answerer(
         encoder,
@@ -101,4 +105,5 @@ def _answerer(front: Front, encoder: QuestionEncoder, cluster: Cluster) -> Answe
         manifest.stopping_rule,
         limits,
         front.metrics,
+        words.weigh,
     )

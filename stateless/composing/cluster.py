@@ -1,5 +1,6 @@
 """Opens what finds the content nodes and forms the cluster of them."""
 
+import asyncio
 import random
 import time
 from collections.abc import Callable
@@ -16,11 +17,16 @@ from stateless.composing.front import Front, Part
 from stateless.metrics import ClusterMetrics, ReplicaMetrics
 from stateless.replicas.remote import RemoteSearcher
 from stateless.replicas.replicated import ReplicatedSearcher
+from stateless.words.remote import RemoteWordCounts
+from stateless.words.served import ServedWords
+from stateless.words.source import WordSource
 from winnow.resolving import resolver
 from winnow.rpc.channel import open_channel
 
 _LATELY = 2.5
 """Times the pause between two looks at a node for which it is believed to be unchanged."""
+_COUNT_EVERY = 1.0
+"""Seconds between two looks at which shards were written to, whose words are counted then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class OpenCluster:
     nodes: Discovery
     formation: Formation
     known: Known
+    words: ServedWords
     part: Part
 
 
@@ -49,6 +56,9 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
             replicas,
         )
 
+    def counting(shard: int) -> list[WordSource]:
+        return known.counting(shard)
+
     formation = Formation(encoding, open_shard, serve, ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
@@ -57,9 +67,11 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
         settings.discovery,
         random.Random(),
     )
-    known = Known(formation, nodes, _LATELY * settings.poll_every)
+    words = ServedWords(counting, partial(asyncio.sleep, _COUNT_EVERY))
+    known = Known(formation, nodes, _LATELY * settings.poll_every, lambda: words.name)
     formed = partial(formation.ready, settings.form_timeout)
-    return OpenCluster(nodes, formation, known, Part(formed, {"content nodes": nodes.run}))
+    part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
+    return OpenCluster(nodes, formation, known, words, part)
 
 
 def _open_node(address: str) -> Node:
@@ -71,4 +83,5 @@ def _open_node(address: str) -> Node:
         channel.close,  # a node is dropped once it has no call in hand
         reads=lambda: remote.reads,
         busy=lambda: remote.calls > 0,
+        words=RemoteWordCounts(channel, address),
     )

@@ -33,7 +33,8 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     writers = _writers(front, cluster)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
-    core = FeedCore(encoder, Storing(writers, metrics), admission, metrics)
+    storing = Storing(writers, metrics, notice=cluster.known.notice)
+    core = FeedCore(encoder, storing, admission, metrics)
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
         [SERVICE],

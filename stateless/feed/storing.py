@@ -11,8 +11,8 @@ from stateless.feed.metrics import FeedMetrics
 from stateless.feed.writers import Writers
 from stateless.policy.feeding import pause
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Position
 from winnow.domain.layout import shard_of
+from winnow.domain.position import Position
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
@@ -27,14 +27,24 @@ _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededE
 """Which error is told where several shards failed: the first of these."""
 Placed = tuple[Outcome, Position]
 Rest = Callable[[float], Awaitable[None]]
+Notice = Callable[[int, int], None]
 
 
 class Storing:
     """Stores writes durably, each in the shard that its id belongs to."""
 
-    def __init__(self, writers: Writers, metrics: FeedMetrics, rest: Rest = asyncio.sleep) -> None:
-        """`rest`: waits for so many seconds."""
+    def __init__(
+        self,
+        writers: Writers,
+        metrics: FeedMetrics,
+        rest: Rest = asyncio.sleep,
+        notice: Notice = lambda _shard, _sequence: None,
+    ) -> None:
+        """`rest` waits for so many seconds. `notice` gets a shard and its last write as soon as
+        that is durable, before anybody is told.
+        """
         self._writers, self._metrics, self._rest = writers, metrics, rest
+        self._notice = notice
 
     async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
         """Stores writes; those of one shard in their order. Returns when all are durable.
@@ -74,12 +84,15 @@ class Storing:
         attempt = 0
         while True:
             try:
-                return await self._writers.writer(shard, attempt).write(writes, deadline)
+                written = await self._writers.writer(shard, attempt).write(writes, deadline)
             except WinnowError as error:
                 attempt += 1
                 wait = _pause(error, attempt, deadline)
                 if wait is None:
                     return error
+            else:
+                self._notice(shard, max((each.sequence for each in written), default=0))
+                return written
             self._metrics.retries.labels(str(shard)).inc()
             await self._rest(wait)
 

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from winnow.domain.feeding import FeedSummary, Position, WriteResult
+from winnow.domain.feeding import FeedSummary, WriteResult
+from winnow.domain.position import Position
 from winnow.domain.write import Outcome
 
 

@@ -20,7 +20,8 @@ from winnow.client.replies import (
     Timings,
 )
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.feeding import Position, WriteResult
+from winnow.domain.feeding import WriteResult
+from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.write import Outcome

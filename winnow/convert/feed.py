@@ -5,7 +5,8 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Position, WriteResult
+from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, WriteResult
+from winnow.domain.position import Position
 from winnow.domain.write import Outcome
 from winnow.v1 import answer_pb2, feed_pb2
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from winnow.domain.passage import Passage
+from winnow.domain.position import Position
 from winnow.domain.write import Outcome
 
 
@@ -34,15 +35,6 @@ class Put:
 
     passage: Passage
     version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in the log of a shard."""
-
-    shard: int
-    sequence: int
-    """The number of a write, from 1; 0 if there was none yet."""
 
 
 @dataclass(frozen=True, slots=True)

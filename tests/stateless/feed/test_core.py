@@ -14,7 +14,8 @@ from tenacious import happens
 from stateless.cluster.membership import View
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Deletion, FedPassage, Position, WriteResult
+from winnow.domain.feeding import Deletion, FedPassage, WriteResult
+from winnow.domain.position import Position
 from winnow.domain.write import Outcome
 from winnow.errors import (
     DeadlineExceededError,
@@ -54,6 +55,13 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert results[9].position == Position(1, 5)
     assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
     assert front.admission.inside == 0
+
+
+async def test_what_is_durable_is_noticed_also_where_another_shard_fails(front: FedFront) -> None:
+    front.shards[0].fails = NotWritableError("shard 0 takes no writes")
+    with pytest.raises(NotWritableError):
+        await put(front, *[fed(name) for name in (*ZERO, *ONE)])
+    assert front.noticed == [(1, 5)]
 
 
 async def test_of_two_passages_with_one_id_the_last_counts(front: FedFront) -> None:
