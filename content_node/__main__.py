@@ -17,8 +17,11 @@ from content_node.live.limiting import write_limits
 from content_node.live.loading import open_live
 from content_node.live.shard import LiveShard
 from content_node.loading import Loading
-from content_node.merging.newest import open_newest
-from content_node.metrics import FeedMetrics, NodeMetrics
+from content_node.merging.child import MergeChild
+from content_node.merging.merger import Merger
+from content_node.merging.newest import open_newest, tidy
+from content_node.merging.policy import MergePolicy
+from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -82,6 +85,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
+    merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
     lives: list[LiveShard] = []
 
@@ -97,6 +101,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         lives.append(loaded.live)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
+        if settings.feed:
+            merger = _merger(settings, loaded.live, merge_metrics)
+            watching.add(asyncio.create_task(merger.run()))
 
     def leave() -> None:
         for task in watching:
@@ -109,6 +116,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     finally:
         for task in watching:
             task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
         for live in lives:
             await live.close()
         pool.close()
@@ -186,7 +194,27 @@ def _answering(
 
 
 def _open_base(settings: NodeSettings, trimmed: int) -> StoredSegment:
-    def opened(directory: Path) -> StoredSegment:
-        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+    return open_newest(
+        settings.shard, trimmed, partial(_open_segment, settings), feeding=settings.feed
+    )
 
-    return open_newest(settings.shard, trimmed, opened, feeding=settings.feed)
+
+def _open_segment(settings: NodeSettings, directory: Path) -> StoredSegment:
+    return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+
+
+def _merger(
+    settings: NodeSettings, live: LiveShard, metrics: MergeMetrics
+) -> Merger[StoredSegment]:
+    def open_merged(directory: Path) -> StoredSegment:
+        give_way(settings.reader_nice)
+        return _open_segment(settings, directory)
+
+    return Merger(
+        live,
+        MergePolicy(settings.merge_after),
+        lambda base, upto: MergeChild(base, settings.shard, upto),
+        open_merged,
+        partial(tidy, settings.shard),
+        metrics,
+    )

@@ -54,6 +54,12 @@ class NodeSettings(ServiceSettings):
         False,
         description="Take writes, and store them in the shard's directory. One node per directory.",
     )
+    merge_after: int = Field(
+        2_000,
+        ge=1,
+        description="Fewest writes that are merged into the shard's files at once; a large shard "
+        "waits for a tenth of its passages, and one that nobody writes to for ten minutes.",
+    )
     max_unmerged: int = Field(
         200_000,
         ge=1,

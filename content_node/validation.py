@@ -21,6 +21,8 @@ MAX_PASSAGES = 1_000
 MAX_ANSWER_TOKENS = 256
 _SPECIAL = 2
 """Tokens that the encoder adds to a question."""
+_RAREST = 100.0
+"""Rarer than a word in one of as many passages as there can be: that is 37."""
 _NORM = 0.05
 """How far from one the norm of a vector may be: what lower precision leaves, and more."""
 
@@ -47,6 +49,8 @@ class QuestionLimits:
                 "question.token_ids",
                 f"{greatest} is not a token of the bundle, which has {self.vocabulary}",
             )
+        if (rarest := max(question.rarities, default=0.0)) > _RAREST:
+            raise _wrong("question.rarities", f"{rarest:g} is more than {_RAREST:g}")
         norm = float(np.linalg.norm(question.vector.astype(np.float64)))
         if abs(norm - 1.0) > _NORM:
             raise _wrong("question.vector", f"its norm is {norm:.4g}, it must be 1")

@@ -53,7 +53,7 @@ class FrontSettings(ServiceSettings):
     retriever: Retriever = Field(
         Retriever.HYBRID,
         description="How to find passages, unless the question says otherwise: by meaning (dense), "
-        "or by meaning and words (hybrid).",
+        "by words (sparse), or by both (hybrid).",
     )
     candidates: int = Field(
         100,
@@ -61,6 +61,13 @@ class FrontSettings(ServiceSettings):
         le=1_000,
         description="Nearest passages that hybrid retrieval ranks; at most --ef of the content "
         "nodes.",
+    )
+    word_candidates: int = Field(
+        0,
+        ge=0,
+        le=1_000,
+        description="Best passages by words that hybrid retrieval ranks, too, however far they are "
+        "by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
     )
     max_loss: float = Field(
         0.0,

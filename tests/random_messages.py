@@ -82,6 +82,8 @@ encoded = mostly(
         "token_ids": st.one_of(st.lists(uint32, max_size=5), st.sampled_from([[7] * 600, [2**31]])),
         "vector": vectors,
         "bundle_fingerprint": text,
+        "rarities": st.lists(floats, max_size=3),
+        "mean_length": floats,
     },
 )
 hits = mostly(
@@ -92,9 +94,11 @@ hits = mostly(
         "passage_id": text,
         "distance": floats,
         "hybrid_distance": floats,
+        "words": floats,
+        "sequence": st.integers(0, 2**64 - 1),
     },
 )
-retrieving = {"passages": uint32, "candidates": uint32, "filter": where}
+retrieving = {"passages": uint32, "candidates": uint32, "by_words": uint32, "filter": where}
 tokens = {"max_answer_tokens": uint32}
 reading = {"hits": st.lists(hits, max_size=3), "generation": text} | tokens
 

@@ -96,15 +96,21 @@ class FakeSearcher:
         await self._behave()
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
-        hits = tuple(self._hit(row) for row in near[: depth.passages])
+        best = sorted(range(len(self.readings)), key=lambda row: -self.readings[row].words)
+        found = (best if depth.by_words_alone else near)[: depth.passages]
+        hits = tuple(self._hit(row, depth.by_words_alone) for row in found)
         distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
+        words = tuple(self.readings[row].words for row in best[: depth.best_words])
         if self.next_generations:
             self.generation, self.readings = self.next_generations.pop(0)
-        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle)
+        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle, words)
 
-    def _hit(self, row: int) -> Hit:
-        reading = self.readings[row]
-        return Hit(row, reading.passage.id, reading.distance, reading.distance, self.generation)
+    def _hit(self, row: int, by_words_alone: bool) -> Hit:
+        reading, generation = self.readings[row], self.generation
+        order = -reading.words if by_words_alone else reading.distance
+        return Hit(
+            row, reading.passage.id, reading.distance, order, generation, words=reading.words
+        )
 
     async def read(
         self,

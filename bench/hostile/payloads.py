@@ -47,7 +47,10 @@ def shard_call(chance: Random, fingerprint: str, dimension: int) -> tuple[str, b
     message: Any = shard_pb2.GetShardInfoRequest()
     if method == "Retrieve":
         message = shard_pb2.RetrieveRequest(
-            question=asked, passages=passages, candidates=chance.choice(_UINTS)
+            question=asked,
+            passages=passages,
+            candidates=chance.choice(_UINTS),
+            by_words=chance.choice(_UINTS),
         )
     elif method == "Read":
         hits = [_hit(chance) for _ in range(chance.choice((0, 1, 2, 3)))]

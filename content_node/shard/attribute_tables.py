@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ CREATE TABLE blocks (
     PRIMARY KEY (name, kind, value)
 ) WITHOUT ROWID
 """
+_NAMES = ("fields", "attributes", "blocks")
 METADATA = "SELECT row, metadata FROM passages WHERE metadata != '{}' ORDER BY row"
 """The rows that have any, and their JSON objects."""
 _LONGEST = MAX_CANONICAL + 1
@@ -93,6 +94,11 @@ def write_attributes(
                 "INSERT INTO blocks VALUES (?, ?, ?, ?)",
                 ((name, kind, value, own) for value, own in of_blocks),
             )
+
+
+def contents(select: Callable[[str], list[Any]]) -> list[list[Any]]:
+    """All that the tables hold, in order."""
+    return [select(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in _NAMES]  # noqa: S608
 
 
 class _Column:

@@ -89,8 +89,10 @@ class Attributes:
             case Exists(field):
                 yield self._select("SELECT rows FROM fields WHERE name = ?", (field,))
             case AnyOf(field, values):
-                for value in values:
-                    yield self._select(_FINE + "= ?", (field, kind_of(value), value))
+                for kind in set(map(kind_of, values)):
+                    own = [value for value in values if kind_of(value) is kind]
+                    marks = ", ".join("?" * len(own))
+                    yield self._select(f"{_FINE}IN ({marks})", (field, kind, *own))
             case Compare(field, operator, value):
                 yield from self._compared(operator, (field, kind_of(value), value))
 

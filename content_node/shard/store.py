@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.attribute_tables import AttributesInMemory
+from content_node.shard.attribute_tables import AttributesInMemory, contents
 from content_node.shard.attributes import Attributes
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -84,6 +84,7 @@ class PassageStore:
         self._version = "version" if "version" in columns else "NULL"
         tables = self._select("SELECT name FROM sqlite_master WHERE type = 'table'")
         self._has_tombstones = ("tombstones",) in tables
+        self._has_attributes = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -193,11 +194,14 @@ class PassageStore:
         A database that was written before there were filters is read for it, and tables are made in
         memory: that takes seconds for 100 000 passages with metadata.
         """
-        if self._select("SELECT 1 FROM sqlite_master WHERE name = 'attributes'"):
-            return Attributes(self._select, rows)
-        chunks = self._chunks(_METADATA)
-        made = AttributesInMemory(row for rows in chunks for row in rows)
-        return Attributes(made.select, rows)
+        select = self._select if self._has_attributes else self._attributes_made().select
+        return Attributes(select, rows)
+
+    def attributes_are_right(self) -> bool:
+        """Whether the tables that filters are looked up in say what the metadata says."""
+        if not self._has_attributes:
+            return True
+        return contents(self._select) == contents(self._attributes_made().select)
 
     def close(self) -> None:
         """Closes every connection."""
@@ -217,6 +221,9 @@ class PassageStore:
         if not isinstance(sequence, int) or sequence < 0:
             raise ArtefactError(f"{self._file.path} holds a write with the number {sequence!r}")
         return sequence
+
+    def _attributes_made(self) -> AttributesInMemory:
+        return AttributesInMemory(row for rows in self._chunks(_METADATA) for row in rows)
 
     def _expect(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:

@@ -31,6 +31,10 @@ class Limits:
     """Nearest passages among which a hybrid retriever chooses."""
     read_ahead: int = 0
     """Most passages read at once while readers are idle, unless more are needed."""
+    word_candidates: int = 0
+    """Best passages by words that a hybrid retriever chooses among, too; a sparse one chooses among
+    at least `candidates`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,17 @@ class Calls:
     @property
     def depth(self) -> Depth:
         """How many passages each shard looks at, and how many are read."""
-        hybrid = self.question.retriever is Retriever.HYBRID
-        return Depth(
-            self.question.passages_to_read,
-            self.limits.candidates if hybrid else 0,
-            where=self.question.where,
-        )
+        passages, limits = self.question.passages_to_read, self.limits
+        depth = Depth(passages, where=self.question.where)
+        match self.question.retriever:
+            case Retriever.DENSE:
+                return depth
+            case Retriever.SPARSE:
+                best = max(limits.candidates, limits.word_candidates, passages)
+                return replace(depth, by_words=best)
+            case Retriever.HYBRID:
+                near, words = limits.candidates, limits.word_candidates
+                return replace(depth, candidates=near, by_words=words)
 
     @property
     def partial(self) -> bool:

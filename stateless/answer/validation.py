@@ -96,8 +96,11 @@ def _or(given: Number | None, default: Number) -> Number:
 
 def _reads_all(scope: ReadScope, retriever: Retriever) -> str:
     """Why reading never stops early; empty if it may."""
-    if retriever is Retriever.DENSE:
-        return "retriever dense, whose order of passages no rule was fitted for: ask for hybrid"
+    if retriever is not Retriever.HYBRID:
+        return (
+            f"retriever {retriever.value}, whose order of passages no rule was fitted for: ask for "
+            "hybrid"
+        )
     if scope is ReadScope.PER_SHARD:
         return "read_scope per-shard, where every shard reads in one round trip: ask for global"
     return ""

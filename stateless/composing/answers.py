@@ -96,6 +96,7 @@ def _answerer(
         settings.retrieve_share,
         settings.candidates,
         settings.read_ahead,
+        settings.word_candidates,
     )
     return Answerer(
         encoder,

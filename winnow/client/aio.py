@@ -37,6 +37,7 @@ from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.domain.feeding import WriteResult
 from winnow.errors import UnavailableError
+from winnow.rpc.replying import until_replied
 from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc
 
 
@@ -132,8 +133,8 @@ class AsyncClient:
 
     async def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
         try:
-            return await method(
-                request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
+            return await until_replied(
+                method(request, timeout=seconds(timeout), metadata=(*metadata, *self._caller))
             )
         except grpc.aio.AioRpcError as error:
             raise failure(error, self.address, timeout, metadata) from error

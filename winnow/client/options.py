@@ -21,8 +21,8 @@ class Options(TypedDict, total=False):
     """Answers wanted, best first, at most one per passage. 1 to 100."""
     read_scope: ReadScope | Literal["global", "per-shard"] | None
     """Read the best passages of the whole cluster, or every shard's own best."""
-    retriever: Retriever | Literal["dense", "hybrid"] | None
-    """Find passages by their encodings, or by encodings and words."""
+    retriever: Retriever | Literal["dense", "sparse", "hybrid"] | None
+    """Find passages by their encodings, by words, or by both."""
     max_answer_tokens: int | None
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
     max_loss: float | None

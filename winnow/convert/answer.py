@@ -23,6 +23,7 @@ _SCOPES = {
 _SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
 _RETRIEVERS = {
     Retriever.DENSE: answer_pb2.RETRIEVER_DENSE,
+    Retriever.SPARSE: answer_pb2.RETRIEVER_SPARSE,
     Retriever.HYBRID: answer_pb2.RETRIEVER_HYBRID,
 }
 _RETRIEVERS_BACK: dict[int, Retriever] = {message: way for way, message in _RETRIEVERS.items()}

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering.writing import WORD
@@ -11,10 +11,9 @@ from winnow.quoting import quoted
 
 FIELD = "filter"
 """The field of a request that holds filters, as violations name it."""
-_SPACE = re.compile(r"\s*")
 _TOKEN = re.compile(
-    r"""(?P<string>"(?:[^"\\]|\\["'\\])*"|'(?:[^'\\]|\\["'\\])*')"""
-    rf"|(?P<sign>[=<>!]+|[(),])|(?P<word>{WORD.pattern})"
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\["'\\])*"|'(?:[^'\\]|\\["'\\])*')"""
+    rf"|(?P<sign>[=<>!]+|[(),])|(?P<word>{WORD.pattern})|(?P<end>\Z))"
 )
 _ESCAPED = re.compile(r"""\\(["'\\])""")
 
@@ -31,8 +30,7 @@ class Shape(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a filter."""
 
     shape: Shape
@@ -40,6 +38,8 @@ class Token:
     """Of a string without quotes and backslashes."""
     at: int
     """Its first character, counted from 1."""
+    sign: str
+    """Of a keyword or a sign, in small letters; of a string nothing, whatever it says."""
 
     def __str__(self) -> str:
         return "the end" if self.shape is Shape.END else quoted(self.text)
@@ -52,14 +52,17 @@ def tokens(text: str) -> Iterator[Token]:
         InvalidRequestError: there is something that is no token, such as half of a string.
 
     """
-    place = _skipped(text, 0)
-    while place < len(text):
+    place, shape = 0, None
+    while shape is not Shape.END:
         found = _TOKEN.match(text, place)
-        if found is None:
-            raise wrong(_why(text[place], place + 1))
-        yield _token(found)
-        place = _skipped(text, found.end())
-    yield Token(Shape.END, "", len(text) + 1)
+        if found is None or found.lastgroup is None:
+            raise wrong(_why(text, place))
+        shape, own, place = Shape(found.lastgroup), found[found.lastgroup], found.end()
+        at = found.start(found.lastgroup) + 1
+        if shape is Shape.STRING:
+            yield Token(shape, _ESCAPED.sub(r"\1", own[1:-1]), at, "")
+        else:
+            yield Token(shape, own, at, own.lower())
 
 
 def wrong(description: str) -> InvalidRequestError:
@@ -67,20 +70,10 @@ def wrong(description: str) -> InvalidRequestError:
     return InvalidRequestError(Violation(FIELD, description))
 
 
-def _token(found: re.Match[str]) -> Token:
-    shape, text = Shape(found.lastgroup), found[0]
-    if shape is Shape.STRING:
-        text = _ESCAPED.sub(r"\1", text[1:-1])
-    return Token(shape, text, found.start() + 1)
-
-
-def _skipped(text: str, place: int) -> int:
-    """The next place that is not white space."""
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
-
-
-def _why(first: str, at: int) -> str:
+def _why(text: str, place: int) -> str:
+    """Why nothing can be read at a place, or behind the white space there."""
+    rest = text[place:].lstrip()
+    at, first = len(text) - len(rest) + 1, rest[0]
     if first == "\\":
         return f"a backslash stands outside of quotes at character {at}"
     return (

@@ -124,17 +124,11 @@ class _Parser:
 
     def _value(self) -> Value:
         token = self._next
-        for word in ("true", "false"):
-            if self._took(word):
-                return word == "true"
-        if token.shape is Shape.WORD and NUMBER.fullmatch(token.text):
-            number = float(token.text) + 0.0  # no -0
-            if math.isinf(number):
-                raise wrong(f"the number at character {token.at} is too large: {token}")
-        elif token.shape is not Shape.STRING:
+        value = _value_of(token)
+        if value is None:
             raise self._expected("a value", "write strings and dates in quotes")
         self._place += 1
-        return token.text if token.shape is Shape.STRING else number
+        return value
 
     @property
     def _next(self) -> Token:
@@ -142,8 +136,7 @@ class _Parser:
 
     def _took(self, text: str) -> bool:
         """Whether a keyword or a sign comes next, which is then behind us."""
-        token = self._next
-        found = token.text.lower() == text and token.shape in {Shape.WORD, Shape.SIGN}
+        found = self._next.sign == text
         self._place += found
         return found
 
@@ -167,4 +160,18 @@ class _Parser:
 
 def _is_name(token: Token) -> bool:
     word = token.shape is Shape.WORD and not NUMBER.fullmatch(token.text)
-    return word and token.text.lower() not in KEYWORDS
+    return word and token.sign not in KEYWORDS
+
+
+def _value_of(token: Token) -> Value | None:
+    """The value that a token is, if it is one."""
+    if token.shape is Shape.STRING:
+        return token.text
+    if token.sign in {"true", "false"}:
+        return token.sign == "true"
+    if token.shape is not Shape.WORD or not NUMBER.fullmatch(token.text):
+        return None
+    number = float(token.text) + 0.0  # no -0
+    if math.isinf(number):
+        raise wrong(f"the number at character {token.at} is too large: {token}")
+    return number

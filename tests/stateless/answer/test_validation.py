@@ -67,6 +67,7 @@ def test_a_given_loss_wins_over_the_default() -> None:
 
 READING_ALL: list[dict[str, object]] = [
     {"retriever": Retriever.DENSE},
+    {"retriever": Retriever.SPARSE},
     {"read_scope": ReadScope.PER_SHARD},
     {"retriever": Retriever.DENSE, "read_scope": ReadScope.PER_SHARD},
 ]

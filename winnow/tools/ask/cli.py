@@ -55,7 +55,7 @@ def ask(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
-            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
+            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),
     ] = None,

@@ -51,7 +51,7 @@ def evaluate(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
-            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
+            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),
     ] = None,
@@ -79,7 +79,8 @@ def evaluate(
     and latency percentiles. Accuracy is shown for every number of passages up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
     """
-    if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
+    hybrid = retriever in (None, Retriever.HYBRID)
+    if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
     asked = read_questions(questions, limit)
     expect_answers(asked, questions)
