@@ -14,7 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 from winnow.text.tokenizer import Tokenizer
 
 ROOM = 1 << 20
@@ -32,7 +32,9 @@ class Slow:
         self.warmed = 0
         self.closed = False
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         try:
             await self.go_on.wait()
