@@ -31,8 +31,8 @@ from winnow.inference.fair_threads import FairThreads, tell
 
 REFRESH = 2.0
 """Seconds between two looks at which version of a head is served."""
-_AHEAD = 8
-"""Heads that are run in one turn of the encoder's, beside which they take little time."""
+_AHEAD = 16
+"""Heads that are run in one turn of the encoder: together they take about as long as its run."""
 _PATIENCE = 15
 """A broken version is tried again after so many times as long."""
 
