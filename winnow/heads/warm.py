@@ -12,7 +12,7 @@ from functools import partial
 
 from winnow.deadline import Clock, Deadline
 from winnow.domain.prediction import Applied
-from winnow.errors import DeadlineExceededError, IdentityError, WinnowError
+from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, WinnowError
 from winnow.heads.ahead import Ahead
 from winnow.heads.failures import RecentFailures
 from winnow.heads.head import Head
@@ -96,6 +96,8 @@ class WarmHeads:
         finally:
             for load in loads:
                 load.cancel()
+        if len(found) > 1:
+            found = [await self._in_turn(states, each, deadline, client) for each in found]
         applied = {each.head: each for each in found}
         for each in found:
             self._metrics.applied("ok" if each.failure is None else "failed")
@@ -157,6 +159,14 @@ class WarmHeads:
             return Applied(head, 0, failure=error)
         (applied,) = await self._run(states, [slot], deadline, client)
         return applied
+
+    async def _in_turn(
+        self, states: States, each: Applied, deadline: Deadline, client: str
+    ) -> Applied:
+        """The same head again if there was no room for it: the others of its request have left."""
+        if not isinstance(each.failure, OverloadedError) or deadline.expired():
+            return each
+        return await self._load_and_run(states, each.head, deadline, client)
 
     async def _run(
         self, states: States, slots: Sequence[Slot], deadline: Deadline, client: str
