@@ -12,6 +12,7 @@ from content_node.admission import AdmittedSearcher
 from content_node.changing import Changing
 from content_node.loading import Loading
 from content_node.metrics import NodeMetrics
+from content_node.pulling import pull_shard
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool, give_way
 from content_node.searcher import LocalSearcher
@@ -69,7 +70,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
-    if not settings.shard.is_dir():
+    if not settings.pull and not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
@@ -115,6 +116,8 @@ def _load(
 ) -> _Loaded:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
+    if settings.pull:
+        pull_shard(settings.pull, settings.shard)
     shard = open_shard(settings.shard, settings.ef, settings.exact, settings.exact_up_to)
     reader = open_reader(
         bundle, Tokenizer(bundle.tokenizer).special, settings.inference, settings.max_tokens

@@ -21,6 +21,11 @@ class NodeSettings(ServiceSettings):
     table: ClassVar[str] = "node"
 
     shard: Path = Field(description="Directory of the shard, written by `winnow index build`.")
+    pull: str = Field(
+        "",
+        description="URL of a shard in a place of snapshots, such as "
+        "s3://bucket/index/shard-00000-of-00003; restored to --shard unless a shard lies there.",
+    )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )

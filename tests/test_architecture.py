@@ -77,6 +77,7 @@ PURE = [
     "content_node/reader",
     "content_node/shard",
     "content_node/indexing",
+    "content_node/snapshots",
     "content_node/searcher.py",
 ]
 
