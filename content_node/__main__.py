@@ -14,7 +14,7 @@ from content_node.loading import Loading
 from content_node.metrics import NodeMetrics
 from content_node.pulling import pull_shard
 from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool, give_way
+from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
@@ -23,6 +23,7 @@ from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle, load_bundle
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
+from winnow.inference.niceness import give_way
 from winnow.policy.pace import Pace
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server

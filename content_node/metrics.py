@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from winnow.telemetry.buckets import FAST
+from winnow.telemetry.buckets import FAST, LONG
 
 NODE_STAGES = ("queue", "retrieve", "read")
 
@@ -63,4 +63,27 @@ class NodeMetrics:
         )
         self.index = Gauge(
             "winnow_node_index_passages", "Passages in the shard", ("shard",), registry=registry
+        )
+
+
+class MergeMetrics:
+    """What a content node that takes writes does with them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.merges = Counter(
+            "winnow_node_merges", "Merges by how they ended", ("result",), registry=registry
+        )
+        self.seconds = Histogram(
+            "winnow_node_merge_seconds",
+            "Time from the beginning of a merge until its result is served",
+            buckets=LONG,
+            registry=registry,
+        )
+        self.unmerged = Gauge(
+            "winnow_node_unmerged_writes", "Writes since the last merge", registry=registry
+        )
+        self.holes = Gauge(
+            "winnow_node_holes",
+            "Rows of the shard that hold no passage any more",
+            registry=registry,
         )

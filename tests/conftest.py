@@ -9,8 +9,8 @@ from hypothesis import settings
 
 from content_node.indexing.builder import build_index
 from content_node.indexing.plan import BuildPlan
-from content_node.indexing.rows import BadRow
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.passages.rows import BadRow
 
 settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("winnow")

@@ -12,7 +12,7 @@ import os
 import sys
 
 from bench.hostile.attacks import Attack, Target, calls, half, mixed, sockets
-from winnow.tools.local.processes import die_with_parent
+from winnow.parent import die_with_parent
 
 ATTACKS: dict[str, Attack] = {
     "questions": calls.questions,

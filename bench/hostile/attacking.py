@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from winnow.tools.local.processes import PARENT_VARIABLE
+from winnow.parent import PARENT_VARIABLE
 
 _GRACE = 15.0
 """Seconds after an attack's own end in which it puts away what it holds."""

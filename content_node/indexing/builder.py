@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from content_node.indexing.counting import count_words
-from content_node.indexing.encode import SPECIAL, PassageEncoder, encode_pending
+from content_node.indexing.encode import encode_pending
 from content_node.indexing.faults import named_faults
 from content_node.indexing.intake import check_source, take_in
 from content_node.indexing.plan import BuildPlan, Progress
@@ -28,6 +28,7 @@ from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
+from winnow.passages.encoding import SPECIAL, PassageEncoder
 from winnow.text.tokenizer import Tokenizer
 
 _COUNTED = 1_000

@@ -1,38 +1,16 @@
 """Vectors for every staged passage, with all cores.
 
-One passage a run, so that a vector depends on its passage alone and a resumed build equals an
-uninterrupted one.
+A vector depends on its passage alone, so a resumed build equals an uninterrupted one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-from numpy.typing import NDArray
-
 from content_node.indexing.staging import Staging
-from content_node.reader.prepare import MAX_TITLE_TOKENS
-from winnow.bundle.manifest import EncoderEntry
-from winnow.inference.encoder import Encoder
+from winnow.passages.encoding import PassageEncoder
 
 CHUNK = 1024
 """Passages between two commits: what an interruption may lose."""
-
-SPECIAL = 3
-"""Tokens around a title and a text: [CLS], [SEP], [SEP]."""
-
-
-class PassageEncoder:
-    """Cuts passages to what the encoder reads, and encodes them. Safe to use from threads."""
-
-    def __init__(self, encoder: Encoder, entry: EncoderEntry) -> None:
-        self._encoder, self._entry = encoder, entry
-
-    def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
-        """[dimension], from token ids without special tokens."""
-        title = title[:MAX_TITLE_TOKENS]
-        room = self._entry.max_passage_tokens - SPECIAL - len(title)
-        return self._encoder.passage(title, text[:room], self._entry.passage_token_types)
 
 
 def encode_pending(

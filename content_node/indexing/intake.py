@@ -4,15 +4,15 @@ import itertools
 import uuid
 from collections.abc import Iterable, Iterator
 
-from content_node.indexing.formats import parser
 from content_node.indexing.plan import BuildPlan, Progress
 from content_node.indexing.recut import is_index, stores
-from content_node.indexing.rows import BadRow, Row, read_rows
 from content_node.indexing.staging import Staging
 from content_node.shard.manifest import read_index_manifest
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_of
 from winnow.errors import ArtefactError
+from winnow.passages.formats import parser
+from winnow.passages.rows import BadRow, Row, read_rows
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from content_node.indexing.rows import BadRow
 from content_node.shard.writing import GraphPlan
+from winnow.passages.rows import BadRow
 
 
 @dataclass(frozen=True, slots=True)

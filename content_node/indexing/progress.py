@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from content_node.indexing.rows import BadRow
+from winnow.passages.rows import BadRow
 from winnow.telemetry.progress import Progress
 
 _SHOWN = 20

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.rows import Row
 from content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
+from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 _SCHEMA = """

@@ -5,9 +5,6 @@ turns, passage by passage, however many passages each has waiting. What is brief
 own, so that it never waits behind what is long. Knows jobs, not what they do.
 """
 
-import os
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +17,11 @@ from content_node.reader.job import Job
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.fair_threads import FairThreads
+from winnow.inference.niceness import give_way
 from winnow.inference.stop import Stop
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_MOST_NICE = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +120,6 @@ class ReaderPool:
             except StoppedError:
                 self._metrics.runs_ended.inc()
                 raise
-
-
-def give_way(nice: int) -> None:
-    """Lowers the priority of the calling thread, where threads have one of their own."""
-    if sys.platform == "linux":
-        thread = threading.get_native_id()
-        now = os.getpriority(os.PRIO_PROCESS, thread)
-        os.setpriority(os.PRIO_PROCESS, thread, min(now + nice, _MOST_NICE))
 
 
 async def _worked(job: Job[Any, Any], pool: FairThreads, client: str, threads: int = 1) -> float:

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from content_node.reader.windows import windows
 from winnow.bundle.manifest import ReaderEntry
+from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
-
-MAX_TITLE_TOKENS = 32
-"""Titles are cut here: they say what a passage is about, answers are not taken from them."""
 
 _LEAST_ROOM = 16
 _SPECIAL = 4

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from content_node.reader.prepare import MAX_TITLE_TOKENS
 from content_node.reader.reader import OUTPUTS, Reader
 from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
@@ -18,6 +17,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
 from winnow.inference.runtime import FLOAT, InferenceOptions, Runtime, open_session
+from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2

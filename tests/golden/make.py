@@ -6,11 +6,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from content_node.indexing.counting import count_words
-from content_node.indexing.rows import Row
 from content_node.indexing.staging import Staging
 from content_node.shard.manifest import FORMAT
 from content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.domain.passage import Passage
+from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 TEXTS = {"a": "First.", "b": "Zoë's café.", "c": "🎻"}

@@ -15,12 +15,14 @@ from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
     OverloadedError,
+    UnavailableError,
     Violation,
     WinnowError,
 )
 
 _SECONDS = 10.0
 """A message of a megabyte takes as long at a megabit a second."""
+_ENDS = "this server is about to end: send what it has not acknowledged again"
 _CLOSING = 0.05
 """Seconds that gRPC may take to tell that a call without a message was given up by its caller."""
 
@@ -35,6 +37,9 @@ class Arrivals:
         """What ends the wait for each, and when it is late; the oldest first."""
         self._timer: asyncio.TimerHandle | None = None
         """Of the oldest: one for each message would take longer than the message itself."""
+        self._of_streams: set[asyncio.Future[WinnowError | None]] = set()
+        """Those of `_waiting` that may be followed by more."""
+        self._leaving = False
 
     async def message(self, context: Any) -> Any:
         """The first message of a call whose handler was declared as one of a stream.
@@ -51,19 +56,38 @@ class Arrivals:
             raise InvalidRequestError(Violation("request", "the call ended without a message"))
         return message
 
-    async def next(self, context: Any) -> Any:
-        """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else."""
+    async def next(self, context: Any, of_stream: bool = False) -> Any:
+        """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else.
+
+        `of_stream`: whether more may follow, so that the call has no end of its own.
+
+        Raises:
+            UnavailableError: the server ends, and more might follow.
+
+        """
+        if of_stream and self._leaving:
+            raise UnavailableError(_ENDS)
         # never cancelled: gRPC writes to what a cancelled read has freed
         reading = asyncio.ensure_future(context.read())
         place = self._place()
         reading.add_done_callback(partial(_arrived, place))
+        if of_stream:
+            self._of_streams.add(place)
         try:
             late = await place
         finally:
             self._waiting.pop(place, None)
+            self._of_streams.discard(place)
         if late is not None:
             raise late
         return reading.result()
+
+    def leave(self) -> None:
+        """Ends streams where they stand: one might go on for longer than the server may."""
+        self._leaving = True
+        for place in self._of_streams:
+            if not place.done():
+                place.set_result(UnavailableError(_ENDS))
 
     def _place(self) -> "asyncio.Future[WinnowError | None]":
         """For one more message; the wait that lasts longest ends if there are too many: whole

@@ -34,13 +34,18 @@ class Boundary(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps unary handlers of Winnow's own services."""
+        """Wraps handlers of Winnow's own services that give one response."""
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
-        if handler is None or handler.unary_unary is None or not method.startswith("/winnow."):
+        if handler is None or handler.response_streaming or not method.startswith("/winnow."):
             return handler
-        return grpc.unary_unary_rpc_method_handler(
-            self._wrap(handler.unary_unary, method.rsplit("/", 1)[-1]),
+        make, inner = (
+            (grpc.stream_unary_rpc_method_handler, handler.stream_unary)
+            if handler.request_streaming
+            else (grpc.unary_unary_rpc_method_handler, handler.unary_unary)
+        )
+        return make(
+            self._wrap(inner, method.rsplit("/", 1)[-1]),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from winnow.errors import InvalidRequestError, Violation, WinnowError
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.status import code_of
+from winnow.rpc.stream import Messages
 
 Metadata = Iterable[tuple[str, Any]] | None
 Door = Callable[[str, Metadata], WinnowError | None]
@@ -36,8 +37,12 @@ class Intake(grpc.aio.ServerInterceptor):
         self._none.set()
 
     async def idle(self) -> None:
-        """Waits until no call with one reply is in hand; streams are left to themselves."""
+        """Waits until no call with one reply is in hand; others are left to themselves."""
         await self._none.wait()
+
+    def leave(self) -> None:
+        """From now on streams of messages end with an error when the next message is wanted."""
+        self._arrivals.leave()
 
     def _begin(self, context: Any) -> None:
         self.calls += 1
@@ -70,6 +75,11 @@ class Intake(grpc.aio.ServerInterceptor):
             )
         elif handler.response_streaming:
             make, taking = grpc.stream_stream_rpc_method_handler, self._many(handler.unary_stream)
+        elif handler.request_streaming:
+            make, taking = (
+                grpc.stream_unary_rpc_method_handler,
+                self._several(handler.stream_unary, method),
+            )
         else:
             make, taking = (
                 grpc.stream_unary_rpc_method_handler,
@@ -94,6 +104,18 @@ class Intake(grpc.aio.ServerInterceptor):
             if isinstance(request, WinnowError) and not bounded:
                 await _abort(request, context)
             return await handler(request, context)
+
+        return call
+
+    def _several(
+        self, handler: Callable[[Any, Any], Awaitable[Any]], method: str
+    ) -> Callable[..., Any]:
+        """The handler reads when it likes: what it does not read yet waits with the client."""
+
+        async def call(_stream: Any, context: Any) -> Any:
+            self._begin(context)
+            refused = self._door(method, context.invocation_metadata())
+            return await handler(refused or Messages(self._arrivals, context), context)
 
         return call
 

@@ -111,9 +111,11 @@ class Server:
     async def drain(self, grace: float) -> None:
         """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest.
 
-        Streams are not waited for: who watches the health is told, and need not listen.
+        Streams are not waited for: who watches the health is told, and need not listen; who sends
+        a stream is told at its next message.
         """
         self._health.close()
+        self._intake.leave()
         stopping = asyncio.create_task(self.grpc.stop(grace))
         while not stopping.done():
             idle = asyncio.create_task(self._intake.idle())

@@ -15,10 +15,10 @@ import typer
 
 from winnow.errors import WinnowError
 from winnow.packaged import checkout, installed_version
+from winnow.parent import die_with_parent
 from winnow.signals import end_on_signals
 from winnow.tools.exits import exit_code
 from winnow.tools.help_texts import with_flowing_help
-from winnow.tools.local.processes import die_with_parent
 
 _HELP = """Answer plain-language questions with the exact words of your passages.
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from content_node.reader import Reader, open_reader
-from content_node.reader.prepare import MAX_TITLE_TOKENS, longest_question, prepare
+from content_node.reader.prepare import longest_question, prepare
 from content_node.reader.reader import combine
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.stop import Stop
+from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 SPECIAL = SpecialTokens(101, 102)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from winnow.tools.local.processes import PARENT_VARIABLE, Processes
+from winnow.parent import PARENT_VARIABLE
+from winnow.tools.local.processes import Processes
 
 
 @dataclass
@@ -50,7 +51,7 @@ def test_further_ctrl_cs_end_every_child_at_once(first: Stubborn) -> None:
 
 def test_a_child_does_not_tell_its_own_children_that_they_are_its_parents() -> None:
     code = (
-        "import os; from winnow.tools.local.processes import die_with_parent; die_with_parent();"
+        "import os; from winnow.parent import die_with_parent; die_with_parent();"
         f"print(os.environ.get({PARENT_VARIABLE!r}))"
     )
     environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}

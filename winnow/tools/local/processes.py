@@ -1,11 +1,10 @@
 """Child processes that never outlive their parent.
 
 They are told to end with SIGTERM, then killed. If the parent is itself killed, the kernel ends
-them (Linux); see `die_with_parent`.
+them (Linux); see `winnow.parent`.
 """
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Self
 
-PARENT_VARIABLE = "WINNOW_PARENT"
-_SET_DEATH_SIGNAL = 1
+from winnow.parent import PARENT_VARIABLE
+
 _GRACE = 15.0
 
 
@@ -101,18 +100,3 @@ class Processes:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
-
-
-def die_with_parent() -> None:
-    """Called first thing in a child: asks the kernel for SIGTERM when the parent dies.
-
-    Does nothing for processes that were not started by `Processes`, and elsewhere than on Linux.
-    """
-    # its own children have another parent
-    parent = os.environ.pop(PARENT_VARIABLE, None)
-    if parent is None or not sys.platform.startswith("linux"):
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
-    if str(os.getppid()) != parent:  # it died before we asked
-        sys.exit(1)

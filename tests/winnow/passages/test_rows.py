@@ -8,10 +8,10 @@ import zstandard
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Struct
 
-from content_node.indexing.checks import MAX_DEPTH
-from content_node.indexing.rows import BadRow, Row, read_rows
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
+from winnow.passages.checks import MAX_DEPTH
+from winnow.passages.rows import BadRow, Row, read_rows
 
 
 def rows(path: Path, content: bytes) -> list[Row | BadRow]:

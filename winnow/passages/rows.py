@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.indexing.checks import RowError, check_passage
-from content_node.indexing.formats import Parser, parser
 from winnow.domain.passage import Passage
 from winnow.files.compressed import open_bytes
+from winnow.passages.checks import RowError, check_passage
+from winnow.passages.formats import Parser, parser
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def check_passage(passage: Passage) -> None:
     if not passage.id.strip():
         raise RowError("empty id")
     _check_length("id", passage.id, MAX_ID, "shorten it")
-    if any(ord(character) < ord(" ") or ord(character) == _DELETE for character in passage.id):
+    if has_control(passage.id):
         raise RowError(f"control character in the id {passage.id!r}")
     place = f" (id {passage.id})"
     if not passage.text.strip():
@@ -40,6 +40,11 @@ def check_passage(passage: Passage) -> None:
     _check_length("text", passage.text, MAX_TEXT, f"cut it into passages{place}")
     if not all(map(_is_unicode, (passage.id, passage.title, passage.text))):
         raise RowError(f"lone surrogate, not valid Unicode{place}")
+
+
+def has_control(text: str) -> bool:
+    """Whether a control character is in it."""
+    return any(ord(character) < ord(" ") or ord(character) == _DELETE for character in text)
 
 
 def check_metadata(value: Any, depth: int = 1) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from content_node.indexing.checks import RowError, check_metadata, check_metadata_length
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.json_lines import not_json
+from winnow.passages.checks import RowError, check_metadata, check_metadata_length
 
 Found = tuple[Passage, str]
 """A passage, and its metadata as a JSON object."""

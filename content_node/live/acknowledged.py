@@ -1,0 +1,82 @@
+"""How far a log was acknowledged: a tiny file beside it.
+
+SQLite takes a damaged end of its write-ahead log for one that was never finished. What is written
+here after every commit, and before callers are told, says that it was.
+"""
+
+import hashlib
+import os
+import struct
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+
+from content_node.live.entry import CHAIN
+from winnow.errors import ArtefactError
+from winnow.files.durable import write_durably
+
+ACKNOWLEDGED = "acknowledged"
+_CONTENT = struct.Struct(f"<8sQ{CHAIN}s")
+_MAGIC = b"winnow-1"
+_DIGEST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The last write that a caller was told of."""
+
+    sequence: int
+    link: bytes
+    """Of the chain, at this write."""
+
+
+def read(path: Path) -> Acknowledged | None:
+    """What the file says; None if there is none.
+
+    Raises:
+        ArtefactError: it is damaged, or cannot be read.
+
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error
+    content, digest = data[: _CONTENT.size], data[_CONTENT.size :]
+    if len(content) != _CONTENT.size or _digest(content) != digest:
+        raise ArtefactError(
+            f"{path} is damaged: copy the shard again; or delete the file, and the log is taken "
+            "as it is, even if its end is missing"
+        )
+    _, sequence, link = _CONTENT.unpack(content)
+    return Acknowledged(sequence, link)
+
+
+class AcknowledgedFile:
+    """The file, open to be written again and again. Used by one thread."""
+
+    def __init__(self, path: Path, first: Acknowledged) -> None:
+        """Begins with `first`; raises OSError if it cannot be written."""
+        write_durably(path, _packed(first))
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+
+    def write(self, now: Acknowledged) -> None:
+        """Says that writes up to `now` are acknowledged; raises OSError if it cannot.
+
+        Not synced: after a power loss it may say less than was so, never more. It lies in one
+        sector, so it is there as a whole.
+        """
+        data = _packed(now)
+        if os.pwrite(self._descriptor, data, 0) != len(data):
+            raise OSError("only a part of it was written")
+
+
+def _packed(said: Acknowledged) -> bytes:
+    content = _CONTENT.pack(_MAGIC, said.sequence, said.link)
+    return content + _digest(content)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()

@@ -1,0 +1,227 @@
+"""The durable log of a shard: every write since its base.
+
+SQLite in WAL mode, every commit synced. Made by the first write: a shard that is never written to
+stays as it is. One process writes, any number read (`content_node.live.reading`).
+"""
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from content_node.live.entry import Logged, link
+from content_node.live.failures import failure
+from content_node.live.lock import LOCK, DirectoryLock
+from content_node.live.making import connect, make_log
+from content_node.live.reading import entries
+from content_node.live.schema import (
+    INSERT,
+    State,
+    Trimmed,
+    get_state,
+    link_at,
+    put_state,
+    put_trimmed,
+    row_of,
+)
+from content_node.live.tally import WordTally
+from winnow.domain.word_counts import WordChanges
+from winnow.errors import ArtefactError, NotWritableError
+from winnow.faultpoints import reach
+from winnow.files.durable import sync_directory
+
+_TRIMMED_AT_ONCE = 256
+"""Writes: a commit waits no longer than that takes."""
+
+
+class WriteLog:
+    """What was written to one shard. Appended to by one thread, trimmed by another one or the same.
+
+    All that writes raises `OverloadedError` when there is no room or the disk fails, and
+    `NotWritableError` where nothing can be written; nothing was stored then.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        lock: DirectoryLock | None = None,
+        found: tuple[State, Trimmed] | None = None,
+        log_id: str = "",
+    ) -> None:
+        """To be had from `open_log`, which checks what is there.
+
+        `found` is where the log stands, None if there is none yet: then it will be called `log_id`,
+        or by a name of its own.
+        """
+        self.path = path
+        self._lock = lock
+        self._state: State | None = None
+        self._trimmed: Trimmed | None = None
+        if found is not None:
+            self._state, self._trimmed = found
+        self._new_id = log_id
+        self._connection: sqlite3.Connection | None = None
+        self._file: AcknowledgedFile | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def log_id(self) -> str:
+        """Names the log; empty before the first write."""
+        return self._state.log_id if self._state else ""
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the last write; 0 if there was none."""
+        return self._state.last if self._state else 0
+
+    @property
+    def place(self) -> str:
+        """How far the log that this one follows was read; empty if it follows none."""
+        return self._state.place if self._state else ""
+
+    @property
+    def trimmed(self) -> int:
+        """The last write that is not there any more."""
+        return self._trimmed.last if self._trimmed else 0
+
+    @property
+    def changes(self) -> WordChanges:
+        """What the writes changed that were trimmed."""
+        words = self._trimmed.words if self._trimmed else WordTally()
+        return words.changes(self.trimmed)
+
+    def append(self, writes: Sequence[Logged], place: str | None = None) -> None:
+        """Stores writes, which continue the log, in one transaction; returns when it is durable.
+
+        `place` in the log that this one follows is stored with them; None leaves it as it is.
+        """
+        with self._turn, self._transaction() as (connection, state):
+            head = state.link
+            rows = []
+            for sequence, write in enumerate(writes, state.last + 1):
+                if write.sequence != sequence:
+                    raise ValueError(f"write {write.sequence} does not follow {sequence - 1}")
+                head = link(head, write)
+                rows.append(row_of(write, head))
+            connection.executemany(INSERT, rows)
+            now = replace(state, last=state.last + len(rows), link=head)
+            now = now if place is None else replace(now, place=place)
+            put_state(connection, now)
+            reach("log.inserted")
+            connection.execute("COMMIT")
+            self._state = now
+        reach("log.committed")
+
+    def acknowledge(self) -> None:
+        """Notes that callers are told of everything that was appended.
+
+        If it cannot be noted the writes are there, and may be served; callers are not to be told.
+        """
+        if self._state is None or self._file is None:
+            return
+        try:
+            self._file.write(Acknowledged(self._state.last, self._state.link))
+        except OSError as error:
+            raise failure(error, self._beside(ACKNOWLEDGED)) from error
+        reach("log.acknowledged")
+
+    def after(self, sequence: int, up_to: int | None = None) -> Iterator[Logged]:
+        """The writes after one, up to another; raises ArtefactError if they are not there."""
+        return entries(self.path, sequence, up_to) if self._state else iter(())
+
+    def trim(self, up_to: int) -> None:
+        """Forgets the writes up to one, which a base holds. Others are appended in between."""
+        while self.trimmed < min(up_to, self.last):
+            with self._turn, self._transaction() as (connection, _):
+                trimmed = self._trim_some(connection, up_to)
+                connection.execute("COMMIT")
+                self._trimmed = trimmed
+
+    def close(self) -> None:
+        """Lets go of the directory. Nothing is to be appended any more."""
+        with self._turn:
+            self._close_connection()
+            if self._file is not None:
+                self._file.close()
+            if self._lock is not None:
+                self._lock.release()
+
+    def _trim_some(self, connection: sqlite3.Connection, up_to: int) -> Trimmed:
+        last = min(up_to, self.last, self.trimmed + _TRIMMED_AT_ONCE)
+        assert self._trimmed is not None
+        words = self._trimmed.words.copy()
+        words.count_all(entries(self.path, self.trimmed, last))
+        trimmed = Trimmed(last, link_at(connection, last), words)
+        connection.execute("DELETE FROM writes WHERE sequence <= ?", (last,))
+        put_trimmed(connection, trimmed)
+        return trimmed
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
+        """A transaction, which whoever is in it commits."""
+        connection: sqlite3.Connection | None = None
+        try:
+            connection, state = self._writable()
+            connection.execute("BEGIN IMMEDIATE")
+            reach("log.begun")
+            if get_state(connection) != state:
+                raise NotWritableError(
+                    f"{self.path} was written to by somebody else: start the node again"
+                )
+            yield connection, state
+        except (sqlite3.Error, OSError) as error:
+            raise failure(error, self.path) from error
+        except ArtefactError as error:
+            raise NotWritableError(
+                f"{self.path} is damaged ({error}): start the node again, which says what to do"
+            ) from error
+        finally:
+            if connection is not None and connection.in_transaction:
+                self._give_up(connection)
+
+    def _give_up(self, connection: sqlite3.Connection) -> None:
+        """Takes back what was not committed. After an error a new connection begins from what is
+        on the disk.
+        """
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        self._close_connection()
+
+    def _close_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _writable(self) -> tuple[sqlite3.Connection, State]:
+        """The connection, and where the log stands; made when they are needed first."""
+        if self._state is None:
+            self._make()
+        assert self._state is not None
+        if self._file is None:
+            now = Acknowledged(self._state.last, self._state.link)
+            self._file = AcknowledgedFile(self._beside(ACKNOWLEDGED), now)
+        if self._connection is None:
+            self._connection = connect(self.path)
+        return self._connection, self._state
+
+    def _make(self) -> None:
+        """Makes the log, and takes its lock, if it is not there yet."""
+        self.path.parent.mkdir(exist_ok=True)
+        sync_directory(self.path.parent.parent)
+        self._lock = self._lock or _held(self._beside(LOCK))
+        self._state, self._trimmed = make_log(self.path, self._new_id or uuid4().hex)
+
+    def _beside(self, name: str) -> Path:
+        return self.path.with_name(name)
+
+
+def _held(path: Path) -> DirectoryLock:
+    try:
+        return DirectoryLock(path)
+    except ArtefactError as error:
+        raise NotWritableError(str(error)) from error

@@ -1,0 +1,58 @@
+"""Making the log's database, and connections that write to it."""
+
+import contextlib
+import errno
+import sqlite3
+from pathlib import Path
+
+import structlog
+
+from content_node.live.reading import BUSY, wal_path
+from content_node.live.schema import State, Trimmed, begin, get_trimmed
+from winnow.errors import NotWritableError
+from winnow.files.durable import sync_directory
+
+_log = structlog.get_logger("content_node")
+_CHECKPOINT = 4_000
+"""Pages after which SQLite moves what was written into the database: 16 MB."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection for one thread at a time, whose transactions are durable when committed."""
+    connection = sqlite3.connect(path, BUSY, isolation_level=None, check_same_thread=False)
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        f"wal_autocheckpoint = {_CHECKPOINT}",
+        # what is deleted is in the base; zeroing it would write it once more
+        "secure_delete = OFF",
+        "mmap_size = 0",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+    return connection
+
+
+def make_log(path: Path, log_id: str) -> tuple[State, Trimmed]:
+    """Makes an empty log: beside its place first, so that it is there as a whole or not at all.
+
+    Raises:
+        NotWritableError: there is one.
+        OSError: it cannot be made; `sqlite3.Error` as well.
+
+    """
+    if path.exists():
+        raise NotWritableError(f"another node made {path}: start this one again")
+    partial = path.with_name(f"{path.name}.partial")
+    for left in (partial, wal_path(partial), partial.with_name(f"{partial.name}-shm")):
+        left.unlink(missing_ok=True)
+    with contextlib.closing(connect(partial)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        state = begin(connection, log_id)
+        trimmed = get_trimmed(connection)
+        connection.execute("COMMIT")
+    if wal_path(partial).exists():
+        raise OSError(errno.EIO, f"{partial} could not be closed")
+    partial.rename(path)
+    sync_directory(path.parent)
+    _log.info("log begun", path=str(path), log=log_id)
+    return state, trimmed

@@ -1,0 +1,91 @@
+"""Opening the log of a shard: locked, checked, and told write by write."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from content_node.live import acknowledged, wal
+from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
+from content_node.live.entry import Logged
+from content_node.live.lock import LOCK, DirectoryLock
+from content_node.live.log import WriteLog
+from content_node.live.reading import AGAIN, check, log_path, wal_path
+from content_node.live.schema import State, Trimmed
+from winnow.errors import ArtefactError
+
+_log = structlog.get_logger("content_node")
+
+
+def open_log(
+    shard: Path,
+    each: Callable[[Logged], None] = lambda _: None,
+    *,
+    feeding: bool = True,
+    log_id: str = "",
+) -> WriteLog:
+    """Opens the log in a shard's directory, checks all of it, and tells `each` write in order.
+
+    Takes some seconds for 100 000 writes: not on an event loop. Where there is no log nothing is
+    made before the first write. `feeding` keeps every other node off; without it others may read,
+    too, and nobody is to append. `log_id` names a log that is made, where it follows another one.
+
+    Raises:
+        ArtefactError: it is damaged, its end is missing, or another node holds it.
+
+    """
+    path = log_path(shard)
+    lock = _lock(path.with_name(LOCK), feeding)
+    try:
+        return WriteLog(path, lock, _checked(path, each), log_id)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
+    """The lock, if there is anything to be locked yet."""
+    if not path.exists():
+        return None
+    try:
+        return DirectoryLock(path, shared=not feeding)
+    except OSError as error:
+        raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
+
+
+def _checked(path: Path, each: Callable[[Logged], None]) -> tuple[State, Trimmed] | None:
+    """Where the log stands; None if there is none."""
+    told = acknowledged.read(path.with_name(ACKNOWLEDGED))
+    if not path.exists():
+        _expect_nothing(path, told)
+        return None
+    tail = _unfinished(wal_path(path))
+    state, trimmed = check(path, told, each)
+    if tail:
+        _log.warning(
+            "the end of a log was never finished, and nobody was told of it: it is dropped",
+            path=str(wal_path(path)),
+            bytes=tail,
+            last=state.last,
+        )
+    if told is None and state.last:
+        _log.warning(
+            "nothing says how far the log was acknowledged: it is taken as it is",
+            missing=str(path.with_name(ACKNOWLEDGED)),
+            last=state.last,
+        )
+    return state, trimmed
+
+
+def _expect_nothing(path: Path, told: Acknowledged | None) -> None:
+    """Raises ArtefactError if there must have been a log."""
+    if (told is not None and told.sequence) or wal_path(path).exists():
+        raise ArtefactError(f"{path} is missing, and other files of the log are there: {AGAIN}")
+
+
+def _unfinished(path: Path) -> int:
+    try:
+        return wal.unfinished(path)
+    except OSError as error:
+        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error

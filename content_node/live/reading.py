@@ -1,0 +1,157 @@
+"""Reading the log: from any thread, and from other processes, while it is written to.
+
+Everything that is read is checked: damage is told by the name of the file.
+"""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from content_node.live.acknowledged import Acknowledged
+from content_node.live.entry import Logged
+from content_node.live.schema import (
+    State,
+    Trimmed,
+    get_state,
+    get_trimmed,
+    link_at,
+    select,
+)
+from winnow.errors import ArtefactError
+
+LIVE = "live"
+"""The directory in a shard that writes go to."""
+LOG = "writes.sqlite"
+_CHUNK = 256
+"""Writes in memory at a time: about a megabyte."""
+BUSY = 10.0
+"""Seconds that another process may take to get the database in order."""
+AGAIN = "copy the shard again, from a snapshot or a replica"
+
+
+def log_path(shard: Path) -> Path:
+    """Where the log of a shard lies, if it has one."""
+    return shard / LIVE / LOG
+
+
+def wal_path(log: Path) -> Path:
+    """SQLite's write-ahead log of the log."""
+    return log.with_name(log.name + "-wal")
+
+
+def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]:
+    """The writes after one, in order, up to another; all that there are if none is named.
+
+    Raises:
+        ArtefactError: one of them is damaged, or not there any more.
+
+    """
+    with _reading(log) as connection:
+        last = get_state(connection).last if up_to is None else up_to
+        link, sequence = link_at(connection, after), after
+        while sequence < last:
+            found = select(connection, sequence, last, _CHUNK, link)
+            if not found:
+                raise ArtefactError(f"write {sequence + 1} is missing")
+            for write, link in found:  # noqa: B007 (the last one is where the next begin)
+                yield write
+            sequence = found[-1][0].sequence
+
+
+def check(
+    log: Path, acknowledged: Acknowledged | None, each: Callable[[Logged], None]
+) -> tuple[State, Trimmed]:
+    """Reads all of a log, and checks it against what was acknowledged; tells `each` write.
+
+    Changes nothing in the directory of a log that is refused, so that it can still be looked into.
+
+    Raises:
+        ArtefactError: it is damaged, or its end is missing.
+
+    """
+    with _readable(log) as readable:
+        with _reading(readable, named=log) as connection:
+            _check_pages(connection)
+            state, trimmed = get_state(connection), get_trimmed(connection)
+        told = acknowledged or Acknowledged(trimmed.last, trimmed.link)
+        if state.last < told.sequence:
+            raise ArtefactError(
+                f"{wal_path(log)} is damaged or cut short: the log ends at write {state.last}, and "
+                f"write {told.sequence} was acknowledged: {AGAIN}"
+            )
+        with _named(log):
+            _check_writes(readable, state, trimmed, told, each)
+    return state, trimmed
+
+
+def _check_writes(
+    log: Path,
+    state: State,
+    trimmed: Trimmed,
+    told: Acknowledged,
+    each: Callable[[Logged], None],
+) -> None:
+    links = {trimmed.last: trimmed.link}
+    with contextlib.closing(_open(log)) as connection:
+        sequence = trimmed.last
+        while found := select(connection, sequence, state.last, _CHUNK, links[sequence]):
+            links = {write.sequence: link for write, link in found}
+            sequence = found[-1][0].sequence
+            if links.get(told.sequence, told.link) != told.link:
+                raise ArtefactError(f"write {told.sequence} is not the one that was acknowledged")
+            for write, _ in found:
+                each(write)
+        (beyond,) = connection.execute("SELECT max(sequence) FROM writes").fetchone()
+    if sequence != state.last or links[sequence] != state.link:
+        raise ArtefactError(f"it ends at write {sequence}, and says that it has {state.last}")
+    if beyond is not None and beyond > state.last:
+        raise ArtefactError(f"it has a write {beyond}, and says that {state.last} is its last")
+
+
+def _check_pages(connection: sqlite3.Connection) -> None:
+    """Damage that no write shows yet would spoil the next ones."""
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise ArtefactError(str(found))
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal":
+        raise ArtefactError(f"its journal mode is {mode}")
+
+
+@contextlib.contextmanager
+def _reading(log: Path, named: Path | None = None) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write; what goes wrong is told by the name of the log."""
+    with _named(named or log), contextlib.closing(_open(log)) as connection:
+        yield connection
+
+
+def _open(log: Path) -> sqlite3.Connection:
+    uri = f"{log.resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY, check_same_thread=False)
+    connection.execute("PRAGMA mmap_size = 0").close()
+    return connection
+
+
+@contextlib.contextmanager
+def _named(log: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ArtefactError, sqlite3.Error) as error:
+        raise ArtefactError(f"{log} is damaged or cannot be read: {error}: {AGAIN}") from error
+
+
+@contextlib.contextmanager
+def _readable(log: Path) -> Iterator[Path]:
+    """The log where SQLite can read it: it needs to write beside a log that was not closed."""
+    if os.access(log.parent, os.W_OK):
+        yield log
+        return
+    with tempfile.TemporaryDirectory(prefix="winnow-log-") as copies:
+        for path in (log, wal_path(log)):
+            if path.exists():
+                shutil.copyfile(path, Path(copies) / path.name)
+        yield Path(copies) / log.name

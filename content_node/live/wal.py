@@ -1,0 +1,102 @@
+"""How much of SQLite's write-ahead log was never finished: what SQLite drops without a word.
+
+Knows the format (https://www.sqlite.org/fileformat2.html#walformat); reads, and changes nothing.
+"""
+
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HEADER = struct.Struct(">8I")
+"""Magic, version, page size, checkpoint, two salts, two checksums."""
+_FRAME = struct.Struct(">6I")
+"""Page, pages after a commit or 0, two salts, two checksums."""
+_MAGIC = 0x377F0682
+_SUMMED_OF_HEADER, _SUMMED_OF_FRAME = 24, 8
+"""Bytes before the salts and checksums that the checksums are of."""
+_WORD = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class _Wal:
+    """A header that is whole."""
+
+    words: str
+    """The type of the integers that are summed."""
+    page: int
+    salts: tuple[int, int]
+    sums: tuple[int, int]
+
+
+def unfinished(path: Path) -> int:
+    """Bytes after the last commit that some interrupted commit left; 0 if there is no file.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return 0
+    wal = _header(data)
+    return len(data) if wal is None else _after_commits(data, wal)
+
+
+def _header(data: bytes) -> _Wal | None:
+    if len(data) < _HEADER.size:
+        return None
+    magic, _, page, _, *salts, first, second = _HEADER.unpack_from(data)
+    words = ">u4" if magic & 1 else "<u4"
+    sums = _summed((0, 0), np.frombuffer(data, words, _SUMMED_OF_HEADER // 4))
+    if magic & ~1 != _MAGIC or sums != (first, second) or not page or page % 8:
+        return None
+    return _Wal(words, page, (salts[0], salts[1]), sums)
+
+
+def _after_commits(data: bytes, wal: _Wal) -> int:
+    size = _FRAME.size + wal.page
+    place = committed = _HEADER.size
+    sums = wal.sums
+    while place + size <= len(data):
+        _, pages, *salts, first, second = _FRAME.unpack_from(data, place)
+        frame = np.frombuffer(data, wal.words, size // 4, place)
+        summed = np.concatenate([frame[: _SUMMED_OF_FRAME // 4], frame[_FRAME.size // 4 :]])
+        sums = _summed(sums, summed)
+        if tuple(salts) != wal.salts or sums != (first, second):
+            break
+        place += size
+        committed = place if pages else committed
+    # further on lie frames of an earlier round, with its salts: their pages are in the database
+    return place - committed + _begun(data, place, wal)
+
+
+def _begun(data: bytes, place: int, wal: _Wal) -> int:
+    """Bytes from `place` on if they are of this round; nobody knows where it would have ended."""
+    if len(data) - place < _FRAME.size:
+        return len(data) - place
+    _, _, *salts, _, _ = _FRAME.unpack_from(data, place)
+    return len(data) - place if tuple(salts) == wal.salts else 0
+
+
+def _summed(before: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
+    """SQLite's checksum: each sum is that of the two before it and of a word, modulo 2 ** 32."""
+    weights = _fibonacci(len(words) + 1)
+    ends = []
+    for last in (len(words) - 1, len(words)):
+        own = words[:last] * weights[:last][::-1]
+        carried = int(weights[last - 1]) * before[0] + int(weights[last]) * before[1]
+        ends.append((int(own.sum(dtype=np.uint32)) + carried) % _WORD)
+    return ends[0], ends[1]
+
+
+@lru_cache
+def _fibonacci(count: int) -> NDArray[np.uint32]:
+    values = [1, 1]
+    while len(values) < count:
+        values.append((values[-1] + values[-2]) % _WORD)
+    return np.array(values[:count], np.uint32)

@@ -1,0 +1,158 @@
+"""Merges a shard now and then while it is served: a task of the node.
+
+Decides by the policy; the merge itself is another process, and what is served is swapped by the
+shard. Whatever fails is tried again later, and changes nothing of what is served.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from content_node.loading import Loading
+from content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
+from content_node.merging.said import Merged
+from content_node.metrics import MergeMetrics
+from winnow.deadline import Clock
+from winnow.errors import WinnowError
+from winnow.faultpoints import reach
+
+_log = structlog.get_logger("content_node")
+_LOOK_EVERY = 1.0
+"""Seconds between looks at whether there is anything to merge: they only read some counts."""
+
+Base = TypeVar("Base")
+Given = TypeVar("Given", contravariant=True)
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Mergeable(Protocol[Given]):
+    """A shard that takes writes, as the merger sees it."""
+
+    @property
+    def directory(self) -> Path:
+        """Of the base that is served."""
+
+    @property
+    def merged(self) -> int:
+        """The last write that the base holds."""
+
+    @property
+    def sequence(self) -> int:
+        """The last write that is durable."""
+
+    def pending(self) -> Pending:
+        """What a merge would find."""
+
+    async def swap(self, base: Given) -> None:
+        """From now on serves `base` and what was written since."""
+
+    async def trim(self, upto: int) -> None:
+        """Forgets the writes up to this one, which the base holds."""
+
+
+class Merge(Protocol):
+    """A merge that may be run once."""
+
+    def run(self) -> Merged:
+        """Waits for its end; raises WinnowError if it failed."""
+
+    def stop(self) -> None:
+        """Ends it; from any thread."""
+
+
+class Merger(Generic[Base]):
+    """Keeps what is written to a shard from growing for ever."""
+
+    def __init__(
+        self,
+        shard: Mergeable[Base],
+        policy: MergePolicy,
+        begin: Callable[[Path, int], Merge],
+        open_base: Callable[[Path], Base],
+        tidy: Callable[[int], None],
+        metrics: MergeMetrics,
+        sleep: Sleep = asyncio.sleep,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """`begin` makes a merge of a base and of the log up to a write; `open_base` opens and
+        verifies what it wrote; `tidy` removes what nobody needs once a generation is served.
+        """
+        self._shard, self._policy, self._metrics = shard, policy, metrics
+        self._begin, self._open, self._tidy = begin, open_base, tidy
+        self._sleep, self._clock = sleep, clock
+
+    async def run(self) -> None:
+        """Merges when it is time to, until it is cancelled."""
+        await self._clean()  # what a node that was killed left
+        failures = 0
+        while True:
+            await self._sleep(retry_after(failures) if failures else _LOOK_EVERY)
+            failures = failures + 1 if await self._look() is False else 0
+
+    async def _look(self) -> bool | None:
+        """Merges if it is time to: whether that went well, or None if it is not."""
+        try:
+            pending = self._shard.pending()
+            self._metrics.unmerged.set(pending.writes)
+            self._metrics.holes.set(pending.dead)
+            reason = self._policy.reason(pending)
+            if reason is None:
+                return None
+            await self.merge(reason)
+        except WinnowError as error:
+            _log.error("the shard could not be merged", reason=str(error))
+        except Exception:  # noqa: BLE001 (nobody else would notice)
+            _log.exception("the shard could not be merged")
+        else:
+            return True
+        self._metrics.merges.labels("failed").inc()
+        return False
+
+    async def merge(self, reason: Reason) -> None:
+        """Makes the next generation and serves it.
+
+        Raises:
+            WinnowError: that was not possible; what was served still is.
+
+        """
+        started, upto = self._clock(), self._shard.sequence
+        _log.info("merging", upto=upto, reason=reason.value)
+        merged = await self._merged(upto)
+        base = await Loading(partial(self._open, Path(merged.directory))).result()
+        reach("swap.opened")
+        await self._shard.swap(base)
+        reach("swap.swapped")
+        spent = self._clock() - started
+        self._metrics.merges.labels("done").inc()
+        self._metrics.seconds.observe(spent)
+        _log.info(
+            "merged",
+            upto=merged.sequence,
+            passages=merged.passages,
+            rows=merged.rows,
+            seconds=round(spent, 3),
+        )
+        await self._clean()
+
+    async def _clean(self) -> None:
+        """Forgets what the base that is served holds, too. What stays does no harm, and goes with
+        the next merge.
+        """
+        served = self._shard.merged
+        try:
+            await self._shard.trim(served)
+            await Loading(partial(self._tidy, served)).result()
+        except Exception as error:  # noqa: BLE001 (a full disk, a file that cannot be removed)
+            _log.warning("what was merged could not be cleaned up", reason=str(error))
+
+    async def _merged(self, upto: int) -> Merged:
+        merge = self._begin(self._shard.directory, upto)
+        try:
+            return await Loading(merge.run).result()
+        finally:
+            merge.stop()

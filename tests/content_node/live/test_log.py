@@ -1,0 +1,218 @@
+"""The durable log of a shard: what was appended is there when it is opened again."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from live_writes import logged
+
+from content_node.live.acknowledged import ACKNOWLEDGED
+from content_node.live.entry import Logged
+from content_node.live.log import WriteLog
+from content_node.live.opening import open_log
+from content_node.live.reading import entries, log_path, wal_path
+from winnow.errors import ArtefactError, NotWritableError
+
+
+def written(shard: Path) -> list[Logged]:
+    """What a log holds, read by itself."""
+    found: list[Logged] = []
+    open_log(shard, found.append, feeding=False).close()
+    return found
+
+
+def write(shard: Path, *batches: list[Logged]) -> WriteLog:
+    log = open_log(shard)
+    for batch in batches:
+        log.append(batch)
+        log.acknowledge()
+    return log
+
+
+def some(first: int, last: int) -> list[Logged]:
+    return [
+        logged(n, text=f"words {n}", removed=b"" if n % 3 else None) for n in range(first, last)
+    ]
+
+
+def test_a_shard_that_nobody_writes_to_stays_as_it_is(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.acknowledge()
+    log.trim(7)
+    assert (log.last, log.log_id, list(log.after(0))) == (0, "", [])
+    log.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_appended_is_there_in_order_when_the_log_is_opened_again(tmp_path: Path) -> None:
+    writes = [*some(1, 5), logged(5, "id-2", None, version=2**63 - 1), logged(6, "ü\0", "né 🎻")]
+    log = write(tmp_path, writes[:3], writes[3:])
+    assert list(log.after(0)) == writes
+    assert list(log.after(2, 4)) == writes[2:4]
+    name = log.log_id
+    log.close()
+    assert written(tmp_path) == writes
+    again = open_log(tmp_path)
+    assert (again.last, again.log_id) == (6, name)
+    again.append([logged(7)])
+    again.close()
+    assert written(tmp_path) == [*writes, logged(7)]
+
+
+def test_another_log_has_another_name_unless_it_is_given_one(tmp_path: Path) -> None:
+    names = set()
+    for shard, name in (("a", ""), ("b", ""), ("c", "given")):
+        (tmp_path / shard).mkdir()
+        log = open_log(tmp_path / shard, log_id=name)
+        log.append([logged(1)])
+        names.add(log.log_id)
+        log.close()
+    assert len(names) == 3
+    assert "given" in names
+
+
+def test_a_place_in_another_log_is_stored_with_the_writes(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append([logged(1)], place="17")
+    log.append([logged(2)])
+    assert log.place == "17"
+    log.append([], place="19")
+    log.close()
+    again = open_log(tmp_path)
+    assert (again.place, again.last) == ("19", 2)
+    again.close()
+
+
+def test_a_write_that_does_not_follow_the_last_one_is_not_stored(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 3))
+    with pytest.raises(ValueError, match="write 4 does not follow 2"):
+        log.append([logged(4)])
+    with pytest.raises(ValueError, match="write 5 does not follow 3"):
+        log.append([logged(3), logged(5)])
+    log.append([logged(3)])
+    log.close()
+    assert written(tmp_path) == [*some(1, 3), logged(3)]
+
+
+def test_what_is_trimmed_is_gone_and_its_words_are_remembered(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 601))
+    log.trim(400)
+    assert (log.trimmed, log.last) == (400, 600)
+    assert list(log.after(400)) == some(401, 601)
+    with pytest.raises(ArtefactError, match="begins after write 400"):
+        list(log.after(399))
+    log.append(some(601, 603))
+    log.close()
+    again = open_log(tmp_path)
+    assert list(again.after(400)) == some(401, 603)
+    again.trim(10**9)
+    assert (again.trimmed, again.last) == (602, 602)
+    again.append([logged(603)])
+    again.close()
+    assert written(tmp_path) == [logged(603)]
+
+
+def test_two_nodes_never_feed_one_shard(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 3))
+    for feeding in (True, False):
+        with pytest.raises(ArtefactError, match="lock is held by another node"):
+            open_log(tmp_path, feeding=feeding)
+    log.close()
+    readers = [open_log(tmp_path, feeding=False) for _ in range(2)]
+    with pytest.raises(ArtefactError, match="lock is held by another node"):
+        open_log(tmp_path)
+    for reader in readers:
+        reader.close()
+    open_log(tmp_path).close()
+
+
+def test_of_two_nodes_that_began_without_a_log_one_makes_it(tmp_path: Path) -> None:
+    one, other = open_log(tmp_path), open_log(tmp_path)
+    one.append([logged(1)])
+    with pytest.raises(NotWritableError, match="lock is held by another node"):
+        other.append([logged(1)])
+    one.close()
+    with pytest.raises(NotWritableError, match="another node made"):
+        other.append([logged(1)])
+    other.close()
+    assert written(tmp_path) == [logged(1)]
+
+
+def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 3))
+    with sqlite3.connect(log_path(tmp_path)) as other:
+        other.execute("UPDATE state SET last = 9")
+    other.close()
+    with pytest.raises(NotWritableError, match="its state is damaged"):
+        log.append([logged(3)])
+    log.close()
+
+
+def test_other_processes_read_while_it_is_written_to(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 700))
+    reading = entries(log_path(tmp_path), 0)
+    first = next(reading)
+    log.append(some(700, 702))
+    log.acknowledge()
+    assert [first, *reading] == some(1, 700)
+    log.close()
+
+
+def test_an_end_that_was_never_finished_is_dropped_and_said_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write(tmp_path, some(1, 3))
+    whole = wal_path(log_path(tmp_path)).read_bytes()
+    log.append(some(3, 9))  # and nobody is told
+    longer = wal_path(log_path(tmp_path)).read_bytes()
+    said = log.path.with_name(ACKNOWLEDGED).read_bytes()
+    database = log.path.read_bytes()
+    for place in range(len(whole), len(longer), 997):
+        shard = tmp_path / f"cut-{place}"
+        _lay(shard, database, longer[:place], said)
+        assert written(shard) == some(1, 3)
+        assert ("never finished" in capsys.readouterr().out) is (place > len(whole))
+    log.close()
+
+
+def test_an_end_that_was_acknowledged_is_missed(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 3))
+    short = wal_path(log_path(tmp_path)).read_bytes()
+    log.append(some(3, 9))
+    log.acknowledge()
+    longer = wal_path(log_path(tmp_path)).read_bytes()
+    said = log.path.with_name(ACKNOWLEDGED).read_bytes()
+    database = log.path.read_bytes()
+    for place in (0, 31, len(short), len(longer) - 1):
+        shard = tmp_path / f"cut-{place}"
+        _lay(shard, database, longer[:place], said)
+        before = {path.name: path.read_bytes() for path in (shard / "live").iterdir()}
+        with pytest.raises(ArtefactError, match=r"writes\.sqlite-wal is damaged or cut short"):
+            open_log(shard)
+        # all that is left can still be looked into
+        assert {n: (shard / "live" / n).read_bytes() for n in before} == before
+    log.close()
+
+
+def test_a_log_whose_database_is_missing_is_missed(tmp_path: Path) -> None:
+    write(tmp_path, some(1, 3)).close()
+    log_path(tmp_path).unlink()
+    with pytest.raises(ArtefactError, match=r"writes\.sqlite is missing"):
+        open_log(tmp_path)
+
+
+def test_a_log_of_which_nothing_says_how_far_it_was_acknowledged_is_taken_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, some(1, 3)).close()
+    log_path(tmp_path).with_name(ACKNOWLEDGED).unlink()
+    assert written(tmp_path) == some(1, 3)
+    assert "taken as it is" in capsys.readouterr().out
+
+
+def _lay(shard: Path, database: bytes, wal: bytes, acknowledged: bytes) -> None:
+    live = shard / "live"
+    live.mkdir(parents=True)
+    log_path(shard).write_bytes(database)
+    wal_path(log_path(shard)).write_bytes(wal)
+    (live / ACKNOWLEDGED).write_bytes(acknowledged)

@@ -1,0 +1,52 @@
+"""When a shard is merged, as tables."""
+
+import pytest
+
+from content_node.merging.policy import MergePolicy, Pending, Reason, is_holed, retry_after
+
+
+@pytest.mark.parametrize(
+    ("passages", "rows", "dead", "writes", "idle", "expected"),
+    [
+        (0, 0, 0, 0, 0, None),
+        (100_000, 100_000, 0, 0, 1e9, None),  # nothing to merge, however long
+        (0, 1_999, 0, 1_999, 0, None),
+        (0, 2_000, 0, 2_000, 0, Reason.WRITES),
+        (20_000, 22_000, 0, 2_000, 0, Reason.WRITES),
+        (20_010, 22_010, 0, 2_000, 0, None),  # a tenth of the base is more than 2 000
+        (20_010, 22_011, 0, 2_001, 0, Reason.WRITES),
+        (1_000_000, 1_099_999, 0, 99_999, 0, None),
+        (1_000_000, 1_100_000, 0, 100_000, 0, Reason.WRITES),
+        (80_000, 100_000, 20_000, 5_000, 0, None),
+        (80_000, 100_000, 20_001, 5_000, 0, Reason.HOLES),
+        (12, 12, 12, 12, 0, None),  # few rows are compared one by one, with holes or without
+        (100_000, 100_001, 0, 1, 599.9, None),
+        (100_000, 100_001, 0, 1, 600, Reason.IDLE),
+    ],
+)
+def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
+    passages: int, rows: int, dead: int, writes: int, idle: float, expected: Reason | None
+) -> None:
+    assert MergePolicy().reason(Pending(passages, rows, dead, writes, idle)) is expected
+
+
+def test_the_number_of_writes_can_be_set() -> None:
+    assert MergePolicy(after=5).reason(Pending(10, 15, 0, 5, 0)) is Reason.WRITES
+    assert MergePolicy(after=5).reason(Pending(10, 14, 0, 4, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "holes", "expected"),
+    [(0, 0, False), (10, 2, False), (10, 3, True), (1, 1, True), (100_000, 20_001, True)],
+)
+def test_rows_are_numbered_anew_past_a_fifth_of_holes(
+    rows: int, holes: int, expected: bool
+) -> None:
+    assert is_holed(rows, holes) is expected
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (9, 256), (10, 300), (10_000, 300)]
+)
+def test_a_merge_that_fails_is_tried_again_ever_more_seldom(failures: int, seconds: float) -> None:
+    assert retry_after(failures) == seconds

@@ -1,0 +1,217 @@
+"""When a shard is merged while it is served, and what happens if that fails."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tenacious import happens
+
+from content_node.merging.merger import Merger
+from content_node.merging.policy import MergePolicy, Pending
+from content_node.merging.said import Merged
+from content_node.metrics import MergeMetrics
+from winnow.errors import WinnowError
+
+
+@dataclass
+class FakeShard:
+    """A shard with some writes; remembers what was done to it."""
+
+    writes: int = 0
+    sequence: int = 0
+    directory: Path = Path("built")
+    merged: int = 0
+    done: list[str] = field(default_factory=list)
+    fails: set[str] = field(default_factory=set)
+
+    def write(self, count: int) -> None:
+        self.sequence += count
+
+    def pending(self) -> Pending:
+        return Pending(0, self.sequence, 0, self.sequence - self.merged, 0.0)
+
+    async def swap(self, base: Path) -> None:
+        self._try(f"swap {base}")
+        self.directory, self.merged = base, int(base.name)
+
+    async def trim(self, upto: int) -> None:
+        self._try(f"trim {upto}")
+
+    def tidy(self, served: int) -> None:
+        self._try(f"tidy {served}")
+
+    def open(self, base: Path) -> Path:
+        self._try(f"open {base}")
+        return base
+
+    def _try(self, what: str) -> None:
+        if what.split(maxsplit=1)[0] in self.fails:
+            self.done.append(f"{what} fails")
+            raise OSError(28, "No space left on device")
+        self.done.append(what)
+
+
+@dataclass
+class FakeMerge:
+    """A merge that ends when it is told to."""
+
+    shard: FakeShard
+    base: Path
+    upto: int
+    stopped: bool = False
+    runs: Callable[[], None] = lambda: None
+
+    def run(self) -> Merged:
+        self.shard.done.append(f"merge {self.base} to {self.upto}")
+        if "merge" in self.shard.fails:
+            raise WinnowError("the process ended with exit code -9")
+        self.runs()
+        return Merged(str(self.upto), self.upto, 1, 1)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class Stage:
+    """A shard, its merger, and a clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.shard = FakeShard()
+        self.merges: list[FakeMerge] = []
+        self.slept: list[float] = []
+        self.runs: Callable[[], None] = lambda: None
+        self._turns = asyncio.Semaphore(0)
+        self.registry = CollectorRegistry()
+        self.merger: Merger[Path] = Merger(
+            self.shard,
+            MergePolicy(after=10),
+            self._begin,
+            self.shard.open,
+            self.shard.tidy,
+            MergeMetrics(self.registry),
+            self._sleep,
+        )
+
+    def _begin(self, base: Path, upto: int) -> FakeMerge:
+        self.merges.append(FakeMerge(self.shard, base, upto, runs=self.runs))
+        return self.merges[-1]
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await self._turns.acquire()
+
+    async def look(self) -> None:
+        """Lets the merger look once, and waits until it sleeps again."""
+        count = len(self.slept)
+        self._turns.release()
+        await happens(lambda: len(self.slept) > count)
+
+    def count(self, result: str) -> float:
+        return self.registry.get_sample_value("winnow_node_merges_total", {"result": result}) or 0
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    return Stage()
+
+
+async def test_a_merge_is_swapped_in_before_anything_is_forgotten(stage: Stage) -> None:
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.done.clear()
+    stage.shard.write(9)
+    await stage.look()
+    assert not stage.shard.done
+    stage.shard.write(1)
+    await stage.look()
+    assert stage.shard.done == ["merge built to 10", "open 10", "swap 10", "trim 10", "tidy 10"]
+    stage.shard.write(12)
+    await stage.look()
+    assert stage.shard.done[5:] == ["merge 10 to 22", "open 22", "swap 22", "trim 22", "tidy 22"]
+    assert stage.count("done") == 2
+    task.cancel()
+
+
+async def test_what_a_killed_node_left_is_cleaned_up_at_the_start(stage: Stage) -> None:
+    stage.shard.merged = stage.shard.sequence = 7
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    assert stage.shard.done == ["trim 7", "tidy 7"]
+    task.cancel()
+
+
+@pytest.mark.parametrize(
+    ("fails", "did"),
+    [
+        ("merge", ["merge built to 10"]),
+        ("open", ["merge built to 10", "open 10 fails"]),
+        ("swap", ["merge built to 10", "open 10", "swap 10 fails"]),
+    ],
+)
+async def test_whatever_fails_before_the_swap_is_tried_again_ever_later_and_nothing_is_forgotten(
+    stage: Stage, fails: str, did: list[str]
+) -> None:
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.done.clear()
+    stage.shard.write(10)
+    stage.shard.fails.add(fails)
+    for _ in range(3):
+        await stage.look()
+    assert stage.shard.done == 3 * did
+    assert stage.slept == [1, 1, 2, 4]
+    assert stage.count("failed") == 3
+    stage.shard.fails.clear()
+    await stage.look()
+    assert stage.shard.done[-2:] == ["trim 10", "tidy 10"]
+    assert stage.slept[-1] == 1
+    task.cancel()
+
+
+@pytest.mark.parametrize("fails", ["trim", "tidy"])
+async def test_what_cannot_be_forgotten_does_not_undo_a_merge(stage: Stage, fails: str) -> None:
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    stage.shard.fails.add(fails)
+    await stage.look()
+    assert (stage.shard.merged, stage.count("done"), stage.count("failed")) == (10, 1, 0)
+    await stage.look()  # nothing is merged again
+    assert len(stage.merges) == 1
+    task.cancel()
+
+
+async def test_writes_that_come_during_a_merge_are_of_the_next(stage: Stage) -> None:
+    stage.runs = lambda: stage.shard.write(5)
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    await stage.look()
+    assert (stage.shard.merged, stage.shard.sequence) == (10, 15)
+    task.cancel()
+
+
+async def test_the_end_of_the_node_ends_a_merge(stage: Stage) -> None:
+    import threading
+
+    begun, ended = threading.Event(), threading.Event()
+
+    def runs() -> None:
+        begun.set()
+        ended.wait(10)
+
+    stage.runs = runs
+    stage.shard.write(10)
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage._turns.release()
+    await happens(begun.is_set)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stage.merges[0].stopped
+    assert stage.shard.merged == 0
+    ended.set()

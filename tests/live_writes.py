@@ -1,0 +1,49 @@
+"""Made-up writes to a shard."""
+
+import numpy as np
+
+from content_node.live.entry import Logged, PackedPassage, packed
+from winnow.domain.passage import Passage
+from winnow.domain.write import EncodedPassage, Write
+from winnow.text.tokenizer import Tokens
+
+DIMENSION = 4
+
+
+def encoded(identifier: str, text: str = "some words", metadata: str = "") -> EncodedPassage:
+    """A passage whose tokens are its words, and whose vector follows from its text."""
+    words = text.split(" ")
+    ends = np.cumsum([len(word) + 1 for word in words]).tolist()
+    offsets = tuple((end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True))
+    ids = tuple(1 + sum(word.encode()) % 200 for word in words)
+    rng = np.random.default_rng(list(text.encode()))
+    vector = rng.standard_normal(DIMENSION).astype(np.float32)
+    return EncodedPassage(
+        Passage(identifier, "Title", text, metadata),
+        (7, 8),
+        Tokens(ids, offsets),
+        (vector / np.linalg.norm(vector)).astype(np.float32),
+    )
+
+
+def put(identifier: str, text: str = "some words", version: int | None = None) -> Write:
+    """A put."""
+    return Write(identifier, version, encoded(identifier, text))
+
+
+def delete(identifier: str, version: int | None = None) -> Write:
+    """A deletion."""
+    return Write(identifier, version)
+
+
+def logged(
+    sequence: int,
+    identifier: str = "",
+    text: str | None = "some words",
+    version: int | None = None,
+    removed: bytes | None = None,
+) -> Logged:
+    """A write as a log holds it; a deletion if there is no text."""
+    identifier = identifier or f"id-{sequence}"
+    stored: PackedPassage | None = None if text is None else packed(encoded(identifier, text))
+    return Logged(sequence, identifier, version, stored, removed)

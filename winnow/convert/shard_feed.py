@@ -1,0 +1,232 @@
+"""Writes to a shard: domain values to messages of `shard_feed.proto` and back.
+
+What arrives is checked as far as it can be without knowing the shard: it can be stored and read.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.passage import Passage
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import EncodedPassage, Outcome, Write, Written
+from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.passages.checks import (
+    MAX_ID,
+    RowError,
+    check_metadata,
+    check_metadata_length,
+    check_passage,
+)
+from winnow.text.tokenizer import Tokens
+from winnow.v1 import feed_pb2, shard_feed_pb2
+
+MOST_VERSION = 2**63 - 1
+"""The greatest version that a shard can store."""
+_NONE = "{}"
+"""Metadata that says nothing."""
+_NORM = 0.05
+"""How far from one the norm of a vector may be: what lower precision leaves, and more."""
+_BYTES = 4
+"""Of a token, and of a value of a vector."""
+_OUTCOMES = {
+    Outcome.STORED: feed_pb2.WRITE_OUTCOME_STORED,
+    Outcome.UNCHANGED: feed_pb2.WRITE_OUTCOME_UNCHANGED,
+    Outcome.OUTDATED: feed_pb2.WRITE_OUTCOME_OUTDATED,
+}
+_OF_MESSAGE = {number: outcome for outcome, number in _OUTCOMES.items()}
+
+
+def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
+    """Writes as they travel."""
+    return [_to_message(write) for write in writes]
+
+
+def writes_of_messages(messages: Iterable[shard_feed_pb2.EncodedWrite]) -> list[Write]:
+    """Writes as they arrived.
+
+    Raises:
+        InvalidRequestError: one of them cannot have been made of a passage.
+
+    """
+    return [_write(message, f"writes[{n}]") for n, message in enumerate(messages)]
+
+
+def written_to_message(written: Iterable[Written]) -> shard_feed_pb2.WriteResponse:
+    """What became of writes."""
+    return shard_feed_pb2.WriteResponse(
+        written=[
+            shard_feed_pb2.Written(outcome=_OUTCOMES[each.outcome], sequence=each.sequence)
+            for each in written
+        ]
+    )
+
+
+def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
+    """What became of the `expected` writes of a call.
+
+    Raises:
+        UnavailableError: the shard says something else, as one of another version may.
+
+    """
+    outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.written]
+    if len(outcomes) != expected or None in outcomes:
+        raise UnavailableError(
+            f"a shard told of {len(outcomes)} writes, not of {expected}, or of an unknown outcome: "
+            "is it of another version?"
+        )
+    return [
+        Written(outcome, each.sequence)
+        for outcome, each in zip(outcomes, message.written, strict=True)
+        if outcome is not None
+    ]
+
+
+def counts_to_message(
+    changes: WordChanges, built: WordCounts | None
+) -> shard_feed_pb2.GetWordCountsResponse:
+    """What writes changed, and what was counted when the index was built, unless it is known."""
+    message = shard_feed_pb2.GetWordCountsResponse(
+        sequence=changes.sequence,
+        changed_tokens=changes.ids.astype("<u4").tobytes(),
+        changes=changes.by.astype("<i4").tobytes(),
+        passages_change=changes.passages,
+        tokens_change=changes.tokens,
+    )
+    if built is not None:
+        message.built = built.passages.astype("<u4").tobytes()
+        message.built_passages = built.total
+        message.built_tokens = built.tokens
+    return message
+
+
+def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordChanges:
+    """What writes to a shard changed; raises UnavailableError if that contradicts itself."""
+    ids, by = message.changed_tokens, message.changes
+    if len(ids) % _BYTES or len(ids) != len(by):
+        raise UnavailableError(
+            f"a shard told of {len(ids)} bytes of tokens and {len(by)} of changes: is it of "
+            "another version?"
+        )
+    return WordChanges(
+        message.sequence,
+        np.frombuffer(ids, "<u4").astype(np.uint32),
+        np.frombuffer(by, "<i4").astype(np.int32),
+        message.passages_change,
+        message.tokens_change,
+    )
+
+
+def built_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCounts:
+    """What was counted when the index was built; raises UnavailableError if it is cut off."""
+    if len(message.built) % _BYTES:
+        raise UnavailableError(
+            f"a shard told of {len(message.built)} bytes of counts: is it of another version?"
+        )
+    counts = np.frombuffer(message.built, "<u4").astype(np.uint32)
+    return WordCounts(counts, message.built_tokens, message.built_passages)
+
+
+def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
+    if write.put is None:
+        return shard_feed_pb2.EncodedWrite(id=write.id, version=write.version, delete=True)
+    put = _put_to_message(write.put)
+    return shard_feed_pb2.EncodedWrite(id=write.id, version=write.version, put=put)
+
+
+def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
+    passage, tokens = put.passage, put.tokens
+    return shard_feed_pb2.EncodedPassage(
+        title=passage.title,
+        text=passage.text,
+        metadata=passage.metadata,
+        title_tokens=_packed(put.title_ids),
+        text_tokens=_packed(tokens.ids),
+        text_offsets=_packed(tokens.offsets),
+        vector=put.vector.astype("<f4", copy=False).tobytes(),
+    )
+
+
+def _packed(values: Sequence[int] | Sequence[tuple[int, int]]) -> bytes:
+    return np.array(values, "<u4").tobytes()
+
+
+def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
+    version = message.version if message.HasField("version") else None
+    if version is not None and version > MOST_VERSION:
+        raise _wrong(f"{field}.version", f"{version} is more than {MOST_VERSION}")
+    kind = message.WhichOneof("kind")
+    if kind == "put":
+        return Write(message.id, version, _put(message.id, message.put, f"{field}.put"))
+    if kind != "delete" or not message.delete:
+        raise _wrong(field, "it neither puts nor deletes")
+    if not 1 <= len(message.id) <= MAX_ID:
+        raise _wrong(f"{field}.id", f"it has {len(message.id)} characters, not 1 to {MAX_ID}")
+    return Write(message.id, version)
+
+
+def _put(identifier: str, message: shard_feed_pb2.EncodedPassage, field: str) -> EncodedPassage:
+    metadata = "" if message.metadata == _NONE else message.metadata
+    passage = Passage(identifier, message.title, message.text, metadata)
+    try:
+        check_passage(passage)
+        if passage.metadata:
+            _check_metadata(passage.metadata)
+    except RowError as error:
+        raise _wrong(field, str(error)) from error
+    ids = _tokens(message.text_tokens, f"{field}.text_tokens")
+    return EncodedPassage(
+        passage,
+        tuple(_tokens(message.title_tokens, f"{field}.title_tokens").tolist()),
+        Tokens(tuple(ids.tolist()), _offsets(message, len(ids), field)),
+        _vector(message.vector, f"{field}.vector"),
+    )
+
+
+def _check_metadata(text: str) -> None:
+    """Raises RowError if this is not a JSON object that can be sent."""
+    check_metadata_length(text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"metadata is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise RowError(f"metadata is {type(value).__name__}, expected an object")
+    check_metadata(value)
+
+
+def _tokens(data: bytes, field: str) -> NDArray[np.uint32]:
+    if len(data) % _BYTES:
+        raise _wrong(field, f"{len(data)} bytes are no uint32 values")
+    return np.frombuffer(data, "<u4")
+
+
+def _offsets(
+    message: shard_feed_pb2.EncodedPassage, tokens: int, field: str
+) -> tuple[tuple[int, int], ...]:
+    """First character of each token, and one past its last: in the text, and in order."""
+    field = f"{field}.text_offsets"
+    values = _tokens(message.text_offsets, field)
+    if len(values) != 2 * tokens:
+        raise _wrong(field, f"{len(values)} values for {tokens} tokens, not two for each")
+    starts, ends = values[::2], values[1::2]
+    in_order = (starts[1:] >= starts[:-1]).all() and (ends[1:] >= ends[:-1]).all()
+    if not in_order or (starts > ends).any() or ends.max(initial=0) > len(message.text):
+        raise _wrong(field, "they do not ascend, or lead out of the text")
+    return tuple(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def _vector(data: bytes, field: str) -> NDArray[np.float32]:
+    if len(data) % _BYTES:
+        raise _wrong(field, f"{len(data)} bytes are no float32 values")
+    vector = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
+    norm = float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
+    if not abs(norm - 1) <= _NORM:  # nor is it a number, if a value is none
+        raise _wrong(field, f"its norm is {norm:.4g}, it must be 1")
+    return vector
+
+
+def _wrong(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(Violation(field, description))

@@ -1,0 +1,1 @@
+"""Passages before they are indexed: out of files, checked, cut, and encoded."""
