@@ -24,6 +24,8 @@ PURE = [
     "winnow/errors.py",
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
+    "winnow/journal/journal.py",
+    "winnow/journal/ordering.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
@@ -77,6 +79,8 @@ PURE = [
     "content_node/reader",
     "content_node/shard",
     "content_node/indexing",
+    "content_node/journal/following.py",
+    "content_node/journal/journaled.py",
     "content_node/snapshots",
     "content_node/searcher.py",
 ]
