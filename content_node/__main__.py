@@ -4,24 +4,33 @@ import asyncio
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from content_node.admission import AdmittedSearcher
 from content_node.changing import Changing
+from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from content_node.identity import shard_info
+from content_node.journal.composing import FollowedShard
+from content_node.live.limiting import write_limits
+from content_node.live.loading import open_live
+from content_node.live.shard import LiveShard
 from content_node.loading import Loading
-from content_node.metrics import NodeMetrics
+from content_node.merging.newest import open_newest
+from content_node.metrics import FeedMetrics, NodeMetrics
 from content_node.pulling import pull_shard
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
-from content_node.shard import Shard, open_shard
+from content_node.shard import StoredSegment, open_shard
 from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle, load_bundle
+from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.policy.pace import Pace
@@ -33,13 +42,15 @@ from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.text.tokenizer import Tokenizer
-from winnow.v1 import shard_pb2_grpc
+from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
 _log = structlog.get_logger("content_node")
 _HALF_LIFE = 2.0
 """Seconds after which a measured speed of reading counts half: long beside a call, short beside
 what other work on the machine changes."""
 
+_MESSAGES = 32
+"""Messages of the largest size that may arrive at the same time."""
 _LOOK_EVERY = 2.0
 """Seconds between looks at the files of the shard: two calls of the system for each file."""
 
@@ -60,15 +71,20 @@ def run(settings: NodeSettings) -> None:
 class _Loaded:
     """A shard, and what answers from it."""
 
-    shard: Shard
+    live: LiveShard
     searcher: AdmittedSearcher
+    info: ShardInfo
 
 
 async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_Loaded]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), LARGEST)
+    feed = ShardFeedServicer(settings.default_deadline)
+    largest = LARGEST_WRITE if settings.feed else LARGEST
+    boundary = Boundary(RpcMetrics(registry), quiet=True)
+    server = Server([SERVICE, FEED_SERVICE], boundary, largest, arriving=_MESSAGES * largest)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
+    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     if not settings.pull and not settings.shard.is_dir():
@@ -76,19 +92,30 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
-    loading = Loading(partial(_load, settings, bundle, pool, metrics))
+    loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
     watching: set[asyncio.Task[None]] = set()
+    lives: list[LiveShard] = []
+    followed: list[FollowedShard] = []
+    following: set[asyncio.Task[None]] = set()
 
     async def prepare() -> None:
         try:
             loaded = await loading.result()
         except (ArtefactError, IdentityError) as error:
             servicer.fail(str(error))
+            feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
+        lives.append(loaded.live)
+        encoding = manifest.encoding_fingerprint
+        if settings.journal:
+            own = FollowedShard(settings.journal, loaded.live, loaded.info, encoding, registry)
+            followed.append(own)
+            following.add(asyncio.create_task(own.follow(changing.tell)))
+        feed.serve(followed[0].writer if followed else loaded.live, loaded.info, encoding)
         metrics.ready.set(1)
-        watching.add(asyncio.create_task(watch(loaded.shard.change, changing.tell, _LOOK_EVERY)))
+        watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
 
     def leave() -> None:
         for task in watching:
@@ -106,25 +133,55 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             leave=leave,
         )
     finally:
-        for task in watching:
+        for task in (*watching, *following):
             task.cancel()
+        for own in followed:
+            await own.close()
+        for live in lives:
+            await live.close()
         pool.close()
     return loading
 
 
 def _load(
-    settings: NodeSettings, bundle: Bundle, pool: ReaderPool, metrics: NodeMetrics
+    settings: NodeSettings,
+    bundle: Bundle,
+    pool: ReaderPool,
+    metrics: NodeMetrics,
+    feed_metrics: FeedMetrics,
 ) -> _Loaded:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
     if settings.pull:
         pull_shard(settings.pull, settings.shard)
-    shard = open_shard(settings.shard, settings.ef, settings.exact, settings.exact_up_to)
-    reader = open_reader(
-        bundle, Tokenizer(bundle.tokenizer).special, settings.inference, settings.max_tokens
+    tokenizer = Tokenizer(bundle.tokenizer)
+    live = open_live(
+        settings.shard,
+        partial(_open_base, settings),
+        partial(write_limits, settings, tokenizer.vocabulary),
+        feed_metrics,
+        feeding=settings.feed,
     )
+    try:
+        return _answering(settings, bundle, tokenizer, pool, metrics, live)
+    except BaseException:
+        live.abandon()
+        raise
+
+
+def _answering(
+    settings: NodeSettings,
+    bundle: Bundle,
+    tokenizer: Tokenizer,
+    pool: ReaderPool,
+    metrics: NodeMetrics,
+    live: LiveShard,
+) -> _Loaded:
+    shard = live.base
+    reader = open_reader(bundle, tokenizer.special, settings.inference, settings.max_tokens)
     pace = Pace(_HALF_LIFE, time.monotonic)
-    searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
+    searcher = LocalSearcher(live.view, reader, bundle, pool, pace, metrics)
+    live.served_by(searcher.serve)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))
     if not shard.manifest.vouched_for:
@@ -133,18 +190,33 @@ def _load(
             "noticed; `winnow index build --passages INDEX --out NEW` brings it up to date",
             shard=shard.manifest.shard,
         )
-    if shard.words is None:
+    if shard.manifest.words is None:
         _log.warning(
-            "the shard is of an older version and has no words: questions find its passages by "
-            "encoding alone; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            "the shard is of an older version and has no words: they were counted in this shard "
+            "alone, which took time and memory, and scores of several such shards cannot be "
+            "compared; `winnow index build --passages INDEX --out NEW` brings it up to date",
+            shard=shard.manifest.shard,
+        )
+    elif not shard.manifest.words.inverted:
+        _log.warning(
+            "the shard is of an older version: the rows of each word were collected in memory, "
+            "which took time; `winnow index build --passages INDEX --out NEW` brings it up to date",
             shard=shard.manifest.shard,
         )
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,
         shards=shard.manifest.shards,
-        passages=shard.manifest.passages,
+        passages=live.view.passages,
+        sequence=live.view.sequence,
         bundle=bundle.manifest.name,
     )
     admitted = AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)
-    return _Loaded(shard, admitted)
+    return _Loaded(live, admitted, shard_info(live.view, bundle))
+
+
+def _open_base(settings: NodeSettings, trimmed: int) -> StoredSegment:
+    def opened(directory: Path) -> StoredSegment:
+        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+
+    return open_newest(settings.shard, trimmed, opened, feeding=settings.feed)

@@ -1,12 +1,12 @@
 """What a node says that it serves, and whether shard and bundle belong together. Pure."""
 
-from content_node.shard.shard import Shard
+from content_node.shard.view import View
 from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError
 
 
-def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
+def shard_info(view: View, bundle: Bundle) -> ShardInfo:
     """What a shard says of itself when it serves a bundle.
 
     Raises:
@@ -14,7 +14,7 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
             by this one.
 
     """
-    manifest, served = shard.manifest, bundle.manifest
+    manifest, served = view.manifest, bundle.manifest
     if manifest.encoding_fingerprint != served.encoding_fingerprint:
         raise IdentityError(
             f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
@@ -32,10 +32,12 @@ def shard_info(shard: Shard, bundle: Bundle) -> ShardInfo:
         manifest.shard,
         manifest.shards,
         manifest.index_id,
-        manifest.passages,
+        view.passages,
         manifest.dimension,
         served.name,
         served.fingerprint,
-        manifest.generation,
+        view.generation,
         manifest.index_passages,
+        view.sequence,
+        view.log_id,
     )

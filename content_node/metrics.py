@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from winnow.telemetry.buckets import FAST, LONG
+from winnow.telemetry.buckets import COUNTS, FAST, LONG
 
 NODE_STAGES = ("queue", "retrieve", "read")
 
@@ -63,6 +63,27 @@ class NodeMetrics:
         )
         self.index = Gauge(
             "winnow_node_index_passages", "Passages in the shard", ("shard",), registry=registry
+        )
+
+
+class FeedMetrics:
+    """What is written to the shard of a content node."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.sequence = Gauge(
+            "winnow_node_sequence", "The last write that is served", registry=registry
+        )
+        self.commit = Histogram(
+            "winnow_node_commit_seconds",
+            "Time from the beginning of a transaction until its writes are durable",
+            buckets=FAST,
+            registry=registry,
+        )
+        self.batch = Histogram(
+            "winnow_node_commit_writes",
+            "Writes that shared a transaction",
+            buckets=COUNTS,
+            registry=registry,
         )
 
 

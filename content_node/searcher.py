@@ -3,16 +3,18 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from content_node.identity import shard_info
+from content_node.live.waiting import Served
 from content_node.metrics import NodeMetrics
 from content_node.reader.pool import ReaderPool
 from content_node.reader.reader import Reader
 from content_node.shard.generations import Generations
-from content_node.shard.shard import Candidates, Shard
-from content_node.shard.store import PassageStore
+from content_node.shard.retrieving import Candidates, retrieve
+from content_node.shard.view import View
 from content_node.validation import question_limits
 from winnow.bundle import Bundle
 from winnow.deadline import Clock, Deadline
@@ -23,6 +25,7 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import (
     ArtefactError,
+    GenerationGoneError,
     IdentityError,
     InvalidRequestError,
     NotLoadedError,
@@ -44,13 +47,13 @@ _RESERVED = 0.1
 
 
 class LocalSearcher:
-    """Retrieves by the newest index of a shard, and reads with a pool of threads from the one that
-    the hits are of.
+    """Retrieves from the newest view of a shard, and reads with a pool of threads from the
+    generation that the hits are of.
     """
 
     def __init__(
         self,
-        shard: Shard,
+        view: View,
         reader: Reader,
         bundle: Bundle,
         pool: ReaderPool,
@@ -63,24 +66,25 @@ class LocalSearcher:
         self._pace = pace
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
-        self._info = shard_info(shard, bundle)
-        self._generations = Generations(shard, clock)
+        self._info = shard_info(view, bundle)
+        self._generations, self._served = Generations(view, clock), Served(view.sequence)
         self._count_passages()
 
-    def serve(self, shard: Shard) -> None:
-        """From now on the newest generation is `shard`; to be called on the event loop.
+    def serve(self, view: View) -> None:
+        """From now on `view` is the newest; to be called on the event loop.
 
         Raises:
-            IdentityError: it is another shard, or another encoder's.
+            IdentityError: it is another shard's, or another encoder's.
 
         """
-        info = shard_info(shard, self._bundle)
+        info = shard_info(view, self._bundle)
         if (info.index_id, info.shard) != (self._info.index_id, self._info.shard):
             raise IdentityError(
                 f"shard {info.shard} of index {info.index_id} is no generation of shard "
                 f"{self._info.shard} of index {self._info.index_id}, which this node serves"
             )
-        self._generations.serve(shard)
+        self._generations.serve(view)
+        self._served.advance(view.sequence)
         self._info = info
         self._count_passages()
 
@@ -93,15 +97,21 @@ class LocalSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """What may be among the passages to be read, of all candidates of all shards.
+
+        Waits until the write is served that has to be known.
+        """
         self._check(question)
-        work = partial(self._retrieve, self._generations.lease(deadline), question, depth)
+        await self._served.wait(depth.after, deadline)
+        view = self._generations.lease(deadline)
+        work = partial(self._retrieve, view, question, depth)
         done = await self._pool.call(partial(_timed, work), deadline, question.client)
         found, spent = done.results[0]
         self._metrics.stage.labels("queue").observe(done.queued)
         self._metrics.stage.labels("retrieve").observe(spent)
         timings = ShardTimings(queue=done.queued, retrieve=spent)
-        return Retrieved(found.hits, found.distances, timings, self._pool.idle)
+        idle, words = self._pool.idle, found.words
+        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence)
 
     async def read(
         self,
@@ -112,9 +122,9 @@ class LocalSearcher:
     ) -> Read:
         """Reads passages that `retrieve` named: as many as can be, a little before the deadline."""
         self._check(question)
-        shard = self._shard_of(hits, deadline)
+        view, hits = await self._in_view(hits, deadline, question.client)
         started = time.perf_counter()
-        work = partial(self._read_one, shard.store, question, max_answer_tokens)
+        work = partial(self._read_one, view, question, max_answer_tokens)
         until, client = _before(deadline), question.client
         done = await self._pool.map(work, hits, until, self._count_read, client)
         spent = time.perf_counter() - started - done.queued
@@ -129,24 +139,25 @@ class LocalSearcher:
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
         read = await self.read(question, hits, max_answer_tokens, deadline)
-        return Read(read.readings, retrieved.timings + read.timings, read.unread)
+        timings = retrieved.timings + read.timings
+        return Read(read.readings, timings, read.unread, retrieved.sequence)
 
     def _retrieve(
-        self, shard: Shard, question: EncodedQuestion, depth: Depth, stop: Stop
+        self, view: View, question: EncodedQuestion, depth: Depth, stop: Stop
     ) -> Candidates:
         with _readable():
-            return shard.retrieve(question, depth, self._word_weight, stop)
+            return retrieve(view, question, depth, self._word_weight, stop)
 
     def _read_one(
         self,
-        store: PassageStore,
+        view: View,
         question: EncodedQuestion,
         max_answer_tokens: int,
         hit: Hit,
         stop: Stop,
     ) -> Reading:
         with _readable():
-            stored = store.load([hit.row])[0]
+            stored = view.load(hit.row)
         return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
 
     def _count_read(self) -> None:
@@ -169,23 +180,56 @@ class LocalSearcher:
 
         self._limits.check(question)
 
-    def _shard_of(self, hits: Sequence[Hit], deadline: Deadline) -> Shard:
-        """The generation that all hits are rows of."""
+    async def _in_view(
+        self, hits: Sequence[Hit], deadline: Deadline, client: str
+    ) -> tuple[View, Sequence[Hit]]:
+        """The generation to read from, and the hits as rows of it."""
         generation = hits[0].generation if hits else ""
-        shard = self._generations.named(generation, deadline)
+        view = self._generations.named(generation, deadline)
         for place, hit in enumerate(hits):
             if hit.generation != generation:
                 raise InvalidRequestError(
                     Violation(f"hits[{place}]", "is of another generation than the first")
                 )
-            if not 0 <= hit.row < shard.manifest.passages:
-                raise InvalidRequestError(
-                    Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
-                )
-        return shard
+        if generation not in ("", view.generation):
+            work = partial(_found_again, view, hits)
+            done = await self._pool.call(work, deadline, client)
+            return view, done.results[0]
+        for place, hit in enumerate(hits):
+            _check_row(view, hit, place)
+        return view, hits
 
     def _count_passages(self) -> None:
         self._metrics.index.labels(str(self._info.shard)).set(self._info.passages)
+
+
+def _check_row(view: View, hit: Hit, place: int) -> None:
+    if 0 <= hit.row < view.rows:
+        return
+    if view.log_id:
+        # another replica of its log has read on in it
+        raise GenerationGoneError(f"there is no row {hit.row} yet: retrieve again")
+    raise InvalidRequestError(
+        Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
+    )
+
+
+def _found_again(view: View, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
+    """Hits of another generation as rows of this one.
+
+    Raises:
+        GenerationGoneError: one of the passages is not there any more, or not yet.
+
+    """
+    with _readable():
+        rows = [view.find(hit.passage_id, hit.sequence) for hit in hits]
+    found = [replace(hit, row=row) for hit, row in zip(hits, rows, strict=True) if row is not None]
+    if len(found) < len(hits):
+        raise GenerationGoneError(
+            f"{len(hits) - len(found)} of {len(hits)} hits of another generation are not in shard "
+            f"{view.manifest.shard}: retrieve again"
+        )
+    return found
 
 
 def _before(deadline: Deadline) -> Deadline:

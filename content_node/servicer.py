@@ -6,7 +6,7 @@ Knows whether there is a shard to call, and what to say if not.
 from dataclasses import replace
 from typing import Any
 
-from content_node.validation import check_answer_tokens, check_hits, check_passages
+from content_node.validation import check_answer_tokens, check_depth, check_hits, check_passages
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
@@ -62,9 +62,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     async def Retrieve(  # noqa: N802
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
-        check_passages(request.passages)
         depth = convert.depth_of_message(request)
-        check_passages(depth.looked_at, "candidates")
+        check_depth(depth)
         found = await self._ready().retrieve(
             _question(request, context), depth, self._deadline(context)
         )
@@ -88,9 +87,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     async def Search(  # noqa: N802
         self, request: shard_pb2.SearchRequest, context: Any
     ) -> shard_pb2.SearchResponse:
-        check_passages(request.passages)
         depth = convert.depth_of_message(request)
-        check_passages(depth.looked_at, "candidates")
+        check_depth(depth)
         check_answer_tokens(request.max_answer_tokens)
         read = await self._ready().search(
             _question(request, context),

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from content_node.shard.shard import EXACT_UP_TO
+from content_node.shard.stored_segment import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
+from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
 
@@ -55,6 +56,20 @@ class NodeSettings(ServiceSettings):
         le=10_000,
         description="Breadth of the graph search: a higher value finds more and takes longer.",
     )
+    feed: bool = Field(
+        False,
+        description="Take writes, and store them in the shard's directory. One node per directory.",
+    )
+    journal: Annotated[str, AfterValidator(journal_url)] = Field(
+        "",
+        description="Journal that all replicas of the shard follow, such as nats://HOST:4222; "
+        "writes go there first. Needs --feed. Empty for a shard without replicas.",
+    )
+    max_unmerged: int = Field(
+        200_000,
+        ge=1,
+        description="Most writes held in memory until they are merged; further ones are refused.",
+    )
     exact: bool = Field(
         False, description="Compare every passage with the question instead of searching the graph."
     )
@@ -63,6 +78,12 @@ class NodeSettings(ServiceSettings):
         ge=0,
         description="Shards with at most this number of passages are searched without the graph.",
     )
+
+    @model_validator(mode="after")
+    def _is_fed(self) -> Self:
+        if self.journal and not self.feed:
+            raise ValueError("--journal needs --feed: what the journal brings is written")
+        return self
 
     @property
     def inference(self) -> InferenceOptions:

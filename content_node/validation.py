@@ -12,7 +12,7 @@ import numpy as np
 from content_node.reader.prepare import longest_question
 from winnow.bundle import Bundle
 from winnow.domain.passage import Hit
-from winnow.domain.question import EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.tokenizer import Tokenizer
 
@@ -64,6 +64,14 @@ def check_passages(count: int, field: str = "passages") -> None:
         raise _wrong(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
+def check_depth(depth: Depth) -> None:
+    """Refuses to look further than any request needs."""
+    check_passages(depth.passages)
+    for field in ("candidates", "by_words"):
+        if (count := getattr(depth, field)) > MAX_PASSAGES:
+            raise _wrong(field, f"{count} is more than {MAX_PASSAGES}")
+
+
 def check_hits(hits: Iterable[Hit]) -> None:
     """Refuses hits that no retrieval can have found: the same row twice, impossible distances."""
     rows = set()
@@ -75,6 +83,8 @@ def check_hits(hits: Iterable[Hit]) -> None:
             raise _wrong(f"hits[{place}].distance", f"{hit.distance} is not 0 or more")
         if not math.isfinite(hit.hybrid_distance):
             raise _wrong(f"hits[{place}].hybrid_distance", f"{hit.hybrid_distance} is not finite")
+        if not 0 <= hit.words < math.inf:
+            raise _wrong(f"hits[{place}].words", f"{hit.words} is not 0 or more")
 
 
 def check_answer_tokens(tokens: int) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
-from winnow.journal.journal import Delivered, Entry
+from winnow.journal.journal import JOURNAL, Delivered, Entry
 
 
 class FakeJournal:
@@ -16,6 +16,7 @@ class FakeJournal:
 
     def __init__(self, most_bytes: int = 100_000) -> None:
         self.most_bytes = most_bytes
+        self.id = f"{JOURNAL}1"
         self.entries: list[Entry] = []
         self.reachable = asyncio.Event()
         self.reachable.set()
@@ -24,7 +25,7 @@ class FakeJournal:
         self._more = asyncio.Condition()
 
     async def open(self) -> str:
-        return "fake"
+        return self.id
 
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
         with suppress(TimeoutError):
@@ -36,10 +37,12 @@ class FakeJournal:
                 return len(self.entries)
         raise DeadlineExceededError("not acknowledged in time")
 
-    async def read(self, after: int) -> AsyncGenerator[Delivered, None]:
+    async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         self.reads.append(after)
         if after > len(self.entries):
             raise IdentityError("another journal")
+        if key and self.entries[after - 1].key != key:
+            raise IdentityError("another entry")
         while True:
             await asyncio.sleep(0)
             if not self.reachable.is_set():

@@ -17,13 +17,19 @@ class FakeReplica:
     """A `Replica` and a `ShardWriter`; the last write counts."""
 
     place: str = ""
+    log_id: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)
     """The id of each write that was stored, by its number less one."""
     commits: int = 0
     full: bool = False
 
-    async def follow(self, writes: Sequence[Write], place: str) -> list[Written]:
+    async def admit(self, writes: Sequence[Write]) -> None:
+        await asyncio.sleep(0)
+        if any(write.id == "odd" for write in writes):
+            raise InvalidRequestError(Violation("id", "odd"))
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
         await asyncio.sleep(0)
         if self.full:
             raise OverloadedError("no room")
@@ -31,6 +37,7 @@ class FakeReplica:
             raise InvalidRequestError(Violation("id", "poison"))
         written = [self._apply(write) for write in writes]
         self.place = place
+        self.log_id = self.log_id or log_id
         self.commits += 1
         return written
 

@@ -13,17 +13,10 @@ from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
 from content_node.journal.metrics import JournalMetrics
 from winnow.deadline import Deadline
-from winnow.errors import InvalidRequestError, Violation
 from winnow.journal.journal import Journal
 
 MESSAGES = JournalMessages("index", 0, "encoding")
 LATER = Deadline.after(60)
-
-
-def refuse_odd(writes: object) -> None:
-    assert isinstance(writes, list)
-    if any(write.id == "odd" for write in writes):
-        raise InvalidRequestError(Violation("id", "odd"))
 
 
 class JournaledNode:
@@ -32,7 +25,7 @@ class JournaledNode:
     def __init__(self, journal: Journal, replica: FakeReplica) -> None:
         self.registry = CollectorRegistry()
         self.replica = replica
-        self.shard = JournaledShard(journal, replica, refuse_odd, MESSAGES)
+        self.shard = JournaledShard(journal, replica, replica.admit, MESSAGES)
         self.follower = Follower(
             journal,
             replica,

@@ -7,7 +7,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.text.tokenizer import Tokens
 
-DIMENSION = 4
+DIMENSION = 8
 
 
 def encoded(identifier: str, text: str = "some words", metadata: str = "") -> EncodedPassage:

@@ -9,7 +9,7 @@ from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
@@ -29,10 +29,10 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
     metrics = NodeMetrics(CollectorRegistry())
     pool = ReaderPool(2, 2, metrics)
     try:
-        shard = open_shard(index / shard_name(0, 1), ef=100)
+        view = view_of(open_shard(index / shard_name(0, 1), ef=100))
         reader = open_reader(bundle, tokenizer.special)
         pace = Pace(2.0, time.monotonic)
-        searcher = LocalSearcher(shard, reader, bundle, pool, pace, metrics)
+        searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
         read = await searcher.search(encoded, Depth(passages), 10, Deadline.after(60))
     finally:
         pool.close()

@@ -17,7 +17,7 @@ from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE as SHARD_SERVICE
 from content_node.servicer import ShardServicer
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
 from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
@@ -112,7 +112,8 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
     stack.callback(pool.close)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
     pace = Pace(2.0, time.monotonic)
-    searcher = LocalSearcher(open_shard(path, 128, exact), reader, bundle, pool, pace, metrics)
+    view = view_of(open_shard(path, 128, exact))
+    searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
     servicer = ShardServicer(2.0)
     servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
     server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.graph_vectors import GraphVectors
+from content_node.shard.inverting import inverted
 from content_node.shard.manifest import (
     IndexManifest,
     ShardManifest,
@@ -86,13 +88,13 @@ def _verify_contents(
 ) -> ShardReport:
     store = PassageStore(OpenFile(directory / manifest.store))
     try:
-        store.expect(manifest.passages, manifest.dimension)
-        vectors = store.vectors(manifest.dimension)
+        store.expect(manifest.passages, manifest.dimension, manifest.rows)
+        vectors, rows = store.vectors(manifest.dimension), store.numbers()
         words = _word_faults(directory, manifest, store)
     finally:
         store.close()
     faults = [*identity_faults(manifest, shard, index), *_vector_faults(vectors), *words]
-    recall = _recall(directory, manifest, vectors, sample)
+    recall = _recall(directory, manifest, vectors, rows, sample)
     if recall < min_recall:
         faults.append(f"recall@{K} of the graph is {recall:.3f}, at least {min_recall} is wanted")
     return ShardReport(shard, manifest.passages, recall, tuple(faults))
@@ -123,18 +125,33 @@ def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) 
         return []
     vocabulary = len(np.load(directory / manifest.words.frequencies))
     kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
-    same = map(np.array_equal, kept, store.words(vocabulary))
-    return [] if all(same) else ["its words are not those of its passages"]
+    tokens, ends = store.words(vocabulary, manifest.rows)
+    faults = []
+    if not all(map(np.array_equal, kept, (tokens, ends))):
+        faults.append("its words are not those of its passages")
+    made = inverted(tokens, ends)
+    leading = [np.load(directory / name) for name in manifest.words.inverted]
+    right: list[NDArray[np.generic]] = [made.rows, made.starts, made.counts]
+    if leading and not all(map(np.array_equal, leading, right)):
+        faults.append("its words do not lead to the passages that have them")
+    return faults
 
 
 def _recall(
-    directory: Path, manifest: ShardManifest, vectors: NDArray[np.float32], sample: int
+    directory: Path,
+    manifest: ShardManifest,
+    vectors: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    sample: int,
 ) -> float:
     if not len(vectors):
         return 1.0
     file = OpenFile(directory / manifest.graph)
-    graph = load_graph(file, manifest.dimension, manifest.passages, _EF, lambda: [vectors])
-    exact = ExactIndex(vectors)
+    held = np.zeros(manifest.rows, np.bool_)
+    held[rows] = True
+    source = GraphVectors(file, manifest.dimension, manifest.rows)
+    graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, held)
+    exact = ExactIndex(vectors, rows)
     chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
     # midpoints of two passages: like questions, they lie beside the vectors and not on them
     asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]

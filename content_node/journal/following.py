@@ -15,13 +15,15 @@ import structlog
 from content_node.journal.metrics import JournalMetrics
 from winnow.domain.write import Write, Written
 from winnow.errors import IdentityError, InvalidRequestError, WinnowError
-from winnow.journal.journal import Delivered, Entry, Journal
+from winnow.journal.journal import JOURNAL, Delivered, Entry, Journal
 
 _log = structlog.get_logger("content_node")
 _PAUSE = 0.25
 """Seconds until a journal that cannot be read, or a write that cannot be stored, is tried again."""
 _REMINDED = 40
 """Tries between two lines of the log."""
+_NONE = "0"
+"""The place before the first entry."""
 _TOGETHER = 2_000_000
 """Bytes of entries that share a transaction: some hundred passages, some tenths of a second."""
 Sleep = Callable[[float], Awaitable[None]]
@@ -36,8 +38,14 @@ class Replica(Protocol):
     def place(self) -> str:
         """How far the log was followed; empty if not at all."""
 
-    async def follow(self, writes: Sequence[Write], place: str) -> list[Written]:
+    @property
+    def log_id(self) -> str:
+        """Names the replica's own log; empty if it has none yet."""
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
         """Stores writes and a place of the log, both or neither.
+
+        Its own log is called `log_id` if it has to be made.
 
         Raises:
             InvalidRequestError: a write is not for this shard.
@@ -72,7 +80,7 @@ class Follower:
         failures = 0
         while True:
             try:
-                async with aclosing(self._journal.read(await self._begun())) as deliveries:
+                async with aclosing(self._journal.read(*await self._begun())) as deliveries:
                     async for delivered in deliveries:
                         await self._apply(delivered)
                         self._metrics.followed(delivered.behind)
@@ -89,11 +97,19 @@ class Follower:
                 failures += 1
                 await self._sleep(_PAUSE)
 
-    async def _begun(self) -> int:
-        """The last place that was stored. From the beginning on the replica names its log."""
+    async def _begun(self) -> tuple[int, str]:
+        """The last entry that was stored; from the beginning on the replica names its log."""
+        found = await self._journal.open()
+        known = self._replica.log_id
+        if known.startswith(JOURNAL) and known != found:
+            raise IdentityError(
+                f"{self._journal.name} is not the journal that this shard has followed so far: "
+                "restore it, or remove the shard and begin from the index as it was built"
+            )
         if not self._replica.place:
-            await self._replica.follow([], "0")
-        return int(self._replica.place)
+            await self._replica.follow([], _NONE, found)
+        number, _, key = self._replica.place.partition(" ")
+        return int(number), key
 
     async def _apply(self, delivered: Delivered) -> None:
         """Stores entries, several in a transaction: each waits for the disk."""
@@ -104,7 +120,7 @@ class Follower:
             self._metrics.applied(len(some), some[-1].place, ahead + delivered.behind)
 
     async def _store(self, entries: Sequence[Entry]) -> None:
-        place = str(entries[-1].place)
+        place = _place_of(entries[-1])
         try:
             calls = [await asyncio.to_thread(self._decode, entry.content) for entry in entries]
             written = await self._replica.follow([write for call in calls for write in call], place)
@@ -127,8 +143,13 @@ class Follower:
             place=entry.place,
             reason=str(error),
         )
-        await self._replica.follow([], str(entry.place))
+        await self._replica.follow([], _place_of(entry))
         self._told(entry, error)
+
+
+def _place_of(entry: Entry) -> str:
+    """What tells, when it is read again, that the journal still has this entry there."""
+    return f"{entry.place} {entry.key}"
 
 
 def _together(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:

@@ -5,7 +5,7 @@ and by which number: all replicas apply the same entries in the same order and n
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import uuid4
 
 from content_node.journal.messages import JournalMessages
@@ -24,12 +24,12 @@ class JournaledShard:
         self,
         journal: Journal,
         shard: ShardWriter,
-        check: Callable[[Sequence[Write]], None],
+        admit: Callable[[Sequence[Write]], Awaitable[None]],
         messages: JournalMessages,
     ) -> None:
-        """`check` raises an error for writes that the shard cannot hold."""
+        """`admit` raises an error for writes that the shard cannot take."""
         self._journal, self._shard = journal, shard
-        self._check, self._messages = check, messages
+        self._admit, self._messages = admit, messages
         self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
         self._ended = ""
 
@@ -43,7 +43,7 @@ class JournaledShard:
         """
         if self._ended:
             raise NotWritableError(f"this replica follows its journal no more: {self._ended}")
-        self._check(writes)
+        await self._admit(writes)
         if not self._journal.most_bytes:
             await self._journal.open()
         most = self._journal.most_bytes

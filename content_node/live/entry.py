@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
+from winnow.text.tokenizer import Tokens
 
 CHAIN = 16
 """Bytes of a link of the chain."""
@@ -91,6 +92,17 @@ def packed(encoded: EncodedPassage) -> PackedPassage:
         _bytes(tokens.ids),
         _bytes(tokens.offsets),
         np.ascontiguousarray(encoded.vector, "<f4").tobytes(),
+    )
+
+
+def unpacked(identifier: str, put: PackedPassage) -> EncodedPassage:
+    """What was packed."""
+    starts, ends = ids_of(put.text_offsets).reshape(-1, 2).T.tolist() or ((), ())
+    return EncodedPassage(
+        Passage(identifier, put.title, put.text, put.metadata),
+        tuple(ids_of(put.title_tokens).tolist()),
+        Tokens(tuple(ids_of(put.text_tokens).tolist()), tuple(zip(starts, ends, strict=True))),
+        np.frombuffer(put.vector, "<f4").astype(np.float32, copy=False),
     )
 
 

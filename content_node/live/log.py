@@ -29,7 +29,6 @@ from content_node.live.schema import (
     row_of,
 )
 from content_node.live.tally import WordTally
-from winnow.domain.word_counts import WordChanges
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
@@ -67,6 +66,7 @@ class WriteLog:
         self._connection: sqlite3.Connection | None = None
         self._file: AcknowledgedFile | None = None
         self._turn = threading.Lock()
+        self._closed = False
 
     @property
     def log_id(self) -> str:
@@ -89,16 +89,17 @@ class WriteLog:
         return self._trimmed.last if self._trimmed else 0
 
     @property
-    def changes(self) -> WordChanges:
-        """What the writes changed that were trimmed."""
-        words = self._trimmed.words if self._trimmed else WordTally()
-        return words.changes(self.trimmed)
+    def trimmed_words(self) -> WordTally:
+        """What the writes changed that are not there any more."""
+        return self._trimmed.words if self._trimmed else WordTally()
 
-    def append(self, writes: Sequence[Logged], place: str | None = None) -> None:
+    def append(self, writes: Sequence[Logged], place: str | None = None, log_id: str = "") -> None:
         """Stores writes, which continue the log, in one transaction; returns when it is durable.
 
-        `place` in the log that this one follows is stored with them; None leaves it as it is.
+        `place` in the log that this one follows is stored with them; None leaves it as it is. A log
+        that has to be made is called `log_id`, if it is given.
         """
+        self._new_id = log_id or self._new_id
         with self._turn, self._transaction() as (connection, state):
             head = state.link
             rows = []
@@ -144,6 +145,7 @@ class WriteLog:
     def close(self) -> None:
         """Lets go of the directory. Nothing is to be appended any more."""
         with self._turn:
+            self._closed = True
             self._close_connection()
             if self._file is not None:
                 self._file.close()
@@ -199,6 +201,8 @@ class WriteLog:
 
     def _writable(self) -> tuple[sqlite3.Connection, State]:
         """The connection, and where the log stands; made when they are needed first."""
+        if self._closed:
+            raise NotWritableError(f"{self.path} was closed: the node is ending")
         if self._state is None:
             self._make()
         assert self._state is not None

@@ -1,6 +1,5 @@
 """Opening the log of a shard: locked, checked, and told write by write."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -10,25 +9,27 @@ from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
 from content_node.live.entry import Logged
 from content_node.live.lock import LOCK, DirectoryLock
 from content_node.live.log import WriteLog
-from content_node.live.reading import AGAIN, check, log_path, wal_path
+from content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
 from content_node.live.schema import State, Trimmed
 from winnow.errors import ArtefactError
 
 _log = structlog.get_logger("content_node")
 
 
-def open_log(
-    shard: Path,
-    each: Callable[[Logged], None] = lambda _: None,
-    *,
-    feeding: bool = True,
-    log_id: str = "",
-) -> WriteLog:
-    """Opens the log in a shard's directory, checks all of it, and tells `each` write in order.
+def _passed_over(_: Logged) -> None:
+    pass
 
-    Takes some seconds for 100 000 writes: not on an event loop. Where there is no log nothing is
-    made before the first write. `feeding` keeps every other node off; without it others may read,
-    too, and nobody is to append. `log_id` names a log that is made, where it follows another one.
+
+def open_log(
+    shard: Path, begin: Begin = lambda _: _passed_over, *, feeding: bool = True, log_id: str = ""
+) -> WriteLog:
+    """Opens the log in a shard's directory, and checks all of it.
+
+    Takes some seconds for 100 000 writes: not on an event loop. If there is a log, `begin` is
+    called with the last write that was trimmed, and what it returns with each write in order. If
+    there is none, nothing is made before the first write. `feeding` keeps every other node off;
+    without it others may read, too, and nobody is to append. `log_id` names a log that is made,
+    where it follows another one.
 
     Raises:
         ArtefactError: it is damaged, its end is missing, or another node holds it.
@@ -37,7 +38,7 @@ def open_log(
     path = log_path(shard)
     lock = _lock(path.with_name(LOCK), feeding)
     try:
-        return WriteLog(path, lock, _checked(path, each), log_id)
+        return WriteLog(path, lock, _checked(path, begin), log_id)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -54,14 +55,14 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
         raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
 
 
-def _checked(path: Path, each: Callable[[Logged], None]) -> tuple[State, Trimmed] | None:
+def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
     """Where the log stands; None if there is none."""
     told = acknowledged.read(path.with_name(ACKNOWLEDGED))
     if not path.exists():
         _expect_nothing(path, told)
         return None
     tail = _unfinished(wal_path(path))
-    state, trimmed = check(path, told, each)
+    state, trimmed = check(path, told, begin)
     if tail:
         _log.warning(
             "the end of a log was never finished, and nobody was told of it: it is dropped",

@@ -23,6 +23,8 @@ from content_node.live.schema import (
 )
 from winnow.errors import ArtefactError
 
+Begin = Callable[[int], Callable[[Logged], None]]
+"""Told which write was trimmed last; what it returns is told of every write after that."""
 LIVE = "live"
 """The directory in a shard that writes go to."""
 LOG = "writes.sqlite"
@@ -62,10 +64,8 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
             sequence = found[-1][0].sequence
 
 
-def check(
-    log: Path, acknowledged: Acknowledged | None, each: Callable[[Logged], None]
-) -> tuple[State, Trimmed]:
-    """Reads all of a log, and checks it against what was acknowledged; tells `each` write.
+def check(log: Path, acknowledged: Acknowledged | None, begin: Begin) -> tuple[State, Trimmed]:
+    """Reads all of a log, and checks it against what was acknowledged.
 
     Changes nothing in the directory of a log that is refused, so that it can still be looked into.
 
@@ -83,33 +83,29 @@ def check(
                 f"{wal_path(log)} is damaged or cut short: the log ends at write {state.last}, and "
                 f"write {told.sequence} was acknowledged: {AGAIN}"
             )
-        with _named(log):
-            _check_writes(readable, state, trimmed, told, each)
+        each = begin(trimmed.last)
+        for write in _checked_writes(readable, log, state, trimmed, told):
+            each(write)
     return state, trimmed
 
 
-def _check_writes(
-    log: Path,
-    state: State,
-    trimmed: Trimmed,
-    told: Acknowledged,
-    each: Callable[[Logged], None],
-) -> None:
-    links = {trimmed.last: trimmed.link}
-    with contextlib.closing(_open(log)) as connection:
-        sequence = trimmed.last
+def _checked_writes(
+    readable: Path, log: Path, state: State, trimmed: Trimmed, told: Acknowledged
+) -> Iterator[Logged]:
+    """All writes, each checked."""
+    links, sequence = {trimmed.last: trimmed.link}, trimmed.last
+    with _reading(readable, named=log) as connection:
         while found := select(connection, sequence, state.last, _CHUNK, links[sequence]):
             links = {write.sequence: link for write, link in found}
             sequence = found[-1][0].sequence
             if links.get(told.sequence, told.link) != told.link:
                 raise ArtefactError(f"write {told.sequence} is not the one that was acknowledged")
-            for write, _ in found:
-                each(write)
+            yield from (write for write, _ in found)
+        if sequence != state.last or links[sequence] != state.link:
+            raise ArtefactError(f"it ends at write {sequence}, and says that it has {state.last}")
         (beyond,) = connection.execute("SELECT max(sequence) FROM writes").fetchone()
-    if sequence != state.last or links[sequence] != state.link:
-        raise ArtefactError(f"it ends at write {sequence}, and says that it has {state.last}")
-    if beyond is not None and beyond > state.last:
-        raise ArtefactError(f"it has a write {beyond}, and says that {state.last} is its last")
+        if beyond is not None and beyond > state.last:
+            raise ArtefactError(f"it has a write {beyond}, and says that {state.last} is its last")
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:
@@ -147,7 +143,7 @@ def _named(log: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _readable(log: Path) -> Iterator[Path]:
     """The log where SQLite can read it: it needs to write beside a log that was not closed."""
-    if os.access(log.parent, os.W_OK):
+    if os.access(log.parent, os.W_OK, effective_ids=True):
         yield log
         return
     with tempfile.TemporaryDirectory(prefix="winnow-log-") as copies:

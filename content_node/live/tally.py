@@ -38,6 +38,13 @@ class WordTally:
         for write in writes:
             self.count(write)
 
+    def add(self, others: WordChanges) -> None:
+        """Counts what was counted elsewhere."""
+        self._reach(others.ids)
+        self._by[others.ids] += others.by
+        self.passages += others.passages
+        self.tokens += others.tokens
+
     def changes(self, sequence: int) -> WordChanges:
         """All that was counted, up to a write."""
         ids = np.flatnonzero(self._by).astype(np.uint32)
@@ -46,8 +53,12 @@ class WordTally:
     def _add(self, words: bytes, sign: int) -> None:
         tokens = ids_of(words)
         distinct: NDArray[np.uint32] = np.unique(tokens)
-        if len(distinct) and distinct[-1] >= len(self._by):
-            self._by = np.pad(self._by, (0, int(distinct[-1]) + 1 - len(self._by)))
+        self._reach(distinct)
         self._by[distinct] += sign
         self.passages += sign
         self.tokens += sign * len(tokens)
+
+    def _reach(self, ascending: NDArray[np.uint32]) -> None:
+        """Makes room for these tokens."""
+        if len(ascending) and ascending[-1] >= len(self._by):
+            self._by = np.pad(self._by, (0, int(ascending[-1]) + 1 - len(self._by)))

@@ -13,6 +13,8 @@ class Known:
     """Of the write that stored it; None if that had none."""
     row: int | None
     """Of the passage in the newest view; None if there is none any more."""
+    sequence: int = 0
+    """Of that write; 0 if it was there when the index was built."""
 
 
 def outcome_of_put(known: Known | None, version: int | None, same: bool) -> Outcome:

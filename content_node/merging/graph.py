@@ -3,19 +3,20 @@
 Knows hnswlib, which can add to no graph that is searched: this is another process.
 """
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 import hnswlib
 import numpy as np
-from numpy.typing import NDArray
 
+from content_node.merging.passages import Chunks
+from content_node.shard.manifest import ShardManifest
 from content_node.shard.nearest import SPACE
+from content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
-Chunks = Iterable[tuple[Sequence[int], NDArray[np.float32]]]
-"""Rows, and their vectors: float32 [rows, dimension], a number of rows at a time."""
+_APART = 7_919
+"""A prime: so far apart are the rows that holes are made like."""
 
 
 def grown_graph(
@@ -23,8 +24,8 @@ def grown_graph(
 ) -> hnswlib.Index:
     """The graph in `file`, which was verified, with new rows and without the dead ones.
 
-    `rows` is how many there are then, with those that hold nothing. A row that was dead before
-    is dead in the file, too.
+    `rows` is how many there are then, with those that hold nothing: each is in the graph. A row
+    that was dead before is dead in the file, too.
 
     Raises:
         ArtefactError: it cannot be loaded, or has no such row.
@@ -33,32 +34,46 @@ def grown_graph(
     index = hnswlib.Index(space=SPACE, dim=dimension)
     try:
         index.load_index(str(file.link), max_elements=max(rows, 1))
+        _add(index, new)
         for row in dead:
             index.mark_deleted(row)
     except (RuntimeError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be added to: {error}") from error
-    _add(index, new)
     return index
 
 
 def new_graph(
     dimension: int, rows: int, all_rows: Chunks, m: int, ef_construction: int
 ) -> hnswlib.Index:
-    """A graph of rows that all hold something, or of some that do not and are not in it."""
+    """A graph of rows that all hold a passage."""
     index = hnswlib.Index(space=SPACE, dim=dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
     _add(index, all_rows)
     return index
 
 
+def graph_of_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
+    """The graph of a generation, built of its database alone.
+
+    A row that holds nothing has no vector there. It is a deleted twin of some row that does: every
+    row has to be in the graph, and one like others changes the ways through it least.
+    """
+    vectors, held = store.vectors(manifest.dimension), store.numbers()
+    holes = np.setdiff1d(np.arange(manifest.rows), held)
+    some = vectors if len(held) else np.zeros((1, manifest.dimension), np.float32)
+    twins = some[np.arange(len(holes)) * _APART % len(some)]
+    chunks = iter([(held, vectors), (holes, twins)])
+    index = new_graph(
+        manifest.dimension, manifest.rows, chunks, manifest.m, manifest.ef_construction
+    )
+    for row in holes.tolist():
+        index.mark_deleted(row)
+    return index
+
+
 def _add(index: hnswlib.Index, chunks: Chunks) -> None:
     for rows, vectors in chunks:
+        if not len(rows):
+            continue
         # the order of adding is part of the graph: with one thread it is always the same
-        index.add_items(vectors, np.asarray(rows, np.int64), num_threads=1)
-
-
-def rows_of_graph(path: Path, dimension: int) -> int:
-    """How many rows a graph has, also those that are marked as deleted."""
-    index = hnswlib.Index(space=SPACE, dim=dimension)
-    index.load_index(str(path))
-    return int(index.get_current_count())
+        index.add_items(vectors, rows, num_threads=1)

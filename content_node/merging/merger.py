@@ -26,11 +26,11 @@ _LOOK_EVERY = 1.0
 """Seconds between looks at whether there is anything to merge: they only read some counts."""
 
 Base = TypeVar("Base")
-Given = TypeVar("Given", contravariant=True)
+Given_contra = TypeVar("Given_contra", contravariant=True)
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Mergeable(Protocol[Given]):
+class Mergeable(Protocol[Given_contra]):
     """A shard that takes writes, as the merger sees it."""
 
     @property
@@ -48,7 +48,7 @@ class Mergeable(Protocol[Given]):
     def pending(self) -> Pending:
         """What a merge would find."""
 
-    async def swap(self, base: Given) -> None:
+    async def swap(self, base: Given_contra) -> None:
         """From now on serves `base` and what was written since."""
 
     async def trim(self, upto: int) -> None:

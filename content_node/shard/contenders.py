@@ -1,17 +1,43 @@
-"""Which candidates of a shard the front needs to see. Pure."""
+"""Which candidates of a shard the front needs to see. Pure.
 
-import numpy as np
-from numpy.typing import NDArray
+The front takes the nearest passages of all shards and the best of them by words: two ways to become
+a candidate. Where the lines are drawn depends on all shards, and no line is drawn wider than a
+shard's own.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 
-def contenders(
-    distances: NDArray[np.float32], hybrid_distance: NDArray[np.float32], passages: int
-) -> list[int]:
-    """Places of the hits that may be among the best `passages` of the candidates of all shards.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to become a candidate."""
 
-    A hit that so many others are nearer than, with and without words, cannot be: wherever it is a
-    candidate they are, too, and they are better. It counts where the line between candidates and
-    others is drawn, though, so the front is told every distance.
+    figures: Sequence[float]
+    """Of each passage; lower is better."""
+    line: float
+    """The highest figure with which this shard alone would let in."""
+
+
+def contenders(keys: Sequence[Any], ways: Iterable[Way], passages: int) -> list[int]:
+    """Places of the hits that may be among the best `passages` of the candidates of all shards, in
+    the order of their `keys`, which are the lower the better.
+
+    Where a hit becomes a candidate by one way, so do all that have no higher figure. If enough of
+    these are better, it is not read then. It is left out if that is so for every way that is open
+    to it. Where the line is drawn depends on those that are left out, too, so the front is told the
+    figures of all.
     """
-    nearer = (distances[:, None] < distances) & (hybrid_distance[:, None] < hybrid_distance)
-    return [int(place) for place in np.flatnonzero(nearer.sum(0) < passages)]
+    order = sorted(range(len(keys)), key=lambda place: keys[place])
+    kept: set[int] = set()
+    for way in ways:
+        better: list[float] = []
+        for _, equal in groupby(order, key=lambda place: keys[place]):
+            own = [place for place in equal if way.figures[place] <= way.line]
+            kept.update(p for p in own if bisect_right(better, way.figures[p]) < passages)
+            for place in own:
+                insort(better, way.figures[place])
+    return [place for place in order if place in kept]

@@ -1,16 +1,17 @@
 """The generations of a shard that a node serves: the newest, and older ones that are asked for.
 
-A shard never changes; new passages come as a new generation of it. A hit names a row of the one it
-was found in, so that one is kept while its question may come back to read.
+A view never changes; writes come as a new one. Views of one generation have the same passages in
+the same rows, so the newest of them stands for all. A hit names a row of the generation that it was
+found in, so that one is kept while its question may come back to read.
 
 Everything here is called on the event loop, where no call interrupts another: there is no lock for
-a question to wait at. Threads hold the `Shard` that they were given. What nobody holds any more is
-closed: a shard that is dropped here ends with the last of its readers.
+a question to wait at. Threads hold the `View` that they were given. What nobody holds any more is
+closed: a view that is dropped here ends with the last of its readers.
 """
 
 from dataclasses import dataclass
 
-from content_node.shard.shard import Shard
+from content_node.shard.view import View
 from winnow.deadline import Clock, Deadline
 from winnow.errors import GenerationGoneError
 from winnow.quoting import shortened
@@ -27,9 +28,9 @@ memory, and who comes back too late retrieves again.
 
 @dataclass(slots=True)
 class _Generation:
-    """A shard, and how long it may be asked for."""
+    """A view, and how long its rows may be asked for."""
 
-    shard: Shard
+    view: View
     until: float
     """By the clock."""
 
@@ -37,38 +38,47 @@ class _Generation:
 class Generations:
     """One shard as it was lately."""
 
-    def __init__(self, shard: Shard, clock: Clock) -> None:
+    def __init__(self, view: View, clock: Clock) -> None:
         self._clock = clock
-        self._newest = _Generation(shard, clock())
+        self._newest = _Generation(view, clock())
         self._older: dict[str, _Generation] = {}
 
     @property
-    def newest(self) -> Shard:
+    def newest(self) -> View:
         """What is served now."""
         self.let_go()
-        return self._newest.shard
+        return self._newest.view
 
     def let_go(self) -> None:
         """Forgets what nobody can come back for."""
         now = self._clock()
         self._older = {name: older for name, older in self._older.items() if older.until > now}
 
-    def serve(self, shard: Shard) -> None:
-        """From now on `shard` is the newest; the one before is kept while it may be asked for."""
+    def serve(self, view: View) -> None:
+        """From now on `view` is the newest; an older generation is kept while it may be asked for.
+
+        One of the same generation takes the place of what was served: it has these rows, too.
+        """
         before = self._newest
-        self._older[before.shard.generation] = before
-        self._older.pop(shard.generation, None)
-        self._newest = _Generation(shard, self._clock())
+        if view.generation == before.view.generation:
+            before.view = view
+            return
+        self._older[before.view.generation] = before
+        same = self._older.pop(view.generation, None)
+        self._newest = _Generation(view, same.until if same else self._clock())
         self.let_go()
 
-    def lease(self, deadline: Deadline) -> Shard:
+    def lease(self, deadline: Deadline) -> View:
         """The newest, for a retrieval; kept as long as its question may last."""
-        shard = self.newest
+        view = self.newest
         self._keep(self._newest, min(deadline.left() * _QUESTION, _LONGEST))
-        return shard
+        return view
 
-    def named(self, generation: str, deadline: Deadline) -> Shard:
+    def named(self, generation: str, deadline: Deadline) -> View:
         """The one that a hit names, kept until the deadline; the newest if it names none.
+
+        The newest, too, if it follows a log and the named one is not there: replicas of one log
+        have the same passages in other rows.
 
         Raises:
             GenerationGoneError: it is not there any more.
@@ -77,13 +87,15 @@ class Generations:
         newest = self.newest
         served = newest.generation
         found = self._newest if generation in ("", served) else self._older.get(generation)
+        if found is None and newest.log_id:
+            found = self._newest
         if found is None:
             raise GenerationGoneError(
                 f"the hits are rows of generation {shortened(generation)}, shard "
                 f"{newest.manifest.shard} serves {served}: retrieve again"
             )
         self._keep(found, min(deadline.left(), _LONGEST))
-        return found.shard
+        return found.view
 
     def _keep(self, generation: _Generation, seconds: float) -> None:
         generation.until = max(generation.until, self._clock() + seconds)

@@ -2,6 +2,7 @@
 
 Knows the formats; opens no index. Since format 2 a manifest vouches for itself, and the index's for
 those of its shards: with the checksums of a shard's files no byte of an index is left unchecked.
+Since format 3 a shard may hold writes, too: it says up to which one.
 Every field that an answer depends on is in the shard's generation: replicas with another figure are
 never asked as one.
 """
@@ -19,9 +20,11 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object, vouched
 
-FORMAT = 2
-_FORMATS = (1, 2)
+FORMAT = 3
+_FORMATS = (1, 2, 3)
 _VOUCHED_SINCE = 2
+_POSTINGS_SINCE = 3
+"""Since then there are holes, too, and a log of writes may go on where a shard ends."""
 SHARD_FILE = "manifest.json"
 _GENERATION_DIGITS = 16
 
@@ -39,6 +42,8 @@ _MOST = 2**53
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
 _Passages = Annotated[int, Field(ge=0, lt=2**32)]
 """As coverage counts them."""
+_Sequence = Annotated[int, Field(ge=0, lt=2**63)]
+"""As SQLite counts them."""
 _Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
 _Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
@@ -62,7 +67,29 @@ class WordsEntry(_Part):
     ends: _Name
     frequencies: _Name
     index_tokens: _Count
-    """Tokens of all passages of all shards."""
+    """Tokens of all passages of all shards, when the index was built."""
+    postings: _Name | None = None
+    """Rows that contain each token, one token after the other; None before format 3."""
+    starts: _Name | None = None
+    """Where the rows of each token begin."""
+    counts: _Name | None = None
+    """How often the token is in each of these rows."""
+
+    @property
+    def inverted(self) -> tuple[str, ...]:
+        """The files that lead from tokens to rows; none before format 3."""
+        return tuple(each for each in (self.postings, self.starts, self.counts) if each is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All files, always in the same order."""
+        return (self.tokens, self.ends, self.frequencies, *self.inverted)
+
+    @model_validator(mode="after")
+    def _leads_to_rows_or_does_not(self) -> Self:
+        if len(self.inverted) not in (0, 3):
+            raise ValueError("postings, starts and counts are there together or not at all")
+        return self
 
 
 class ShardManifest(_Part):
@@ -73,8 +100,14 @@ class ShardManifest(_Part):
     shard: Annotated[int, Field(ge=0)]
     shards: _Shards
     passages: _Passages
+    rows: _Passages = 0
+    """Rows, also those that hold no passage any more; before format 3 as many as passages."""
+    sequence: _Sequence = 0
+    """The write up to which it holds everything; 0 as it was built."""
+    log_id: str = ""
+    """Names the log of these writes; empty as it was built."""
     index_passages: _Passages = 0
-    """Passages of all shards; 0 where the shard was built before this was written down."""
+    """Passages of all shards when the index was built; 0 where this was not written down yet."""
     dimension: _Dimension
     space: Literal["l2"]
     m: int
@@ -99,20 +132,31 @@ class ShardManifest(_Part):
         others of them, where these differ.
         """
         words = self.words
-        derived = (
-            (self.graph, words.tokens, words.ends, words.frequencies) if words else (self.graph,)
-        )
-        parts = [
-            *(self.files[name].sha256 for name in (self.store, *derived)),
+        parts: list[object] = [
+            *(self.files[name].sha256 for name in self._named),
             *(self.passages, self.index_passages, words.index_tokens if words else None),
             *(self.dimension, self.space, self.encoding_fingerprint),
         ]
+        written = [self.rows, self.sequence, self.log_id]
+        if written != [self.passages, 0, ""]:  # else it has the name that older versions give it
+            parts.append(written)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
 
     @property
     def vouched_for(self) -> bool:
         """Whether an altered figure in it would have been noticed."""
         return self.format >= _VOUCHED_SINCE
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        return (self.store, self.graph, *(self.words.names if self.words else ()))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_rows(cls, content: Any) -> Any:
+        if isinstance(content, dict) and "rows" not in content and "passages" in content:
+            return {**content, "rows": content["passages"]}
+        return content
 
     @model_validator(mode="after")
     def _is_of_its_index(self) -> Self:
@@ -122,9 +166,7 @@ class ShardManifest(_Part):
 
     @model_validator(mode="after")
     def _names_every_file(self) -> Self:
-        words = self.words
-        parts = (words.tokens, words.ends, words.frequencies) if words else ()
-        for name in (self.store, self.graph, *parts):
+        for name in self._named:
             if name not in self.files:
                 raise ValueError(f"it names {name}, and gives no checksum for it under files")
         return self
@@ -133,10 +175,24 @@ class ShardManifest(_Part):
     def _can_be(self) -> Self:
         if self.shard >= self.shards:
             raise ValueError(f"shard {self.shard} of {self.shards} cannot be: counted from 0")
-        if self.passages > self.index_passages > 0:
+        if self.passages > self.index_passages > 0 and not self.sequence:
             raise ValueError(
                 f"{self.passages} passages of {self.index_passages} in all shards cannot be"
             )
+        if self.rows < self.passages:
+            raise ValueError(f"{self.passages} passages in {self.rows} rows cannot be")
+        return self
+
+    @model_validator(mode="after")
+    def _is_of_its_format(self) -> Self:
+        """What was not written yet is not there; what has to be there is."""
+        if self.format >= _POSTINGS_SINCE:
+            if not (self.words and self.words.inverted):
+                raise ValueError(f"format {self.format} has words and postings, this has none")
+        elif (self.rows, self.sequence, self.log_id) != (self.passages, 0, ""):
+            raise ValueError(f"format {self.format} has neither holes nor writes, this says so")
+        elif self.words and self.words.inverted:
+            raise ValueError(f"format {self.format} has no postings, this names some")
         return self
 
 
@@ -226,7 +282,7 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
     found = content.get("format")
     if not isinstance(found, int) or found not in _FORMATS:
         raise ArtefactError(
-            f"{path} has format {found!r}, this version reads {' and '.join(map(str, _FORMATS))}: "
+            f"{path} has format {found!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
             "build it again with `winnow index build`"
         )
     # with a checksum it was written in a later format than the first, whatever it says

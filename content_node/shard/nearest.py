@@ -4,7 +4,8 @@ Both are hnswlib's, so that the distances of one pair of vectors are equal bit f
 found them. Squared Euclidean distance throughout.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, Protocol
 
@@ -12,22 +13,41 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.segment import Found, Rows
 from winnow.errors import ArtefactError, StoppedError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop
 
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
-Chunks = Callable[[], Iterable[Vectors]]
-"""Every vector in row order, a number of rows at a time: float32 [rows, dimension] each."""
-Found = list[tuple[int, float]]
+Numbers = NDArray[np.int64]
+WALKED = 1.0
+"""Vectors that can be read and compared in the time in which a graph finds one more of the nearest.
+Measured by `python bench/filtering.py`.
+"""
+_SPREAD = 3.0
+"""Standard deviations that are fetched beyond what is needed on average, if allowed rows lie near
+and far alike.
+"""
+
+
+class VectorSource(Protocol):
+    """Vectors by row, from memory or disk."""
+
+    def read(self, rows: Numbers) -> Vectors:
+        """The vectors of rows: float32 [rows, dimension]."""
+
+    def chunks(self, rows: Numbers) -> Iterable[tuple[Numbers, Vectors]]:
+        """The same, a number of rows at a time, each with its rows."""
 
 
 class NearestIndex(Protocol):
     """Finds rows near a vector. Safe to search from several threads at once."""
 
-    def search(self, vector: Vectors, k: int, stop: Stop | None = None) -> Found:
-        """At most `k` (row, squared distance), nearest first; ties by row.
+    def search(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row.
 
         Raises:
             StoppedError: `stop` was set while vectors were compared.
@@ -38,51 +58,104 @@ class NearestIndex(Protocol):
 class ExactIndex:
     """Compares with every vector: right by definition, and fast enough for small shards."""
 
-    def __init__(self, vectors: Vectors) -> None:
-        """`vectors` is float32 [rows, dimension]."""
-        self._rows, dimension = vectors.shape
-        self._index = hnswlib.BFIndex(space=SPACE, dim=dimension)
-        self._index.init_index(max_elements=max(self._rows, 1))
-        if self._rows:
-            self._index.add_items(vectors, np.arange(self._rows))
+    def __init__(self, vectors: Vectors, rows: Numbers | None = None) -> None:
+        """`vectors` is float32 [vectors, dimension], of `rows`, or of rows 0, 1, 2 and so on."""
+        self._rows = np.arange(len(vectors)) if rows is None else rows
+        self._index = hnswlib.BFIndex(space=SPACE, dim=vectors.shape[1])
+        self._index.init_index(max_elements=max(len(vectors), 1))
+        if len(vectors):
+            self._index.add_items(vectors, self._rows)
         self._index.set_num_threads(1)
 
-    def search(self, vector: Vectors, k: int, stop: Stop | None = None) -> Found:
-        """At most `k` (row, squared distance), nearest first; ties by row."""
-        k = min(k, self._rows)
-        return _sorted(*self._index.knn_query(vector, k=k)) if k else []
+    def search(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row."""
+        others = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
+        return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed)[:k]
+
+    def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
+        if not k:
+            return np.empty(0, np.uint64), np.empty(0, np.float32)
+        rows, distances = self._index.knn_query(vector, k=k)
+        return rows[0], distances[0]
 
 
 class GraphIndex:
     """An HNSW graph (Malkov and Yashunin 2016), and the vectors where it leads to too few."""
 
-    def __init__(self, index: hnswlib.Index, ef: int, chunks: Chunks) -> None:
-        """`chunks` are read only for questions that the graph cannot answer: that is slow."""
-        self._index, self._ef, self._chunks = index, ef, chunks
+    def __init__(
+        self,
+        index: hnswlib.Index,
+        ef: int,
+        vectors: VectorSource,
+        held: Rows | None = None,
+        walked: float = WALKED,
+    ) -> None:
+        """`held` are the rows that hold a vector; all if none. `vectors` are read for questions
+        that the graph cannot answer, or not as fast; see `WALKED`.
+        """
+        self._index, self._ef, self._vectors, self._walked = index, ef, vectors, walked
+        self._held = np.ones(index.get_current_count(), np.bool_) if held is None else held
+        self._count = int(np.count_nonzero(self._held))
         self._index.set_ef(ef)  # falls back to 10 on every load
         self._index.set_num_threads(1)
 
-    def search(self, vector: Vectors, k: int, stop: Stop | None = None) -> Found:
-        """At most `k` (row, squared distance), nearest first; ties by row."""
-        found = self.walk(vector, k)
-        return search_chunks(self._chunks(), vector, k, stop) if found is None else found
+    def search(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row."""
+        if allowed is None:
+            found = self.walk(vector, k)
+            return self._compared(vector, k, self._held, stop) if found is None else found
+        return self._filtered(vector, k, allowed & self._held, stop)
 
-    def walk(self, vector: Vectors, k: int) -> Found | None:
-        """What the graph alone finds; None if fewer than `k` rows can be reached in it.
+    def walk(self, vector: Vectors, k: int, allowed: Rows | None = None) -> Found | None:
+        """What the graph alone finds, less what is not allowed; None if fewer than `k` rows can be
+        reached in it.
 
         hnswlib looks at least `k` wide, whatever `ef` is, and gives up only when it has seen all
         that it can reach: many equal vectors or deleted rows cut a graph in pieces. So a wider
         search would find no more.
         """
-        k = min(k, self._index.get_current_count())
+        k = min(k, self._count)
+        if not k:
+            return []
         try:
-            return _sorted(*self._index.knn_query(vector, k=k, num_threads=1)) if k else []
+            rows, distances = self._index.knn_query(vector, k=k, num_threads=1)
         except RuntimeError:  # fewer than k
             return None
+        return _pairs(rows[0], distances[0], allowed)
+
+    def _filtered(self, vector: Vectors, k: int, allowed: Rows, stop: Stop | None) -> Found:
+        """Walks wider and wider until enough allowed rows were met; compares with all of them
+        where that takes less time.
+        """
+        count = int(np.count_nonzero(allowed))
+        k = min(k, count)
+        fetch = breadth(k, count, self._count)
+        while fetch * self._walked < count:
+            found = self.walk(vector, fetch, allowed)
+            if found is None:
+                break
+            if len(found) >= k:
+                return found[:k]
+            fetch *= 4  # allowed rows lie farther away than others
+        return self._compared(vector, k, allowed, stop)
+
+    def _compared(self, vector: Vectors, k: int, wanted: Rows, stop: Stop | None) -> Found:
+        return search_chunks(self._vectors.chunks(np.flatnonzero(wanted)), vector, k, stop)
+
+
+def breadth(k: int, allowed: int, rows: int) -> int:
+    """How many of the nearest of `rows` to fetch, so that `k` of them are most likely allowed, if
+    `allowed` of all are, wherever they lie.
+    """
+    return math.ceil((k + _SPREAD * math.sqrt(k)) * rows / max(allowed, 1))
 
 
 def search_chunks(
-    chunks: Iterable[Vectors], vector: Vectors, k: int, stop: Stop | None = None
+    chunks: Iterable[tuple[Numbers, Vectors]], vector: Vectors, k: int, stop: Stop | None = None
 ) -> Found:
     """The same as `ExactIndex.search` over all chunks, with one of them in memory at a time.
 
@@ -90,11 +163,25 @@ def search_chunks(
         StoppedError: `stop` was set before the last chunk.
 
     """
-    return nsmallest(k, _each_nearest(chunks, vector, k, stop), key=_by_distance)
+    return nsmallest(k, _each_nearest(chunks, vector, k, stop), key=by_distance)
 
 
-def load_graph(file: OpenFile, dimension: int, rows: int, ef: int, chunks: Chunks) -> GraphIndex:
-    """Loads a graph whose file was verified into memory; `chunks` are the vectors it was built of.
+def distances_of(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
+    """Squared distances of rows, bit for bit as indexes find them, [rows]."""
+    wanted = np.array(rows, np.int64)
+    found = dict(ExactIndex(source.read(wanted)).search(vector, len(rows)) if rows else ())
+    return np.array([found[place] for place in range(len(rows))], np.float32)
+
+
+def load_graph(
+    file: OpenFile,
+    dimension: int,
+    rows: int,
+    ef: int,
+    vectors: VectorSource,
+    held: Rows | None = None,
+) -> GraphIndex:
+    """Loads a graph whose file was verified into memory; `vectors` are those it was built of.
 
     Raises:
         ArtefactError: it cannot be read, or does not hold `rows` vectors.
@@ -109,7 +196,7 @@ def load_graph(file: OpenFile, dimension: int, rows: int, ef: int, chunks: Chunk
         raise ArtefactError(
             f"{file.path} holds {index.get_current_count()} vectors, expected {rows}"
         )
-    return GraphIndex(index, ef, chunks)
+    return GraphIndex(index, ef, vectors, held)
 
 
 def build_graph(
@@ -124,23 +211,25 @@ def build_graph(
     return index
 
 
-def _each_nearest(
-    chunks: Iterable[Vectors], vector: Vectors, k: int, stop: Stop | None
-) -> Iterator[tuple[int, float]]:
-    before = 0
-    for chunk in chunks:
-        if stop is not None and stop.is_set:
-            raise StoppedError("the search was ended")
-        for row, distance in ExactIndex(chunk).search(vector, k):
-            yield before + row, distance
-        before += len(chunk)
-
-
-def _sorted(rows: NDArray[np.uint64], distances: NDArray[np.float32]) -> Found:
-    found = zip(rows[0].tolist(), distances[0].tolist(), strict=True)
-    return sorted(found, key=_by_distance)
-
-
-def _by_distance(found: tuple[int, float]) -> tuple[float, int]:
+def by_distance(found: tuple[int, float]) -> tuple[float, int]:
+    """The order of nearest rows."""
     row, distance = found
     return distance, row
+
+
+def _each_nearest(
+    chunks: Iterable[tuple[Numbers, Vectors]], vector: Vectors, k: int, stop: Stop | None
+) -> Iterator[tuple[int, float]]:
+    for rows, vectors in chunks:
+        if stop is not None and stop.is_set:
+            raise StoppedError("the search was ended")
+        yield from ExactIndex(vectors, rows).search(vector, k)
+
+
+def _pairs(rows: NDArray[np.uint64], distances: Vectors, allowed: Rows | None) -> Found:
+    """Allowed rows with their distances, nearest first."""
+    if allowed is not None:
+        good = allowed[rows]
+        rows, distances = rows[good], distances[good]
+    order = np.lexsort((rows, distances))
+    return list(zip(rows[order].tolist(), distances[order].tolist(), strict=True))

@@ -52,7 +52,9 @@ class Segment(Protocol):
     def best_by_words(
         self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None
     ) -> Found:
-        """At most `k` of the allowed rows that have a term, with BM25, best first; ties by row."""
+        """The best `k` of the allowed rows that have a term, with BM25, best first, ties by row;
+        and all that are as good as the last of them in single precision.
+        """
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
         """Squared distances of rows, bit for bit as `nearest` gives them."""
@@ -63,8 +65,16 @@ class Segment(Protocol):
     def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
         """The id of each passage, and the write that put it (0 if it was there when built)."""
 
+    def find(self, passage_id: str, sequence: int) -> int | None:
+        """The row of a passage as this write put it (0: as it was built); None if it has none."""
+
     def load(self, row: int) -> StoredPassage:
-        """A passage as the reader needs it."""
+        """A passage as the reader needs it.
+
+        Raises:
+            GenerationGoneError: the row holds nothing any more.
+
+        """
 
     def where(self, expression: str) -> Rows:
         """The rows that a filter lets through; a field that no row has lets none through.

@@ -1,6 +1,6 @@
 """Passages in SQLite: the one source of truth of a shard.
 
-Knows the schema and how rows become passages. A served shard is immutable, so that readers need
+Knows how rows become passages. The database of a served shard never changes, so that readers need
 neither locks nor a write-ahead log.
 """
 
@@ -20,20 +20,6 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.text.tokenizer import Tokens
 
-SCHEMA = """
-CREATE TABLE passages (
-    row INTEGER PRIMARY KEY,      -- 0 .. n-1, the label in the graph
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    text TEXT NOT NULL,
-    metadata TEXT NOT NULL,       -- JSON
-    title_tokens BLOB NOT NULL,   -- little-endian uint32, no special tokens
-    text_tokens BLOB NOT NULL,    -- little-endian uint32, no special tokens
-    text_offsets BLOB NOT NULL,   -- little-endian uint32 pairs: characters of each text token
-    vector BLOB NOT NULL          -- little-endian float32
-);
-"""
-
 TOKEN_BYTES = 4
 _FLOAT_BYTES = 4
 _CHUNK = 4_096
@@ -43,6 +29,15 @@ _TOKENS = "SELECT row, title_tokens, text_tokens FROM passages WHERE row > ? ORD
 _NONE = "{}"
 """How a passage without metadata is stored."""
 _AGAIN = "start the node again when nobody copies any more"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a passage is stored, and by which write."""
+
+    row: int
+    sequence: int
+    version: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +72,12 @@ class PassageStore:
             self._open()
         if not file.named:
             raise ArtefactError(f"{file.path} was replaced while it was opened: {_AGAIN}")
+        columns = {name for _, name, *_ in self._select("PRAGMA table_info(passages)")}
+        # before format 3 no passage was put by a write
+        self._sequence = "sequence" if "sequence" in columns else "0"
+        self._version = "version" if "version" in columns else "NULL"
+        tables = self._select("SELECT name FROM sqlite_master WHERE type = 'table'")
+        self._has_tombstones = ("tombstones",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -89,20 +90,59 @@ class PassageStore:
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         """The passage ids of `rows`, in that order; raises ArtefactError as `load`."""
-        found = self._each("SELECT id FROM passages WHERE row = ?", rows)
-        return [str(identifier) for (identifier,) in found]
+        return [identifier for identifier, _ in self.named(rows)]
+
+    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """The id of each passage and the write that put it; raises ArtefactError as `load`."""
+        found = self._each(f"SELECT id, {self._sequence} FROM passages WHERE row = ?", rows)  # noqa: S608
+        return [(str(identifier), self._number(sequence)) for identifier, sequence in found]
+
+    def entry(self, identifier: str) -> Entry | None:
+        """Where the passage with this id is; None if there is none.
+
+        Raises:
+            ArtefactError: the file was written to.
+
+        """
+        found = self._select(
+            f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?",  # noqa: S608
+            (identifier,),
+        )
+        for row, sequence, version in found:
+            return Entry(row, self._number(sequence), version)
+        return None
+
+    def tombstone(self, identifier: str) -> int | None:
+        """The version with which a passage was deleted; None if it was not, or without one."""
+        if not self._has_tombstones:
+            return None
+        found = self._select("SELECT version FROM tombstones WHERE id = ?", (identifier,))
+        return int(found[0][0]) if found else None
+
+    def numbers(self) -> NDArray[np.int64]:
+        """The rows that hold a passage, ascending."""
+        found = self._select("SELECT row FROM passages")  # by the index of ids, which is small
+        return np.sort(np.fromiter((row for (row,) in found), np.int64, len(found)))
 
     def count(self) -> int:
         """The number of passages."""
         ((count,),) = self._select("SELECT count(*) FROM passages")
         return int(count)
 
-    def expect(self, passages: int, dimension: int) -> None:
-        """Raises ArtefactError if these are not so many passages, with vectors of `dimension`."""
+    def expect(self, passages: int, dimension: int, rows: int) -> None:
+        """Raises ArtefactError if these are not so many passages, with vectors of `dimension`, or
+        one of them is not in row 0 to `rows` - 1.
+        """
         if (found := self.count()) != passages:
             raise ArtefactError(
                 f"{self._file.path} holds {found} passages, its manifest says {passages}"
             )
+        for end in ("min", "max"):  # both in one query would look at every row
+            ((row,),) = self._select(f"SELECT {end}(row) FROM passages")  # noqa: S608
+            if row is not None and not 0 <= row < rows:
+                raise ArtefactError(
+                    f"{self._file.path} has a passage in row {row}, its manifest says {rows} rows"
+                )
         for (size,) in self._select("SELECT length(vector) FROM passages LIMIT 1"):
             self._expect(dimension, size)
 
@@ -114,30 +154,32 @@ class PassageStore:
 
         """
         return np.concatenate(
-            [np.empty((0, dimension), np.float32), *self.vector_chunks(dimension)]
+            [np.empty((0, dimension), np.float32), *self._vector_chunks(dimension)]
         )
 
-    def vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
-        """The same, a few thousand rows at a time: float32 [rows, dimension] each."""
+    def _vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
         for rows in self._chunks(_VECTORS):
             for _, vector in rows:
                 self._expect(dimension, len(vector))
             data = b"".join(vector for _, vector in rows)
             yield np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
 
-    def words(self, vocabulary: int) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
+    def words(
+        self, vocabulary: int, rows: int
+    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
         """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
-        the smallest type that holds a token of `vocabulary`, and [passages].
+        the smallest type that holds them and a token of `vocabulary`, and [rows].
         """
-        chunks = self._chunks(_TOKENS)
         smallest = np.min_scalar_type(max(vocabulary - 1, 0))
-        own = [
-            np.frombuffer(title + text, "<u4").astype(smallest)
-            for rows in chunks
-            for _, title, text in rows
-        ]
-        ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
-        return np.concatenate([np.empty(0, smallest), *own]), ends
+        own, lengths = [np.empty(0, smallest)], np.zeros(rows, np.int64)
+        for chunk in self._chunks(_TOKENS):
+            for row, title, text in chunk:
+                tokens = np.frombuffer(title + text, "<u4")
+                lengths[row] = len(tokens)
+                # a passage that was put later may have tokens that no other one had
+                fits = np.min_scalar_type(tokens.max(initial=0))
+                own.append(tokens.astype(np.promote_types(smallest, fits)))
+        return np.concatenate(own), np.cumsum(lengths)
 
     def close(self) -> None:
         """Closes every connection."""
@@ -152,6 +194,11 @@ class PassageStore:
         tokens = Tokens(unpack_ids(text_tokens), _pairs(unpack_ids(offsets)))
         passage = Passage(identifier, title, text, "" if metadata == _NONE else metadata)
         return StoredPassage(passage, unpack_ids(title_tokens), tokens)
+
+    def _number(self, sequence: object) -> int:
+        if not isinstance(sequence, int) or sequence < 0:
+            raise ArtefactError(f"{self._file.path} holds a write with the number {sequence!r}")
+        return sequence
 
     def _expect(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:
@@ -177,7 +224,7 @@ class PassageStore:
             raise ArtefactError(f"{self._file.path} has no row {rows[found.index(None)]}")
         return found
 
-    def _select(self, query: str, values: Sequence[int] = ()) -> list[Any]:
+    def _select(self, query: str, values: Sequence[int | str] = ()) -> list[Any]:
         with self._connection() as connection:
             return connection.execute(query, values).fetchall()
 

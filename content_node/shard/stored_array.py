@@ -44,3 +44,20 @@ class StoredArray:
     def check(self) -> None:
         """Raises ArtefactError if the file was written to since it was opened."""
         self._file.check()
+
+
+def integers(file: OpenFile) -> NDArray[np.int64]:
+    """All of an array of integers, in memory.
+
+    Raises:
+        ArtefactError: the file cannot be read, or holds something else.
+
+    """
+    try:
+        with file.reader() as reader:
+            values = np.load(reader, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ArtefactError(f"{file.path} does not hold a row of integers")
+    return values.astype(np.int64, copy=False)

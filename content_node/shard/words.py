@@ -1,7 +1,7 @@
-"""How well passages match the words of a question: BM25 (Robertson and Zaragoza 2009) over tokens.
+"""The words of every passage, row after row: how well given passages match a question.
 
-Words are the encoder's tokens. How rare each of them is was counted over the whole index, so that a
-match is worth the same on every shard. Derived from the passages; written by the builder.
+Derived from the passages; written by the builder. `content_node.shard.postings` finds passages by
+words, this scores those that were found otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,15 +10,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.bm25 import BuiltRarities, added, room, worth
 from content_node.shard.manifest import WordsEntry
-from content_node.shard.stored_array import StoredArray
+from content_node.shard.segment import Terms
+from content_node.shard.stored_array import StoredArray, integers
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-
-K1, B = 0.9, 0.4
-"""How fast a repeated word stops counting, and how much a long passage is held against it: the
-values of Anserini for passages (Yang, Fang and Lin 2017).
-"""
 
 
 class TokenValues(Protocol):
@@ -28,71 +25,74 @@ class TokenValues(Protocol):
 
 
 class WordIndex:
-    """The tokens of every passage, and how rare each is. Safe to use from several threads."""
+    """The tokens of every passage. Safe to use from several threads."""
 
     def __init__(
         self,
         tokens: TokenValues,
         ends: NDArray[np.int64],
-        frequencies: NDArray[np.integer],
-        passages: int,
-        mean_length: float,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         """Tokens of title and text, of one row after the other, and where those of each row end.
 
-        `frequencies` are how many of the index's `passages` contain each token, [vocabulary], and
-        `mean_length` is their mean number of tokens.
         `check` raises if tokens that were just read are not to be trusted.
         """
-        self._tokens, self._ends, self._mean = tokens, ends, max(mean_length, 1.0)
-        self._check = check
-        absent = passages - frequencies.astype(np.float64)
-        self._rarity = np.log1p((absent + 0.5) / (frequencies + 0.5))
+        self._tokens, self._ends, self._check = tokens, ends, check
 
-    def match(self, question: Sequence[int], rows: Sequence[int]) -> NDArray[np.float64]:
-        """BM25 of each of `rows` for the question's distinct tokens: 0 or more, [rows].
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each row, [rows]; 0 for one that holds nothing."""
+        return np.diff(self._ends, prepend=0)
+
+    def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
+        """BM25 of each of `rows`: 0 or more, [rows].
 
         Raises:
             ArtefactError: the file of the tokens was written to.
 
         """
-        vocabulary = len(self._rarity)
-        terms = np.unique(np.array([token for token in question if token < vocabulary], np.int64))
-        if not rows or not len(terms):
+        if not rows or not len(terms.ids):
             return np.zeros(len(rows))
         own = [self._row(row) for row in rows]
         self._check()
         lengths = np.array([len(tokens) for tokens in own])
-        place = np.full(vocabulary, len(terms))
-        place[terms] = np.arange(len(terms))
-        # one bin for each term of each row, and one for all of its other tokens
-        bins = np.repeat(np.arange(len(rows)), lengths) * (len(terms) + 1)
-        counts = np.bincount(
-            bins + place[np.concatenate(own)], minlength=len(rows) * (len(terms) + 1)
-        )
-        found = counts.reshape(len(rows), -1)[:, : len(terms)]
-        room = K1 * (1 - B + B * lengths / self._mean)
-        worth = found * (K1 + 1) / (found + room[:, None]) * self._rarity[terms]
-        # not by BLAS, whose sums depend on how many rows there are
-        matched: NDArray[np.float64] = worth.sum(axis=1)
-        return matched
+        counts = _counted(own, lengths, terms)
+        rooms = room(lengths, terms.mean_length)
+        rarities = terms.rarities.tolist()
+        worths = (worth(counts[:, n], rooms, rarity) for n, rarity in enumerate(rarities))
+        return added(worths, len(rows))
 
     def _row(self, row: int) -> NDArray[np.unsignedinteger]:
         return self._tokens[self._ends[row - 1] if row else 0 : self._ends[row]]
 
 
+def _counted(
+    own: Sequence[NDArray[np.unsignedinteger]], lengths: NDArray[np.int64], terms: Terms
+) -> NDArray[np.int64]:
+    """How often each row has each term, [rows, terms]."""
+    size = len(terms.ids)
+    others = int(terms.ids[-1]) + 1
+    place = np.full(others + 1, size)
+    place[terms.ids] = np.arange(size)
+    tokens = np.minimum(np.concatenate(own).astype(np.int64), others)
+    # one bin for each term of each row, and one for all of its other tokens
+    bins = np.repeat(np.arange(len(own)), lengths) * (size + 1)
+    counts = np.bincount(bins + place[tokens], minlength=len(own) * (size + 1))
+    return counts.reshape(len(own), -1)[:, :size]
+
+
 def load_words(
-    files: Mapping[str, OpenFile], entry: WordsEntry, rows: int, passages: int
-) -> WordIndex:
-    """Opens the words of a shard with `rows` passages, of an index with `passages`.
+    files: Mapping[str, OpenFile], entry: WordsEntry, rows: int, passages: int, grown: bool
+) -> tuple[WordIndex, BuiltRarities]:
+    """Opens the words of a shard with `rows` rows, of an index that was built with `passages`; it
+    has `grown` if passages were put since.
 
     Raises:
         ArtefactError: they cannot be read, or contradict each other.
 
     """
     tokens = StoredArray(files[entry.tokens])
-    ends, frequencies = _integers(files[entry.ends]), _integers(files[entry.frequencies])
+    ends, frequencies = integers(files[entry.ends]), integers(files[entry.frequencies])
     if len(ends) != rows or (rows and ends[-1] != len(tokens)):
         raise ArtefactError(
             f"{files[entry.ends].path} is of {len(ends)} passages and "
@@ -101,24 +101,15 @@ def load_words(
         )
     if (np.diff(ends, prepend=0) < 0).any():
         raise ArtefactError(f"{files[entry.ends].path} is not in order: build it again")
-    most = int(frequencies.max(initial=0))
-    if most > passages or entry.index_tokens < len(tokens):
+    if (frequencies < 0).any():
+        raise ArtefactError(f"{files[entry.frequencies].path} counts less than none")
+    highest = int(frequencies.max(initial=0))
+    if highest > passages or (entry.index_tokens < len(tokens) and not grown):
         raise ArtefactError(
-            f"a token is in {most} passages and the shard has {len(tokens)} tokens, its manifest "
-            f"says that the index has {passages} passages and {entry.index_tokens} tokens: build "
-            "it again"
+            f"a token is in {highest} passages and the shard has {len(tokens)} tokens, its "
+            f"manifest says that the index has {passages} passages and {entry.index_tokens} "
+            "tokens: build it again"
         )
     mean = entry.index_tokens / max(passages, 1)
-    return WordIndex(tokens, ends, frequencies, passages, mean, tokens.check)
-
-
-def _integers(file: OpenFile) -> NDArray[np.int64]:
-    """All of an array of integers, in memory."""
-    try:
-        with file.reader() as reader:
-            values = np.load(reader, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ArtefactError(f"{file.path} does not hold a row of integers")
-    return values.astype(np.int64, copy=False)
+    built = BuiltRarities(frequencies, passages, mean)
+    return WordIndex(tokens, ends, tokens.check), built

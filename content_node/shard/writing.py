@@ -3,35 +3,27 @@
 Everything is written into the partial directory; the caller renames it when all is there.
 """
 
-import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-import hnswlib
-import numpy as np
-from numpy.typing import NDArray
-
-from content_node.shard.manifest import (
-    FORMAT,
-    SHARD_FILE,
-    FileEntry,
-    ShardManifest,
-    WordsEntry,
-    write,
-)
+from content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
 from content_node.shard.nearest import SPACE, build_graph
-from content_node.shard.store import SCHEMA, PassageStore
+from content_node.shard.saving import (
+    FILES,
+    GRAPH,
+    STORE,
+    file_entry,
+    save_graph,
+    save_words,
+    sync_file,
+)
+from content_node.shard.schema import SCHEMA
+from content_node.shard.store import PassageStore
 from winnow.domain.layout import shard_name
 from winnow.domain.word_counts import WordCounts
-from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
 from winnow.files.durable import sync_directory
 from winnow.files.opened import OpenFile
-
-STORE, GRAPH = "passages.sqlite", "graph.hnsw"
-TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"
-_FILES = (STORE, GRAPH, TOKENS, ENDS, FREQUENCIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +54,28 @@ def publish_shard(
     """Writes one shard below `target`, over whatever an interrupted build left there."""
     directory = target / shard_name(shard, identity.shards)
     directory.mkdir(exist_ok=True)
-    for name in (*_FILES, SHARD_FILE):
+    for name in (*FILES, SHARD_FILE):
         (directory / name).unlink(missing_ok=True)
     _copy_passages(staging, directory / STORE, shard)
     store = PassageStore(OpenFile(directory / STORE))
     vectors = store.vectors(identity.dimension)
-    tokens, ends = store.words(identity.words.vocabulary)
+    tokens, ends = store.words(identity.words.vocabulary, len(vectors))
     store.close()
-    arrays = ((TOKENS, tokens), (ENDS, ends), (FREQUENCIES, identity.words.passages))
-    for name, values in arrays:
-        _save_array(values, directory / name)
-    graph = build_graph(vectors, plan.m, plan.ef_construction, plan.threads)
-    _save_graph(graph, directory / GRAPH)
+    words = save_words(directory, tokens, ends, identity.words)
+    save_graph(build_graph(vectors, plan.m, plan.ef_construction, plan.threads), directory / GRAPH)
     manifest = ShardManifest(
         format=FORMAT,
         shard=shard,
         passages=len(vectors),
+        rows=len(vectors),
         index_passages=identity.passages,
         space=SPACE,
         m=plan.m,
         ef_construction=plan.ef_construction,
         store=STORE,
         graph=GRAPH,
-        words=WordsEntry(
-            tokens=TOKENS,
-            ends=ENDS,
-            frequencies=FREQUENCIES,
-            index_tokens=identity.words.tokens,
-        ),
-        files={name: _entry(directory / name) for name in _FILES},
+        words=words,
+        files={name: file_entry(directory / name) for name in FILES},
         index_id=identity.index_id,
         shards=identity.shards,
         dimension=identity.dimension,
@@ -108,37 +93,13 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
         connection.executescript(SCHEMA)
         connection.execute("ATTACH ? AS staging", (str(staging),))
         connection.execute(
-            "INSERT INTO main.passages SELECT row_number() OVER (ORDER BY seq) - 1, id, title,"
-            " text, metadata, title_tokens, text_tokens, text_offsets, vector"
+            "INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens,"
+            " text_offsets, vector) SELECT row_number() OVER (ORDER BY seq) - 1, id, title, text,"
+            " metadata, title_tokens, text_tokens, text_offsets, vector"
             " FROM staging.passages WHERE shard = ?",
             (shard,),
         )
         connection.commit()
     finally:
         connection.close()
-    _sync_file(path)
-
-
-def _save_graph(graph: hnswlib.Index, path: Path) -> None:
-    graph.save_index(str(path))
-    # hnswlib reports neither a full disk nor a missing directory
-    written = path.stat().st_size if path.exists() else 0
-    if written != graph.index_file_size():
-        raise ArtefactError(
-            f"{path} has {written} bytes of {graph.index_file_size()}: is the disk full?"
-        )
-    _sync_file(path)
-
-
-def _save_array(values: NDArray[np.generic], path: Path) -> None:
-    np.save(path, values, allow_pickle=False)
-    _sync_file(path)
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def _entry(path: Path) -> FileEntry:
-    return FileEntry(sha256=sha256(path), bytes=path.stat().st_size)
+    sync_file(path)

@@ -44,7 +44,7 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
         return None
     copy = room / source.name
     _backup(source, copy)
-    state, trimmed = check(copy, told, lambda _: None)
+    state, trimmed = check(copy, told, lambda _: lambda _: None)
     AcknowledgedFile(room / ACKNOWLEDGED, Acknowledged(state.last, state.link)).close()
     (room / LOCK).touch()  # or a node that feeds what is restored would find none to hold
     items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED, LOCK))

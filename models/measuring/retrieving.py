@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from content_node.indexing.counting import count_words
+from content_node.shard.bm25 import BuiltRarities
 from content_node.shard.words import WordIndex
 from models.data.rows import DataError, Passage
 from models.mining.embedding import Embedder
@@ -56,10 +57,10 @@ def retrieve(
     distances = np.stack(
         [((one - vectors[own]) ** 2).sum(1) for one, own in zip(asked, places, strict=True)]
     )
-    words = _words(passages, tokenizer)
-    tokens = [_ids(tokenizer, question.question) for question in questions]
+    words, rarities = _words(passages, tokenizer)
+    terms = [rarities.weighed(_ids(tokenizer, question.question)) for question in questions]
     matches = np.stack(
-        [words.match(one, own.tolist()) for one, own in zip(tokens, places, strict=True)]
+        [words.match(one, own.tolist()) for one, own in zip(terms, places, strict=True)]
     )
     return Near(places, distances.astype(np.float64), matches)
 
@@ -104,14 +105,14 @@ def recall_by_passages(
     return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
 
 
-def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> WordIndex:
+def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> tuple[WordIndex, BuiltRarities]:
     texts = [f"{passage.title} {passage.text}" for passage in passages]
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     own = [np.array(encoding.ids, np.uint32) for encoding in encoded]
     counts = count_words(own)
     ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
     mean = counts.tokens / max(len(own), 1)
-    return WordIndex(np.concatenate(own), ends, counts.passages, len(own), mean)
+    return WordIndex(np.concatenate(own), ends), BuiltRarities(counts.passages, len(own), mean)
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> list[int]:

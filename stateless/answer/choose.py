@@ -13,16 +13,24 @@ Ranked = list[tuple[int, Hit]]
 
 
 def best_overall(found: Mapping[int, Retrieved], depth: Depth) -> Ranked:
-    """The passages to read: of the cluster's nearest candidates, the best by hybrid distance.
+    """The passages to read: of the cluster's nearest, and its best by words, the best by hybrid
+    distance.
 
     Ties are settled by passage id, so that the choice does not depend on how the index is cut.
     """
     nearest = heapq.nsmallest(
         depth.looked_at, (d for own in found.values() for d in own.candidate_distances)
     )
+    best = heapq.nlargest(
+        depth.best_words, (words for own in found.values() for words in own.candidate_words)
+    )
     furthest = nearest[-1] if nearest else -math.inf
+    least = best[-1] if best else math.inf
     candidates = [
-        (shard, hit) for shard, own in found.items() for hit in own.hits if hit.distance <= furthest
+        (shard, hit)
+        for shard, own in found.items()
+        for hit in own.hits
+        if hit.distance <= furthest or hit.words >= least
     ]
     candidates.sort(key=lambda pair: (pair[1].hybrid_distance, pair[1].passage_id))
     return candidates[: depth.passages]

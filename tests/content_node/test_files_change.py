@@ -21,7 +21,7 @@ from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import SERVICE, ShardServicer
-from content_node.shard import Shard, open_shard
+from content_node.shard import StoredSegment, open_shard, view_of
 from content_node.shard.changes import Change, after, change_of
 from content_node.shard.store import PassageStore
 from content_node.watching import watch
@@ -49,7 +49,7 @@ class Node:
     """A node, and what a front has of it."""
 
     directory: Path
-    shard: Shard
+    shard: StoredSegment
     remote: RemoteSearcher
     health: health_pb2_grpc.HealthStub
     looks: "asyncio.Queue[None]"
@@ -84,7 +84,8 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     pool = ReaderPool(2, 2, metrics)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
     servicer = ShardServicer(60.0)
-    servicer.serve(LocalSearcher(shard, reader, bundle, pool, Pace(2.0, ManualClock()), metrics))
+    pace = Pace(2.0, ManualClock())
+    servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics))
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"

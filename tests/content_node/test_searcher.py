@@ -14,7 +14,8 @@ from content_node.metrics import NodeMetrics
 from content_node.reader import open_reader
 from content_node.reader.pool import Done, Item, ReaderPool, Result
 from content_node.searcher import LocalSearcher
-from content_node.shard import Shard, open_shard
+from content_node.shard import StoredSegment, View, open_shard, view_of
+from content_node.shard.retrieving import retrieve
 from content_node.shard.store import PassageStore, StoredPassage
 from content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.bundle import Bundle
@@ -34,7 +35,7 @@ from winnow.text.tokenizer import Tokenizer
 
 
 @pytest.fixture
-def shard(indexes: dict[int, Path]) -> Shard:
+def shard(indexes: dict[int, Path]) -> StoredSegment:
     return open_shard(indexes[1] / shard_name(0, 1), ef=64)
 
 
@@ -70,14 +71,14 @@ def pool() -> Iterator[Recording]:
 
 
 @pytest.fixture
-def searcher(shard: Shard, bundle: Bundle, pace: Pace, pool: Recording) -> LocalSearcher:
+def searcher(shard: StoredSegment, bundle: Bundle, pace: Pace, pool: Recording) -> LocalSearcher:
     metrics = NodeMetrics(CollectorRegistry())
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    return LocalSearcher(shard, reader, bundle, pool, pace, metrics)
+    return LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics)
 
 
 @pytest.fixture
-def question(shard: Shard, bundle: Bundle) -> EncodedQuestion:
+def question(shard: StoredSegment, bundle: Bundle) -> EncodedQuestion:
     vector = shard.store.vectors(shard.manifest.dimension)[3]
     return EncodedQuestion("q", (2040,), vector, bundle.manifest.fingerprint)
 
@@ -93,27 +94,22 @@ async def test_the_nearest_passage_of_a_vector_is_its_own(
     assert distances == sorted(distances)
 
 
-def test_words_in_common_bring_a_passage_forward(shard: Shard, question: EncodedQuestion) -> None:
-    dense = shard.retrieve(question, Depth(3), 0.0).hits
+def test_words_in_common_bring_a_passage_forward(
+    shard: StoredSegment, question: EncodedQuestion
+) -> None:
+    dense = retrieve(view_of(shard), question, Depth(3), 0.0).hits
     last = dense[-1]
     words = shard.store.load([last.row])[0].tokens.ids
     asked = replace(question, token_ids=words)
-    hybrid = shard.retrieve(asked, Depth(1, candidates=3), 1.0).hits
+    hybrid = retrieve(view_of(shard), asked, Depth(1, candidates=3), 1.0).hits
     assert hybrid[0].row == last.row
     assert hybrid[0].distance == last.distance
     assert hybrid[0].hybrid_distance < last.hybrid_distance == last.distance
-    assert shard.retrieve(asked, Depth(3), 0.0).hits == dense
-    assert shard.retrieve(asked, Depth(3), 1.0).hits == dense  # nothing to choose among
-
-
-def test_the_words_of_a_shard_without_a_word_index_count_for_nothing(
-    shard: Shard, question: EncodedQuestion
-) -> None:
-    old = replace(shard, words=None)
-    assert (
-        old.retrieve(question, Depth(3, 9), 1.0).hits
-        == shard.retrieve(question, Depth(3), 0.0).hits
-    )
+    for weight in (0.0, 1.0):  # nothing to choose among
+        found = retrieve(view_of(shard), asked, Depth(3), weight).hits
+        assert [(hit.row, hit.hybrid_distance) for hit in found] == [
+            (hit.row, hit.distance) for hit in dense
+        ]
 
 
 async def test_search_is_retrieve_and_read(
@@ -153,11 +149,11 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
     ],
 )
 def test_a_shard_that_this_encoder_did_not_make_is_refused(
-    shard: Shard, bundle: Bundle, altered: dict[str, object], said: str
+    shard: StoredSegment, bundle: Bundle, altered: dict[str, object], said: str
 ) -> None:
     changed = shard.manifest.model_copy(update=altered)
     with pytest.raises(IdentityError, match=said):
-        shard_info(replace(shard, manifest=changed), bundle)
+        shard_info(view_of(replace(shard, manifest=changed)), bundle)
 
 
 async def test_a_row_that_is_not_there_is_a_field_violation(
@@ -267,14 +263,14 @@ async def test_reading_ends_a_little_before_the_caller_gives_up(
 
 
 async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_from(
-    searcher: LocalSearcher, question: EncodedQuestion, shard: Shard
+    searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     found = await searcher.retrieve(question, Depth(2), Deadline.after(10))
     before = await searcher.read(question, found.hits, 10, Deadline.after(10))
     newer = generation(shard, "feed")
     searcher.serve(newer)
     info = await searcher.info(Deadline.after(1))
-    assert info.generation == newer.manifest.generation != found.hits[0].generation
+    assert info.generation == newer.generation != found.hits[0].generation
     after = await searcher.read(question, found.hits, 10, Deadline.after(10))
     assert after.readings == before.readings
     again = await searcher.retrieve(question, Depth(2), Deadline.after(10))
@@ -292,16 +288,16 @@ async def test_hits_of_two_generations_at_once_are_a_field_violation(
 
 
 async def test_another_shard_is_no_generation_of_this_one(
-    searcher: LocalSearcher, shard: Shard
+    searcher: LocalSearcher, shard: StoredSegment
 ) -> None:
     manifest = shard.manifest.model_copy(update={"index_id": "other"})
     with pytest.raises(IdentityError, match="shard 0 of index other is no generation"):
-        searcher.serve(replace(shard, manifest=manifest))
+        searcher.serve(view_of(replace(shard, manifest=manifest)))
 
 
-def generation(shard: Shard, name: str) -> Shard:
+def generation(shard: StoredSegment, name: str) -> View:
     """The same passages by another name."""
     entry = shard.manifest.files[shard.manifest.store]
     other = entry.model_copy(update={"sha256": name + entry.sha256[len(name) :]})
     files = {**shard.manifest.files, shard.manifest.store: other}
-    return replace(shard, manifest=shard.manifest.model_copy(update={"files": files}))
+    return view_of(replace(shard, manifest=shard.manifest.model_copy(update={"files": files})))

@@ -18,7 +18,7 @@ from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
 from content_node.servicer import ShardServicer
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
 from content_node.validation import question_limits
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_name
@@ -53,7 +53,7 @@ class Node:
         self.pool = ReaderPool(2, 2, metrics)
         reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
         pace = Pace(2.0, ManualClock())
-        opened = open_shard(shard, ef=16, exact_up_to=0)
+        opened = view_of(open_shard(shard, ef=16, exact_up_to=0))
         self.generation = opened.manifest.generation
         self.servicer = ShardServicer(60.0)
         self.servicer.serve(LocalSearcher(opened, reader, bundle, self.pool, pace, metrics))

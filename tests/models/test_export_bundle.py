@@ -17,7 +17,8 @@ from content_node.indexing.builder import build_index
 from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
 from content_node.reader import open_reader
-from content_node.shard.shard import open_shard
+from content_node.shard import open_shard, view_of
+from content_node.shard.retrieving import retrieve
 from content_node.shard.store import StoredPassage
 from models.cli import app
 from winnow.bundle import Bundle, load_bundle
@@ -122,7 +123,8 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES)), 0.0).hits
+    asked, depth = EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES))
+    hits = retrieve(view_of(shard), asked, depth, 0.0).hits
     in_order = [products[hit.passage_id] for hit in hits]
     assert len(in_order) == len(PASSAGES)
     # where the processor multiplies in bfloat16, neighbours may change places

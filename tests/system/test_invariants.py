@@ -12,7 +12,7 @@ from whole_cluster import running
 
 from content_node.indexing.builder import build_index
 from content_node.indexing.plan import BuildPlan
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
@@ -109,7 +109,7 @@ async def test_an_index_that_changes_is_read_again(
     changed = tmp_path / "changed.jsonl"
     changed.write_text(text, encoding="utf-8")
     build_index(BuildPlan(changed, tmp_path / "changed", 1, threads=2), bundle, recorder)
-    rows = open_shard(shard_directories(tmp_path / "changed")[0], 128, True)
+    rows = view_of(open_shard(shard_directories(tmp_path / "changed")[0], 128, True))
     request = asked("Who discovered penicillin?", passages_to_read=5)
     async with running(indexes[1], bundle) as cluster:
 

@@ -43,9 +43,19 @@ class Depth:
     """The write that must be known before anything is found; 0 for none."""
 
     @property
+    def by_words_alone(self) -> bool:
+        """Whether distance neither finds passages nor orders them."""
+        return self.by_words > 0 and not self.candidates
+
+    @property
     def looked_at(self) -> int:
-        """Candidates, or as many as are read if that is more."""
-        return max(self.candidates, self.passages)
+        """Nearest passages that are candidates: at least as many as are read, if any."""
+        return 0 if self.by_words_alone else max(self.candidates, self.passages)
+
+    @property
+    def best_words(self) -> int:
+        """Best passages by words that are candidates; as many as are read, if only these are."""
+        return max(self.by_words, self.passages) if self.by_words_alone else self.by_words
 
 
 class PartialResults(Enum):

@@ -25,7 +25,7 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
-from winnow.journal.journal import Delivered, Entry
+from winnow.journal.journal import JOURNAL, Delivered, Entry
 from winnow.journal.ordering import following
 from winnow.journal.pulling import messages
 
@@ -102,10 +102,11 @@ class JetStreamJournal:
                     return int(acknowledged.seq)
             await asyncio.sleep(_PAUSE)
 
-    async def read(self, after: int) -> AsyncGenerator[Delivered, None]:
+    async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         with self._reached():
             client, streams = await self._connected()
             self._expect(after, await self._made(streams))
+            await self._expect_key(streams, after, key)
             async with contextlib.aclosing(
                 messages(client, streams, self._stream, after)
             ) as pulled:
@@ -183,6 +184,22 @@ class JetStreamJournal:
                 "restore the shard from a newer snapshot"
             )
 
+    async def _expect_key(self, streams: JetStreamContext, place: int, key: str) -> None:
+        """A server that lost its last entries gives their places to others."""
+        if not key:
+            return
+        try:
+            message = await streams.get_msg(self._stream, place)
+        except nats.js.errors.NotFoundError:
+            return  # removed, by an operator's limit
+        found = (message.headers or {}).get(Header.MSG_ID.value, "")
+        if found != key:
+            raise IdentityError(
+                f"{self._name} has lost entries that it had acknowledged, and {place} is another "
+                "one now than the shard has stored: restore the stream, or all replicas from one "
+                "snapshot"
+            )
+
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
         try:
@@ -206,7 +223,7 @@ class JetStreamJournal:
 def _id_of(info: StreamInfo) -> str:
     """A stream that was made anew is another one: it begins again at 1."""
     made = f"{info.config.name} {info.created}"
-    return hashlib.sha256(made.encode()).hexdigest()[:_DIGITS]
+    return JOURNAL + hashlib.sha256(made.encode()).hexdigest()[:_DIGITS]
 
 
 def _entry(message: Msg) -> Entry:

@@ -10,6 +10,9 @@ from typing import Protocol
 
 from winnow.deadline import Deadline
 
+JOURNAL = "journal-"
+"""What ids of journals begin with, and those of no other logs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -45,7 +48,10 @@ class Journal(Protocol):
         """Of the content of an entry; known once it was opened."""
 
     async def open(self) -> str:
-        """Connects, and makes the log if there is none; its id, which another log never has."""
+        """Connects, and makes the log if there is none; its id.
+
+        It begins with `JOURNAL`, and no other journal has it: not one of the same name, either.
+        """
 
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
         """Appends an entry; returns its place once it is durable.
@@ -58,14 +64,19 @@ class Journal(Protocol):
 
         """
 
-    def read(self, after: int) -> AsyncGenerator[Delivered, None]:
+    def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         """Every entry after a place, in order and none twice, for ever.
 
         Tells now and then also that there is nothing new. Raises UnavailableError when entries
         cannot be had for the moment: read again then.
 
+        Args:
+            after: the last place that is known.
+            key: of the entry there; empty if that is not known.
+
         Raises:
-            IdentityError: entries after that place are not there any more, or it has no such place.
+            IdentityError: entries after that place are not there any more, or it has no such place,
+                or another entry in it: it has lost what it had acknowledged.
 
         """
 

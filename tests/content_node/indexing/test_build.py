@@ -13,7 +13,8 @@ from content_node.indexing.builder import build_index
 from content_node.indexing.intake import BadRowsError
 from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
+from content_node.shard.retrieving import retrieve
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_name, shard_of
 from winnow.domain.question import Depth, EncodedQuestion
@@ -44,10 +45,8 @@ def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> N
         opened = open_shard(indexes[3] / shard_name(shard, 3), ef=64)
         vectors = opened.store.vectors(opened.manifest.dimension)
         for row, vector in enumerate(vectors):
-            assert (
-                opened.retrieve(EncodedQuestion("", (), vector, ""), Depth(1), 0.0).hits[0].row
-                == row
-            )
+            asked = EncodedQuestion("", (), vector, "")
+            assert retrieve(view_of(opened), asked, Depth(1), 0.0).hits[0].row == row
 
 
 class Interrupted(Recorder):

@@ -30,7 +30,7 @@ def stored(index: Path, shards: int) -> dict[str, tuple[object, ...]]:
     found = {}
     for shard in range(shards):
         directory = index / shard_name(shard, shards)
-        assert open_shard(directory, ef=64).words is not None
+        assert open_shard(directory, ef=64).manifest.words is not None
         with contextlib.closing(sqlite3.connect(directory / "passages.sqlite")) as connection:
             for _, name, *rest in connection.execute("SELECT * FROM passages"):
                 found[name] = tuple(rest)
@@ -76,8 +76,9 @@ def test_passages_keep_their_vectors_in_other_shards(
 def test_an_index_from_before_there_were_words_gets_them(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    old = altered(indexes[1], tmp_path / "old", MANIFEST, words=None)
-    assert open_shard(old / shard_name(0, 1), ef=64).words is None
+    before = dict.fromkeys(("words", "rows", "sequence", "log_id"))
+    old = altered(indexes[1], tmp_path / "old", MANIFEST, format=2, **before)
+    assert open_shard(old / shard_name(0, 1), ef=64).manifest.words is None
     build_index(BuildPlan(old, tmp_path / "new", 1, 1), bundle, recorder)
     assert stored(tmp_path / "new", 1) == stored(indexes[1], 1)
 

@@ -18,6 +18,12 @@ from winnow.errors import (
     InvalidRequestError,
     NotWritableError,
 )
+from winnow.journal.journal import Entry
+
+
+def stored(replica: FakeReplica) -> int:
+    """The place of its last entry."""
+    return int(replica.place.split(" ")[0] or 0)
 
 
 async def publish(journal: FakeJournal, *batches: list[Write]) -> None:
@@ -47,7 +53,7 @@ async def test_replicas_end_with_the_same_whichever_of_them_is_written_to() -> N
             for node in (first, second)
         ]
         told = [await write for write in writes]
-        await happens(lambda: one.place == other.place == str(len(journal.entries)))
+        await happens(lambda: stored(one) == stored(other) == len(journal.entries))
         sequences = {each.sequence for written in told for each in written}
         assert max(sequences) == len(one.history)
     assert (one.texts, one.history) == (other.texts, other.history)
@@ -57,10 +63,10 @@ async def test_a_replica_goes_on_where_it_was() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, [put("a")], [put("b")])
     async with following(journal, replica):
-        await happens(lambda: replica.place == "2")
+        await happens(lambda: stored(replica) == 2)
     await publish(journal, [put("c")])
     async with following(journal, replica):
-        await happens(lambda: replica.place == "3")
+        await happens(lambda: stored(replica) == 3)
     assert journal.reads == [0, 2]
     assert replica.history == ["a", "b", "c"]
 
@@ -76,7 +82,7 @@ async def test_a_replica_that_was_cut_off_catches_up_and_says_by_how_much_it_lag
         replica.full = True
         await publish(journal, *([put(f"id-{n}")] for n in range(10)))
         replica.full = False
-        await happens(lambda: replica.place == "11")
+        await happens(lambda: stored(replica) == 11)
         await happens(lambda: node.metric("behind_entries") == 0)
         assert node.metric("followed") == 1
         assert node.metric("place") == 11
@@ -97,7 +103,7 @@ async def test_entries_that_wait_share_a_transaction() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, *([put(f"id-{n}")] for n in range(9)))
     async with following(journal, replica):
-        await happens(lambda: replica.place == "9")
+        await happens(lambda: stored(replica) == 9)
     assert replica.commits <= 1 + 3  # where it begins, and three deliveries of three entries
 
 
@@ -109,7 +115,7 @@ async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None
     await journal.publish(b"\xff nonsense", "nonsense", LATER)
     await publish(journal, [put("poison")], [put("b")])
     async with following(journal, replica):
-        await happens(lambda: replica.place == "5")
+        await happens(lambda: stored(replica) == 5)
     assert replica.history == ["a", "b"]
 
 
@@ -157,6 +163,38 @@ async def test_another_journal_ends_it_and_all_who_wait_are_told() -> None:
         await writing
     with pytest.raises(NotWritableError, match="follows its journal no more: another journal"):
         await node.shard.write([put("b")], LATER)
+
+
+async def test_a_journal_that_was_made_anew_is_not_followed() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, [put("a")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 1)
+    assert replica.log_id == journal.id
+    journal.id = "journal-2"
+    with pytest.raises(IdentityError, match="not the journal that this shard has followed"):
+        await JournaledNode(journal, replica).follower.run()
+
+
+async def test_a_journal_that_lost_what_it_acknowledged_is_not_followed() -> None:
+    """As after a loss of power where entries are not synced; the place has another entry now."""
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, [put("a")], [put("b")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 2)
+    journal.entries.pop()
+    await publish(journal, [put("c")], [put("d")])
+    journal.entries[1] = Entry(2, "another", journal.entries[1].content)
+    with pytest.raises(IdentityError, match="another entry"):
+        await JournaledNode(journal, replica).follower.run()
+
+
+async def test_a_shard_with_a_log_of_its_own_may_begin_to_follow() -> None:
+    journal, replica = FakeJournal(), FakeReplica(log_id="own")
+    await publish(journal, [put("a")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 1)
+    assert replica.log_id == "own"
 
 
 async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None:

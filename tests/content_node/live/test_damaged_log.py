@@ -46,9 +46,9 @@ def lay(shard: Path, files: dict[str, bytes]) -> None:
 
 def content(shard: Path) -> tuple[object, ...]:
     found: list[Logged] = []
-    log = open_log(shard, found.append)
+    log = open_log(shard, lambda _: found.append)
     state = (log.trimmed, log.last, log.place, log.log_id)
-    words = log.changes.ids.tolist(), log.changes.by.tolist(), log.changes.passages
+    words = (log.trimmed_words.packed, log.trimmed_words.passages, log.trimmed_words.tokens)
     log.close()
     return found, *state, words
 

@@ -17,7 +17,7 @@ from winnow.errors import ArtefactError, NotWritableError
 def written(shard: Path) -> list[Logged]:
     """What a log holds, read by itself."""
     found: list[Logged] = []
-    open_log(shard, found.append, feeding=False).close()
+    open_log(shard, lambda _: found.append, feeding=False).close()
     return found
 
 

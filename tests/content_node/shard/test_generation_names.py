@@ -7,18 +7,21 @@ from typing import Any
 
 import pytest
 
-from content_node.shard.manifest import ShardManifest, WordsEntry, read_shard_manifest
+from content_node.shard.manifest import FORMAT, ShardManifest, WordsEntry, read_shard_manifest
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import EncoderEntry, Manifest, StoppingEntry
 from winnow.errors import ArtefactError
 from winnow.files.vouching import vouched
 
-GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-2"
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / f"shard-format-{FORMAT}"
 SHARD = read_shard_manifest(GOLDEN)
 OTHER = "f" * 64
 
 NAMED: dict[str, dict[str, Any]] = {
     "passages": {"passages": 2},
+    "rows": {"rows": 4},
+    "sequence": {"sequence": 1},
+    "log_id": {"log_id": "other"},
     "index_passages": {"index_passages": 4},
     "dimension": {"dimension": 4},
     "encoding_fingerprint": {"encoding_fingerprint": "other"},
@@ -46,7 +49,15 @@ def test_words_counted_otherwise_are_another_generation() -> None:
     assert SHARD.words is not None
     words = SHARD.words.model_copy(update={"index_tokens": 13})
     assert SHARD.model_copy(update={"words": words}).generation != SHARD.generation
-    assert set(WordsEntry.model_fields) == {"tokens", "ends", "frequencies", "index_tokens"}
+    files = {"tokens", "ends", "frequencies", "postings", "starts", "counts"}
+    assert set(WordsEntry.model_fields) == {*files, "index_tokens"}
+
+
+def test_a_shard_of_an_older_format_keeps_its_name() -> None:
+    """Replicas of it may be nodes of an older version."""
+    named = {1: "a2fe3b80f0f7382b", 2: "659e6ee313a76846"}
+    for number, name in named.items():
+        assert read_shard_manifest(GOLDEN.with_name(f"shard-format-{number}")).generation == name
 
 
 def test_every_field_of_a_shard_is_in_its_generation_or_has_a_reason_not_to_be() -> None:

@@ -2,33 +2,32 @@
 
 import threading
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from manual_clock import ManualClock
 
-from content_node.shard import Shard, open_shard
+from content_node.shard import StoredSegment, View, open_shard, view_of
 from content_node.shard.generations import Generations
 from winnow.deadline import Deadline
 from winnow.errors import GenerationGoneError
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-2"
-Make = Callable[[str], Shard]
 
 
-def shard(name: str) -> Shard:
-    """A shard of its own whose generation begins with `name`."""
+def shard(name: str) -> View:
+    """A view of a shard of its own whose generation begins with `name`."""
     opened = open_shard(GOLDEN, ef=64)
     entry = opened.manifest.files["passages.sqlite"]
     other = entry.model_copy(update={"sha256": name.ljust(16, "0") + entry.sha256[16:]})
     files = {**opened.manifest.files, "passages.sqlite": other}
-    return replace(opened, manifest=opened.manifest.model_copy(update={"files": files}))
+    manifest = opened.manifest.model_copy(update={"files": files})
+    return view_of(replace(opened, manifest=manifest))
 
 
-def name_of(generation: Shard) -> str:
-    return generation.manifest.generation
+def name_of(view: View) -> str:
+    return view.generation
 
 
 @pytest.fixture
@@ -104,8 +103,11 @@ def test_the_same_generation_served_again_takes_the_place_of_its_like(clock: Man
 def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
     first = shard("a")
     generations = Generations(first, clock)
-    store = weakref.ref(first.store)
-    opened = first.store._opened
+    [placed] = first.placed
+    assert isinstance(placed.segment, StoredSegment)
+    store = weakref.ref(placed.segment.store)
+    opened = placed.segment.store._opened
+    del placed
     generations.lease(after(clock, 1))
     generations.serve(shard("b"))
     del first
@@ -125,10 +127,10 @@ def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> No
     begun, go_on = threading.Event(), threading.Event()
     found: list[str] = []
 
-    def work(own: Shard) -> None:
+    def work(own: View) -> None:
         begun.set()
         assert go_on.wait(60)
-        found.extend(own.store.ids([0, 1, 2]))
+        found.extend(name for name, _ in own.named([0, 1, 2]))
 
     thread = threading.Thread(target=work, args=(generations.lease(after(clock, 1)),))
     thread.start()

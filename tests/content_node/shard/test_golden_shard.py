@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from content_node.shard import open_shard
+from content_node.shard import open_shard, view_of
 from content_node.shard.manifest import FORMAT, SHARD_FILE
 from content_node.shard.nearest import ExactIndex, GraphIndex
+from content_node.shard.retrieving import retrieve
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
 
@@ -32,11 +33,12 @@ def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> N
     assert shard.manifest.vouched_for == (number > 1)
     assert shard.store.count() == 3
     assert shard.manifest.index_passages == (0 if number == 1 else 3)
-    assert (shard.words is None) == (number == 1)
+    assert (shard.manifest.words is None) == (number == 1)
+    assert shard.manifest.rows == 3
     assert len(shard.manifest.generation) == 16
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
-    hits = shard.retrieve(EncodedQuestion("", (), vector, ""), Depth(3), 0.0).hits
+    hits = retrieve(view_of(shard), EncodedQuestion("", (), vector, ""), Depth(3), 0.0).hits
     assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a"), (2, "c")]
     assert hits[0].distance == 0.0
     stored = shard.store.load([1])[0]
@@ -80,7 +82,7 @@ def test_any_flipped_bit_of_the_manifest_is_refused_by_name(copy: Path) -> None:
 
 
 def test_a_manifest_does_not_pass_for_one_of_an_older_format(copy: Path) -> None:
-    replaced(copy / SHARD_FILE, FILES[SHARD_FILE].index(b"2"), ord("1"))
+    replaced(copy / SHARD_FILE, FILES[SHARD_FILE].index(b"%d" % FORMAT), ord("1"))
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 3], ids=["by graph", "exactly"])

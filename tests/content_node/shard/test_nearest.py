@@ -5,11 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from content_node.shard.memory_vectors import MemoryVectors
 from content_node.shard.nearest import (
     ExactIndex,
     GraphIndex,
+    Numbers,
     Vectors,
+    breadth,
     build_graph,
+    distances_of,
     search_chunks,
 )
 from winnow.errors import StoppedError
@@ -21,15 +25,20 @@ EQUAL = np.repeat(DIFFERENT[:1], 600, axis=0)
 """Each row keeps links to a few others that are as near as all: the graph falls apart."""
 
 
-def in_chunks(vectors: Vectors) -> list[Vectors]:
-    return [vectors[start : start + 100] for start in range(0, len(vectors), 100)]
+def in_chunks(vectors: Vectors, size: int = 100) -> list[tuple[Numbers, Vectors]]:
+    starts = range(0, len(vectors), size)
+    return [
+        (np.arange(start, min(start + size, len(vectors))), vectors[start : start + size])
+        for start in starts
+    ]
 
 
-def graph_of(vectors: Vectors, ef: int = 16, deleted: int = 0) -> GraphIndex:
+def graph_of(vectors: Vectors, ef: int = 16, deleted: int = 0, **options: float) -> GraphIndex:
     index = build_graph(vectors, m=4, ef_construction=16, threads=1)
     for row in range(deleted):
         index.mark_deleted(row)
-    return GraphIndex(index, ef, lambda: in_chunks(vectors))
+    held = np.arange(len(vectors)) >= deleted
+    return GraphIndex(index, ef, MemoryVectors(vectors), held, **options)
 
 
 def test_rows_that_the_graph_does_not_reach_are_found_by_their_vectors() -> None:
@@ -38,10 +47,13 @@ def test_rows_that_the_graph_does_not_reach_are_found_by_their_vectors() -> None
     assert graph.search(EQUAL[0], 500) == ExactIndex(EQUAL).search(EQUAL[0], 500)
 
 
-def test_rows_that_the_graph_has_marked_as_deleted_are_found_by_their_vectors() -> None:
+def test_rows_that_the_graph_has_marked_as_deleted_are_never_found() -> None:
     graph = graph_of(DIFFERENT, deleted=590)
-    assert graph.walk(DIFFERENT[0], 11) is None
-    assert graph.search(DIFFERENT[0], 11) == ExactIndex(DIFFERENT).search(DIFFERENT[0], 11)
+    held = np.arange(590, 600)
+    exact = ExactIndex(DIFFERENT[held], held).search(DIFFERENT[0], 11)
+    assert len(exact) == 10
+    assert graph.search(DIFFERENT[0], 11) == exact
+    assert graph.search(DIFFERENT[0], 11, np.ones(600, np.bool_)) == exact
 
 
 def test_a_wider_walk_would_reach_no_more() -> None:
@@ -57,7 +69,7 @@ def test_more_rows_can_be_asked_for_than_the_search_is_broad() -> None:
 
 
 def test_a_graph_without_rows_finds_none() -> None:
-    graph = GraphIndex(build_graph(DIFFERENT[:0], 4, 16, 1), 16, list)
+    graph = GraphIndex(build_graph(DIFFERENT[:0], 4, 16, 1), 16, MemoryVectors(DIFFERENT[:0]))
     assert graph.search(DIFFERENT[0], 10) == []
 
 
@@ -65,7 +77,7 @@ def test_comparing_ends_when_nobody_waits() -> None:
     stop = Stop()
     stop.set()
     with pytest.raises(StoppedError):
-        graph_of(EQUAL).search(EQUAL[0], 500, stop)
+        graph_of(EQUAL).search(EQUAL[0], 500, stop=stop)
 
 
 @given(
@@ -75,6 +87,55 @@ def test_comparing_ends_when_nobody_waits() -> None:
 )
 def test_chunk_by_chunk_is_the_same_as_all_at_once(rows: list[int], size: int, k: int) -> None:
     vectors = DIFFERENT[rows]
-    chunks = [vectors[start : start + size] for start in range(0, len(rows), size)]
     asked = DIFFERENT[5]
-    assert search_chunks(chunks, asked, k) == ExactIndex(vectors).search(asked, k)
+    assert search_chunks(in_chunks(vectors, size), asked, k) == ExactIndex(vectors).search(asked, k)
+
+
+BIG = RANDOM.standard_normal((4_000, 16)).astype(np.float32)
+GRAPH = build_graph(BIG, m=16, ef_construction=100, threads=1)
+
+
+@pytest.mark.parametrize("share", [0.999, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0])
+@pytest.mark.parametrize("walked", [0.01, 1.0, 100.0])
+def test_recall_is_high_whatever_share_of_the_rows_is_allowed(share: float, walked: float) -> None:
+    """Whether the graph is walked, or all allowed rows are compared."""
+    graph = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked)
+    exact = ExactIndex(BIG)
+    found = wanted = 0
+    for number in range(40):
+        chance = np.random.default_rng(number)
+        asked = chance.standard_normal(16).astype(np.float32)
+        allowed = chance.random(len(BIG)) < share
+        right = exact.search(asked, 10, allowed)
+        own = graph.search(asked, 10, allowed)
+        assert all(allowed[row] for row, _ in own)
+        assert len(own) == len(right) == min(10, int(allowed.sum()))
+        found, wanted = found + len(set(own) & set(right)), wanted + len(right)
+    assert found >= 0.95 * wanted
+
+
+@pytest.mark.parametrize("walked", [0.01, 1.0])
+def test_recall_is_high_where_all_that_is_allowed_lies_far_away(walked: float) -> None:
+    graph, exact = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked), ExactIndex(BIG)
+    found = 0
+    for asked in DIFFERENT[:20]:
+        far = np.linalg.norm(BIG - asked, axis=1)
+        allowed = far > np.quantile(far, 0.7)
+        right = exact.search(asked, 10, allowed)
+        found += len(set(graph.search(asked, 10, allowed)) & set(right))
+    assert found >= 0.95 * 200
+
+
+def test_more_is_fetched_the_fewer_rows_are_allowed_and_the_more_are_wanted() -> None:
+    assert breadth(100, 1_000, 1_000) == 130
+    assert breadth(100, 100, 1_000) == 1_300
+    assert breadth(1, 10, 1_000) == 400
+    assert breadth(1, 0, 1_000) == 4_000
+
+
+@given(st.lists(st.integers(0, 599), max_size=20, unique=True))
+def test_distances_of_rows_are_bit_for_bit_those_that_searching_finds(rows: list[int]) -> None:
+    asked = DIFFERENT[7]
+    known = dict(ExactIndex(DIFFERENT).search(asked, 600))
+    found = distances_of(MemoryVectors(DIFFERENT), asked, rows)
+    assert found.tolist() == [known[row] for row in rows]

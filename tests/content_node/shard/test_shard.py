@@ -9,6 +9,7 @@ import pytest
 from content_node.indexing.verify import recall_at, verify_index
 from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from content_node.shard.saving import FILES
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
@@ -57,7 +58,7 @@ def test_a_shard_of_another_index_is_a_fault(index: Path, indexes: dict[int, Pat
     assert any("belongs to index" in fault for fault in faults)
 
 
-@pytest.mark.parametrize("name", ["tokens.npy", "ends.npy", "frequencies.npy", "passages.sqlite"])
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_a_file_of_nonsense_whose_checksum_fits_is_a_fault_of_its_shard(
     index: Path, name: str
 ) -> None:
@@ -115,7 +116,7 @@ def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path
     [
         ({"store": "../passages.sqlite"}, "not the name of a file in the shard"),
         ({"graph": "other.hnsw"}, "names other.hnsw, and gives no checksum"),
-        ({"format": 3}, "has format 3, this version reads 1 and 2"),
+        ({"format": 4}, "has format 4, this version reads 1 to 3"),
         ({"format": None}, "has format None"),
         ({"passages": -1}, "damaged: passages"),
     ],
@@ -172,13 +173,8 @@ def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> No
     opened = open_shard(directory, ef=64)
     vectors = opened.store.vectors(opened.manifest.dimension)
     exact = ExactIndex(vectors)
-    graph = load_graph(
-        OpenFile(directory / "graph.hnsw"),
-        vectors.shape[1],
-        len(vectors),
-        ef=64,
-        chunks=lambda: [vectors],
-    )
+    file = OpenFile(directory / "graph.hnsw")
+    graph = load_graph(file, vectors.shape[1], len(vectors), 64, opened.vectors)
     for vector in vectors:
         assert graph.search(vector, 50) == exact.search(vector, 50)
 

@@ -1,6 +1,7 @@
 """BM25 over tokens."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from content_node.indexing.counting import count_words
+from content_node.shard.bm25 import K1, B, BuiltRarities
 from content_node.shard.manifest import WordsEntry
 from content_node.shard.stored_array import StoredArray
-from content_node.shard.words import K1, B, WordIndex, load_words
+from content_node.shard.words import WordIndex, load_words
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
@@ -20,13 +22,19 @@ PASSAGES = [[5, 5, 7], [7], [9, 2, 2, 2, 2, 2], []]
 texts = st.lists(st.lists(st.integers(0, 12), max_size=9), min_size=1, max_size=8)
 
 
-def index_of(passages: list[list[int]], counted: list[list[int]] | None = None) -> WordIndex:
-    """An index of `passages`, in which words are as rare as in `counted`."""
+def match(
+    passages: list[list[int]],
+    question: list[int],
+    rows: Sequence[int],
+    counted: list[list[int]] | None = None,
+) -> NDArray[np.float64]:
+    """BM25 of rows, in an index in which words are as rare as in `counted`."""
     whole = counted or passages
     counts = count_words([np.array(tokens, np.uint32) for tokens in whole])
     ends = np.cumsum([len(tokens) for tokens in passages], dtype=np.int64)
     tokens = np.array([token for own in passages for token in own], np.uint16)
-    return WordIndex(tokens, ends, counts.passages, len(whole), counts.tokens / len(whole))
+    built = BuiltRarities(counts.passages, len(whole), counts.tokens / len(whole))
+    return WordIndex(tokens, ends).match(built.weighed(question), rows)
 
 
 def opened(directory: Path) -> dict[str, OpenFile]:
@@ -47,7 +55,7 @@ def by_hand(question: list[int], passage: list[int], passages: list[list[int]]) 
 @given(texts, st.lists(st.integers(0, 20), max_size=6))
 def test_it_is_bm25(passages: list[list[int]], question: list[int]) -> None:
     rows = list(reversed(range(len(passages))))
-    found = index_of(passages).match(question, rows)
+    found = match(passages, question, rows)
     assert found == pytest.approx([by_hand(question, passages[row], passages) for row in rows])
 
 
@@ -55,22 +63,44 @@ def test_it_is_bm25(passages: list[list[int]], question: list[int]) -> None:
 def test_a_match_is_worth_the_same_on_every_shard(
     passages: list[list[int]], question: list[int]
 ) -> None:
-    whole = index_of(passages).match(question, range(len(passages)))
+    whole = match(passages, question, range(len(passages)))
     for first in (0, 1):
         shard = passages[first::2]
-        cut = index_of(shard, passages).match(question, range(len(shard)))
+        cut = match(shard, question, range(len(shard)), passages)
         assert cut.tolist() == whole[first::2].tolist()
 
 
 def test_rare_words_count_for_more_than_frequent_ones() -> None:
-    found = index_of(PASSAGES).match([7, 9], [1, 2, 3])
+    found = match(PASSAGES, [7, 9], [1, 2, 3])
     assert found[1] > found[0] > found[2] == 0
 
 
 def test_tokens_that_no_passage_has_are_worth_nothing() -> None:
-    assert index_of(PASSAGES).match([3, 10**6], [0, 3]).tolist() == [0, 0]
-    assert index_of(PASSAGES).match([], [0]).tolist() == [0]
-    assert index_of(PASSAGES).match([5], []).tolist() == []
+    assert match(PASSAGES, [3, 10**6], [0, 3]).tolist() == [0, 0]
+    assert match(PASSAGES, [], [0]).tolist() == [0]
+    assert match(PASSAGES, [5], []).tolist() == []
+
+
+def test_a_shard_has_more_tokens_than_were_counted_only_where_it_has_grown(tmp_path: Path) -> None:
+    entry = WordsEntry(tokens="t.npy", ends="e.npy", frequencies="f.npy", index_tokens=2)
+    np.save(tmp_path / "t.npy", np.array([1, 2, 900], np.uint16))
+    np.save(tmp_path / "e.npy", np.array([1, 1, 3]))
+    np.save(tmp_path / "f.npy", np.array([0, 1, 1], np.uint32))
+    with pytest.raises(ArtefactError, match="2 passages and 2 tokens: build it again"):
+        load_words(opened(tmp_path), entry, 3, 2, grown=False)
+    words, built = load_words(opened(tmp_path), entry, 3, 2, grown=True)
+    assert words.lengths.tolist() == [1, 0, 2]
+    unknown = words.match(built.weighed([900]), [0, 1, 2])
+    assert unknown[2] > words.match(built.weighed([2]), [2])[0] > unknown[0] == unknown[1] == 0
+
+
+def test_rarities_that_come_with_a_question_take_the_place_of_those_counted() -> None:
+    built = BuiltRarities(np.array([1, 2, 3]), 4, 10.0)
+    terms = built.weighed([2, 1, 2], [0.5, 0.25, 0.5], 7.0)
+    assert terms.ids.tolist() == [1, 2]
+    assert terms.rarities.tolist() == [0.25, 0.5]
+    assert terms.mean_length == 7.0
+    assert built.weighed([2, 1]).mean_length == 10.0
 
 
 @pytest.mark.parametrize("torn", ["tokens.npy", "ends.npy", "frequencies.npy"])
@@ -81,10 +111,11 @@ def test_damaged_files_are_refused(torn: str, tmp_path: Path) -> None:
     np.save(tmp_path / "tokens.npy", np.array([1, 2, 3], np.uint16))
     np.save(tmp_path / "ends.npy", np.array([1, 3]))
     np.save(tmp_path / "frequencies.npy", np.array([0, 1, 1, 1], np.uint32))
-    assert load_words(opened(tmp_path), entry, 2, 2).match([2], [0, 1]).argmax() == 1
+    words, built = load_words(opened(tmp_path), entry, 2, 2, grown=False)
+    assert words.match(built.weighed([2]), [0, 1]).argmax() == 1
     (tmp_path / torn).write_bytes(b"x")
     with pytest.raises(ArtefactError, match=f"{torn} (cannot be loaded|holds no array)"):
-        load_words(opened(tmp_path), entry, 2, 2)
+        load_words(opened(tmp_path), entry, 2, 2, grown=False)
 
 
 def test_words_of_other_passages_are_refused(tmp_path: Path) -> None:
@@ -92,7 +123,7 @@ def test_words_of_other_passages_are_refused(tmp_path: Path) -> None:
     for name, values in (("t", [1, 2, 3]), ("e", [1, 3]), ("f", [0, 1, 1, 1])):
         np.save(tmp_path / f"{name}.npy", np.array(values, np.uint32))
     with pytest.raises(ArtefactError, match="the manifest says 3 passages"):
-        load_words(opened(tmp_path), entry, 3, 3)
+        load_words(opened(tmp_path), entry, 3, 3, grown=False)
 
 
 def test_tokens_on_disk_are_read_as_they_would_be_from_memory(tmp_path: Path) -> None:

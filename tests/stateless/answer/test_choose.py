@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content_node.shard.contenders import contenders
+from content_node.shard.contenders import Way, contenders
 from stateless.answer.choose import best_overall, by_shard
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
@@ -14,64 +14,111 @@ from winnow.domain.question import Depth
 from winnow.searcher import Retrieved
 
 
-def hit(name: int, distance: int, hybrid_distance: int) -> Hit:
-    return Hit(0, str(name), distance / 16, hybrid_distance / 16)
+def hit(name: int, distance: int, words: int, weight: int = 1) -> Hit:
+    return Hit(0, f"{name:02}", distance / 16, (distance - weight * words) / 16, words=words / 8)
 
 
 hits = st.lists(
-    st.builds(hit, st.integers(0, 99), st.integers(0, 99), st.integers(0, 5)),
+    # words are often the same for many passages, distances are not
+    st.builds(hit, st.integers(0, 99), st.integers(0, 99), st.integers(0, 5), st.integers(0, 9)),
     unique_by=(lambda hit: hit.passage_id, lambda hit: hit.distance),
     min_size=1,
-    max_size=12,
+    max_size=20,
 )
-depths = st.builds(Depth, st.integers(1, 3), st.integers(0, 6))
+depths = st.builds(Depth, st.integers(1, 3), st.integers(0, 6), st.integers(0, 6))
 
 
-def spread_over_shards(found: list[Hit], depth: Depth, chance: random.Random) -> list[list[Hit]]:
-    """Each shard's candidates."""
-    spread: list[list[Hit]] = [[], [], []]
-    for each in found:
-        chance.choice(spread).append(each)
-    return [sorted(own, key=lambda hit: hit.distance)[: depth.looked_at] for own in spread]
+def near(own: list[Hit], depth: Depth) -> list[Hit]:
+    return sorted(own, key=lambda hit: hit.distance)[: depth.looked_at]
+
+
+def by_words(own: list[Hit], depth: Depth) -> list[Hit]:
+    """The best by words, and all that are as good as the last of them."""
+    having = sorted((hit for hit in own if hit.words > 0), key=lambda hit: -hit.words)
+    least = min((hit.words for hit in having[: depth.best_words]), default=np.inf)
+    return [hit for hit in having if hit.words >= least]
+
+
+def candidates(own: list[Hit], depth: Depth) -> list[Hit]:
+    return list(dict.fromkeys([*near(own, depth), *by_words(own, depth)]))
 
 
 def retrieved(own: list[Hit], depth: Depth) -> Retrieved:
-    """What a shard with these candidates says."""
-    distances = np.array([hit.distance for hit in own], np.float32)
-    hybrid_distance = np.array([hit.hybrid_distance for hit in own], np.float32)
-    kept = [own[place] for place in contenders(distances, hybrid_distance, depth.passages)]
-    return Retrieved(tuple(kept), tuple(distances.tolist()), ShardTimings())
+    """What a shard with these passages says."""
+    distances = [hit.distance for hit in near(own, depth)]
+    words = [hit.words for hit in by_words(own, depth)]
+    found = candidates(own, depth)
+    ways = [
+        Way([hit.distance for hit in found], max(distances, default=-np.inf)),
+        Way([-hit.words for hit in found], -min(words, default=np.inf)),
+    ]
+    kept = contenders([key(hit) for hit in found], ways, depth.passages)
+    hits, best = tuple(found[place] for place in kept), tuple(words[: depth.best_words])
+    return Retrieved(hits, tuple(distances), ShardTimings(), candidate_words=best)
 
 
-@given(hits, depths, st.randoms(use_true_random=False))
-def test_the_best_of_the_nearest_are_chosen_however_they_are_spread(
-    found: list[Hit], depth: Depth, chance: random.Random
+def key(hit: Hit) -> tuple[float, str]:
+    return hit.hybrid_distance, hit.passage_id
+
+
+@given(hits, depths, st.sampled_from([1, 2, 3, 8]), st.randoms(use_true_random=False))
+def test_the_best_candidates_are_chosen_however_they_are_spread(
+    found: list[Hit], depth: Depth, shards: int, chance: random.Random
 ) -> None:
-    spread = dict(enumerate(spread_over_shards(found, depth, chance)))
+    spread: dict[int, list[Hit]] = {shard: [] for shard in range(shards)}
+    for each in found:
+        spread[chance.randrange(shards)].append(each)
     chosen = best_overall({n: retrieved(own, depth) for n, own in spread.items()}, depth)
-    near = sorted(found, key=lambda hit: hit.distance)[: depth.looked_at]
-    best = sorted(near, key=lambda hit: (hit.hybrid_distance, hit.passage_id))[: depth.passages]
+    best = sorted(candidates(found, depth), key=key)[: depth.passages]
     assert [hit for _, hit in chosen] == best
     own = by_shard(chosen)
     assert sum(map(len, own.values())) == len(chosen)
     assert all(some and set(some) <= set(spread[shard]) for shard, some in own.items())
 
 
+@given(hits, depths)
+def test_the_first_hits_of_a_shard_are_its_own_best(found: list[Hit], depth: Depth) -> None:
+    best = sorted(candidates(found, depth), key=key)[: depth.passages]
+    assert list(retrieved(found, depth).hits[: depth.passages]) == best
+
+
 def test_a_passage_that_a_shard_leaves_out_still_counts_among_the_nearest() -> None:
-    first = [hit(1, 2, 4), hit(2, 4, 8)]  # the second is left out, and is one of the two nearest
-    second = [hit(3, 8, 2)]  # not one of them, although the best by words
+    first = [hit(1, 2, 0), hit(2, 4, 0)]  # the second is left out, and is one of the two nearest
+    second = [hit(3, 8, 7)]  # not one of them, although the best by words
     depth = Depth(1, candidates=2)
     found = {n: retrieved(own, depth) for n, own in enumerate((first, second))}
-    assert [hit.passage_id for hit in found[0].hits] == ["1"]
+    assert [hit.passage_id for hit in found[0].hits] == ["01"]
     assert best_overall(found, depth) == [(0, first[0])]
+
+
+def test_a_passage_is_chosen_for_its_words_however_far_it_is() -> None:
+    found = {0: retrieved([hit(1, 2, 0), hit(2, 3, 0), hit(3, 90, 9, weight=10)], Depth(1, 2, 1))}
+    assert [hit.passage_id for _, hit in best_overall(found, Depth(1, 2, 1))] == ["03"]
+    assert [hit.passage_id for _, hit in best_overall(found, Depth(1, 2))] == ["01"]
+
+
+def test_words_that_no_passage_has_find_none() -> None:
+    depth = Depth(2, by_words=2)
+    assert best_overall({0: retrieved([hit(1, 2, 0), hit(2, 3, 0)], depth)}, depth) == []
 
 
 def test_without_shards_nothing_is_chosen() -> None:
     assert best_overall({}, Depth(3)) == []
+    assert best_overall({}, Depth(3, by_words=3)) == []
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
-    distances = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    hybrid_distance = np.array([0.1, 0.2, 0.3, 0.0], np.float32)
-    assert contenders(distances, hybrid_distance, 2) == [0, 1, 3]
-    assert contenders(distances, hybrid_distance, 3) == [0, 1, 2, 3]
+    distances = Way([0.1, 0.2, 0.3, 0.4], 0.4)
+    assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
+    assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 3) == [3, 0, 1, 2]
+
+
+def test_a_hit_that_may_be_there_for_its_words_is_beaten_only_by_better_words() -> None:
+    distances, words = Way([0.1, 0.2, 0.3], 0.3), Way([-1.0, -2.0, -9.0], -9.0)
+    keys = [0.1, 0.2, 0.3]
+    assert contenders(keys, [distances], 1) == [0]
+    assert contenders(keys, [distances, words], 1) == [0, 2]
+
+
+def test_neither_of_two_equal_hits_beats_the_other() -> None:
+    assert contenders([1.0, 1.0], [Way([0.5, 0.5], 1.0)], 1) == [0, 1]

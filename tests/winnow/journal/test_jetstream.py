@@ -138,6 +138,17 @@ async def test_a_journal_that_was_made_anew_is_another_one(
             pass
 
 
+async def test_an_entry_that_became_another_one_is_told(journal: Journal) -> None:
+    await publish(journal, "a", "b")
+    with pytest.raises(IdentityError, match=r"has lost entries .* 1 is another one now"):
+        async for _ in journal.read(1, "another key"):
+            pass
+    async with aclosing(journal.read(1, "key-a")) as reading:
+        async for delivered in reading:
+            assert [each.content for each in delivered.entries] == [b"b"]
+            break
+
+
 async def test_entries_that_were_removed_are_told(server: NatsServer, journal: Journal) -> None:
     import nats
 
@@ -151,6 +162,10 @@ async def test_entries_that_were_removed_are_told(server: NatsServer, journal: J
         async for _ in journal.read(2):
             pass
     assert [each.content for each in await some(journal, 3, 2)] == [b"d", b"e"]
+    async with aclosing(journal.read(3, "key-c")) as reading:  # which is not there to be compared
+        async for delivered in reading:
+            assert [each.content for each in delivered.entries] == [b"d", b"e"]
+            break
 
 
 async def test_a_journal_without_room_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""`winnow.v1.ShardFeedService`: convert, call, convert.
+
+Knows which shard writes are meant for, and what to say while there is none.
+"""
+
+import asyncio
+from typing import Any
+
+from winnow.convert import shard_feed as convert
+from winnow.deadline import Deadline
+from winnow.domain.shard import ShardInfo
+from winnow.errors import IdentityError, NotLoadedError, UnavailableError
+from winnow.quoting import shortened
+from winnow.rpc.deadline import of_context
+from winnow.rpc.server import KIB
+from winnow.shard_writer import ShardWriter
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+
+FEED_SERVICE = "winnow.v1.ShardFeedService"
+LARGEST_WRITE = 1024 * KIB
+"""Bytes of a message: some two hundred passages."""
+
+
+class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
+    """Serves any `ShardWriter`, once it is there."""
+
+    def __init__(self, default_deadline: float) -> None:
+        self._default_deadline = default_deadline
+        self._served: tuple[ShardWriter, ShardInfo, str] | None = None
+        self._fault = ""
+
+    def serve(self, writer: ShardWriter, info: ShardInfo, encoding_fingerprint: str) -> None:
+        """From now on calls go to `writer`, which writes to the shard of `info`."""
+        self._served = writer, info, encoding_fingerprint
+
+    def fail(self, fault: str) -> None:
+        """From now on every call is told why there is no shard."""
+        self._fault = fault
+
+    async def Write(  # noqa: N802
+        self, request: shard_feed_pb2.WriteRequest, context: Any
+    ) -> shard_feed_pb2.WriteResponse:
+        deadline = self._deadline(context)
+        writer = self._meant(request)
+        # a full message takes some ten milliseconds
+        writes = await asyncio.to_thread(convert.writes_of_messages, request.writes)
+        return convert.written_to_message(await writer.write(writes, deadline))
+
+    async def GetWordCounts(  # noqa: N802
+        self, request: shard_feed_pb2.GetWordCountsRequest, context: Any
+    ) -> shard_feed_pb2.GetWordCountsResponse:
+        deadline = self._deadline(context)
+        writer, _, _ = self._ready()
+        built = None if request.changes_only else await writer.built_counts(deadline)
+        return convert.counts_to_message(await writer.changes(deadline), built)
+
+    def _meant(self, request: shard_feed_pb2.WriteRequest) -> ShardWriter:
+        """The writer; raises IdentityError if the writes are meant for another shard."""
+        writer, info, encoding = self._ready()
+        if (request.index_id, request.shard) != (info.index_id, info.shard):
+            raise IdentityError(
+                f"the writes are meant for shard {request.shard} of index "
+                f"{shortened(request.index_id or '(none)')}, this is shard {info.shard} of index "
+                f"{info.index_id}"
+            )
+        if request.encoding_fingerprint != encoding:
+            raise IdentityError(
+                f"the vectors were made by encoder "
+                f"{shortened(request.encoding_fingerprint or '(none)')}, those of this shard by "
+                f"{encoding}: start both with the same bundle"
+            )
+        return writer
+
+    def _ready(self) -> tuple[ShardWriter, ShardInfo, str]:
+        if self._fault:
+            raise NotLoadedError(self._fault)
+        if self._served is None:
+            raise UnavailableError("the shard is still loading")
+        return self._served
+
+    def _deadline(self, context: Any) -> Deadline:
+        deadline = of_context(context, self._default_deadline)
+        deadline.check("the call began")
+        return deadline

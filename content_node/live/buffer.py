@@ -1,0 +1,90 @@
+"""The segments of a view while they change: what was put since the base, and what is dead.
+
+Changed by one thread. What it shows never changes: a mask that changes is copied first.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from content_node.shard.joining import tail_to_join
+from content_node.shard.memory_segment import MemorySegment
+from content_node.shard.segment import Rows
+from content_node.shard.stored_segment import StoredSegment
+from content_node.shard.view import Placed, View, live_generation, view_of
+from winnow.domain.write import EncodedPassage
+
+
+class Buffer:
+    """A base, and segments in memory after it."""
+
+    def __init__(self, base: StoredSegment) -> None:
+        """Nothing was written since `base`."""
+        self._view, self._base = view_of(base), base.generation
+        self._memory: list[MemorySegment] = []
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are: the next passage gets this one."""
+        return self._view.rows
+
+    @property
+    def view(self) -> View:
+        """All as it is now."""
+        return self._view
+
+    def change(
+        self, puts: Sequence[EncodedPassage], sequences: Sequence[int], dead: Iterable[int]
+    ) -> None:
+        """Adds passages in the next rows, with the write that put each, and ends others by row."""
+        if puts:
+            self._add(MemorySegment(puts, sequences, self._view.manifest.dimension))
+        ended = self._end(dead)
+        passages = self._view.passages + len(puts) - ended
+        self._view = replace(self._view, passages=passages)
+
+    def show(self, sequence: int, log_id: str) -> None:
+        """From now on the view is that of a write to a log."""
+        generation = live_generation(self._base, log_id)
+        self._view = replace(self._view, generation=generation, sequence=sequence, log_id=log_id)
+
+    def _add(self, segment: MemorySegment) -> None:
+        self._memory.append(segment)
+        placed = [*self._view.placed, Placed(segment, self._view.rows)]
+        count = tail_to_join([each.rows for each in self._memory])
+        if count:
+            first, *others = self._memory[-count:]
+            segment = first.joined(*others)
+            placed[-count:] = [_joined(segment, placed[-count:])]
+            self._memory[-count:] = [segment]
+        self._view = replace(self._view, placed=tuple(placed))
+
+    def _end(self, rows: Iterable[int]) -> int:
+        """Marks rows as dead that are alive; how many these were."""
+        placed = list(self._view.placed)
+        firsts = [each.first for each in placed]
+        own: dict[int, list[int]] = {}
+        for row in rows:
+            number = bisect_right(firsts, row) - 1
+            own.setdefault(number, []).append(row - firsts[number])
+        ended = 0
+        for number, dead in own.items():
+            alive = _alive(placed[number]).copy()
+            ended += int(alive[dead].sum())
+            alive[dead] = False
+            placed[number] = replace(placed[number], alive=alive)
+        self._view = replace(self._view, placed=tuple(placed))
+        return ended
+
+
+def _alive(placed: Placed) -> Rows:
+    return np.ones(placed.segment.rows, np.bool_) if placed.alive is None else placed.alive
+
+
+def _joined(segment: MemorySegment, parts: Sequence[Placed]) -> Placed:
+    """A segment in the place of those that it was made of."""
+    all_alive = all(part.alive is None for part in parts)
+    alive = None if all_alive else np.concatenate([_alive(part) for part in parts])
+    return Placed(segment, parts[0].first, alive)

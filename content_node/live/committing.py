@@ -1,0 +1,149 @@
+"""Group commit: what callers bring while a transaction is on its way to the disk shares the next.
+
+Lives on the event loop; the work is done by one thread, so that nothing runs at the same time.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from winnow.deadline import Deadline
+from winnow.domain.write import Write, Written
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+
+Commit = Callable[[Sequence[Sequence[Write]]], list[list[Written]]]
+Result = TypeVar("Result")
+AT_ONCE = 1_000
+"""Writes that share a transaction: it takes some tenths of a second, and others wait for it."""
+WAITING = 20_000
+"""Writes that may wait: some seconds' worth."""
+_AGAIN_AFTER = 0.5
+"""Seconds until there is room again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A caller that waits."""
+
+    writes: Sequence[Write]
+    deadline: Deadline
+    done: "asyncio.Future[list[Written]]"
+
+
+class Committing:
+    """One thread that stores, and all who wait for it."""
+
+    def __init__(
+        self, commit: Commit, show: Callable[[], None], at_once: int = AT_ONCE, most: int = WAITING
+    ) -> None:
+        """`commit` stores the writes of several callers in one transaction: all of them or none.
+
+        `show` makes what is stored visible, on the event loop, before anybody is told; it is called
+        after every piece of work, also one that failed, and after most of them has nothing to do.
+        """
+        self._commit, self._show = commit, show
+        self._at_once, self._most = at_once, most
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._calls: deque[_Call] = deque()
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._storing = self._closed = False
+        self.waiting = 0
+        """Writes that wait or are being stored."""
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        """Waits until writes are durable. A caller that gives up takes nothing back.
+
+        Raises:
+            OverloadedError: too many wait.
+            UnavailableError: the node is ending.
+
+        """
+        if self._closed:
+            raise UnavailableError("the node is leaving, and takes no more writes")
+        if self.waiting + len(writes) > max(self._most, len(writes)):
+            raise OverloadedError(
+                f"{self.waiting} writes wait to be stored, at most {self._most}; try again",
+                _AGAIN_AFTER,
+            )
+        call = _Call(writes, deadline, asyncio.get_running_loop().create_future())
+        self._calls.append(call)
+        self.waiting += len(writes)
+        if not self._storing:
+            self._storing = True
+            self._begin(self._store())
+        return await call.done
+
+    async def alone(self, work: Callable[[], Result]) -> Result:
+        """Does work in the thread that stores, between two transactions, and shows what it did.
+
+        It is done to its end, also if whoever called for it gives up.
+        """
+        if self._closed:
+            raise UnavailableError("the node is leaving")
+        return await asyncio.shield(self._begin(self._run(work)))
+
+    async def close(self, last: Callable[[], None]) -> None:
+        """Takes nothing more, stores what waits, and does the `last` work of the thread."""
+        self._closed = True
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._run(last)
+        self._thread.shutdown()
+
+    def _begin(self, work: "asyncio._CoroutineLike[Result]") -> "asyncio.Task[Result]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)  # or nobody would hold it
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _store(self) -> None:
+        """Stores until nobody waits."""
+        try:
+            while calls := self._next():
+                await self._store_some(calls)
+        finally:
+            self._storing = False
+
+    def _next(self) -> list[_Call]:
+        """Who comes next: as many as share a transaction, and one at the least."""
+        calls: list[_Call] = []
+        writes = 0
+        while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._at_once):
+            call = self._calls.popleft()
+            if call.done.done() or call.deadline.expired():
+                self._fail(call, DeadlineExceededError("the deadline passed before it was stored"))
+                continue
+            writes += len(call.writes)
+            calls.append(call)
+        return calls
+
+    async def _store_some(self, calls: Sequence[_Call]) -> None:
+        try:
+            written = await self._run(partial(self._commit, [call.writes for call in calls]))
+        except asyncio.CancelledError:
+            for call in calls:
+                self._fail(call, UnavailableError("the node ended before it was known"))
+            raise
+        except Exception as error:  # noqa: BLE001 (whoever waits is told)
+            for call in calls:
+                self._fail(call, error)
+            return
+        for call, own in zip(calls, written, strict=True):
+            self.waiting -= len(call.writes)
+            if not call.done.done():
+                call.done.set_result(own)
+
+    def _fail(self, call: _Call, error: Exception) -> None:
+        self.waiting -= len(call.writes)
+        if not call.done.done():
+            call.done.set_exception(error)
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            self._show()

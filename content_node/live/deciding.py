@@ -1,0 +1,71 @@
+"""What becomes of writes, in their order: each by what is stored when its turn comes.
+
+Changes nothing: what it decided is stored first, and shown then.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from content_node.live.entry import Logged, packed
+from content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
+from content_node.shard.store import StoredPassage
+from winnow.domain.write import EncodedPassage, Outcome, Write, Written
+
+
+class Deciding:
+    """The writes of one transaction."""
+
+    def __init__(
+        self,
+        known: Callable[[str], Known | None],
+        load: Callable[[int], StoredPassage],
+        sequence: int,
+        rows: int,
+    ) -> None:
+        """`known` is what is stored under an id, `load` a passage by its row. The last write was
+        `sequence`, and the next passage gets row `rows`.
+        """
+        self._known, self._load = known, load
+        self._changed: dict[str, Known] = {}
+        self._sequence, self._rows = sequence, rows
+        self._puts: list[EncodedPassage] = []
+        self.logged: list[Logged] = []
+        """What is to be stored."""
+
+    def decide(self, write: Write) -> Written:
+        """What becomes of the next write."""
+        known = self._changed.get(write.id) or self._known(write.id)
+        before = None if known is None or known.row is None else self._passage(known.row)
+        outcome = _outcome(write, known, before)
+        if outcome is Outcome.STORED:
+            self._store(write, before)
+        return Written(outcome, self._sequence)
+
+    def _store(self, write: Write, before: StoredPassage | None) -> None:
+        self._sequence += 1
+        row = None
+        put = None
+        if write.put is not None:
+            row, put = self._rows + len(self._puts), packed(write.put)
+            self._puts.append(write.put)
+        removed = None if before is None else _words(before)
+        self.logged.append(Logged(self._sequence, write.id, write.version, put, removed))
+        self._changed[write.id] = Known(write.version, row, self._sequence)
+
+    def _passage(self, row: int) -> StoredPassage:
+        if row < self._rows:
+            return self._load(row)
+        put = self._puts[row - self._rows]
+        return StoredPassage(put.passage, put.title_ids, put.tokens)
+
+
+def _outcome(write: Write, known: Known | None, before: StoredPassage | None) -> Outcome:
+    if write.put is None:
+        return outcome_of_deletion(known, write.version)
+    same = before is not None and before.passage == write.put.passage
+    return outcome_of_put(known, write.version, same)
+
+
+def _words(passage: StoredPassage) -> bytes:
+    return np.array((*passage.title_ids, *passage.tokens.ids), "<u4").tobytes()

@@ -1,0 +1,27 @@
+"""Which writes a node takes, as it is set up."""
+
+from content_node.live.limits import WriteLimits
+from content_node.settings import NodeSettings
+from content_node.shard.stored_segment import StoredSegment
+
+_OFF = "the node takes no writes: start the node with --feed"
+_OLD = (
+    "the shard is of an older version and takes no writes: `winnow index build --passages INDEX "
+    "--out NEW` brings it up to date"
+)
+
+
+def write_limits(settings: NodeSettings, vocabulary: int, base: StoredSegment) -> WriteLimits:
+    """The limits of a shard for passages whose tokens are below `vocabulary`."""
+    manifest = base.manifest
+    refusal = "" if settings.feed else _OFF
+    if settings.feed and manifest.words is None:
+        refusal = _OLD  # it could not be merged
+    return WriteLimits(
+        manifest.shard,
+        manifest.shards,
+        manifest.dimension,
+        vocabulary,
+        settings.max_unmerged,
+        refusal,
+    )

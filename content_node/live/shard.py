@@ -1,0 +1,257 @@
+"""A shard that takes writes, in this process: base and log, and what is served of both.
+
+Three threads at most know it: the event loop asks and tells, one thread stores, and another one
+prepares the next base.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from content_node.live.committing import Committing
+from content_node.live.counting import built_counts
+from content_node.live.entry import Logged
+from content_node.live.limits import WriteLimits
+from content_node.live.log import WriteLog
+from content_node.live.state import LiveState
+from content_node.live.tally import WordTally
+from content_node.merging.policy import Pending
+from content_node.metrics import FeedMetrics
+from content_node.shard.changes import Change
+from content_node.shard.stored_segment import StoredSegment
+from content_node.shard.view import View
+from winnow.deadline import Clock, Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import Write, Written
+from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
+
+_log = structlog.get_logger("content_node")
+_CHUNK = 2_000
+"""Writes that are replayed at a time."""
+_MANY = 10
+"""Writes that take longer to check than anything may on the event loop."""
+_MERGED_AFTER = 2.0
+"""Seconds until a merge that is behind may have caught up."""
+
+
+class LiveShard:
+    """A `ShardWriter` and what it makes of a shard."""
+
+    def __init__(
+        self,
+        state: LiveState,
+        words: WordTally,
+        log: WriteLog,
+        limits: WriteLimits,
+        metrics: FeedMetrics,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """To be had from `open_live`; `words` are all that writes changed up to `state`."""
+        self._state, self._words, self._log = state, words, log
+        self._limits, self._metrics, self._clock = limits, metrics, clock
+        self._serve: Callable[[View], None] = lambda _: None
+        self._shown = self.view = state.view
+        self._changes = words.changes(state.sequence)
+        self._committing = Committing(self._commit, self._show)
+        self._broken = ""
+        self._last_write = clock()
+        self._count()
+
+    def served_by(self, serve: Callable[[View], None]) -> None:
+        """From now on `serve` is called on the event loop with every new view."""
+        self._serve = serve
+
+    @property
+    def base(self) -> StoredSegment:
+        """What is served, but for what was written since."""
+        return self._state.base
+
+    def change(self) -> Change | None:
+        """What became of the files of the base that is served; None where nothing did."""
+        return self._state.base.change()
+
+    @property
+    def directory(self) -> Path:
+        """Of the base that is served."""
+        return self._state.base.files[0].path.parent
+
+    @property
+    def merged(self) -> int:
+        """The last write that the base holds."""
+        return self._state.base.manifest.sequence
+
+    @property
+    def sequence(self) -> int:
+        """The last write that is durable and served."""
+        return self._shown.sequence
+
+    @property
+    def place(self) -> str:
+        """How far the log that this one follows was read; empty if it follows none."""
+        return self._log.place
+
+    @property
+    def log_id(self) -> str:
+        """Names the log; empty before the first write."""
+        return self._log.log_id
+
+    def pending(self) -> Pending:
+        """What a merge would find."""
+        view = self._shown
+        return Pending(
+            passages=self._state.base.manifest.passages,
+            rows=view.rows,
+            dead=view.rows - view.passages,
+            writes=view.sequence - self.merged,
+            idle=self._clock() - self._last_write,
+        )
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        """Stores writes in their order; returns when they are durable, and served.
+
+        Raises:
+            InvalidRequestError: one of them is not for this shard; nothing was stored.
+            NotWritableError: the node was started without feeding, or its disk cannot be written.
+            OverloadedError: too much waits, or the disk is full.
+
+        """
+        await self.admit(writes)
+        return await self._committing.write(writes, deadline)
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
+        """Stores writes out of a log that this shard follows, and how far that was read, at once.
+
+        They come one call after the other. A log that has to be made for it is called `log_id`.
+        Raises as `write`.
+        """
+        await self.admit(writes)
+        commit = partial(self._commit, [writes], place, log_id)
+        (written,) = await self._committing.alone(commit)
+        return written
+
+    async def admit(self, writes: Sequence[Write]) -> None:
+        """Refuses what cannot be stored; raises as `write`."""
+        if self._limits.refusal:
+            raise NotWritableError(self._limits.refusal)
+        if len(writes) > _MANY:
+            await asyncio.to_thread(self._limits.check, writes)
+        else:
+            self._limits.check(writes)
+        unmerged = self.sequence - self.merged + self._committing.waiting + len(writes)
+        if unmerged > self._limits.unmerged:
+            raise OverloadedError(
+                f"{unmerged} writes are not merged yet, at most {self._limits.unmerged}: try "
+                "again, or raise --max-unmerged",
+                _MERGED_AFTER,
+            )
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """How many passages of the whole index had each word when it was built."""
+        deadline.check("counts were told")
+        return await asyncio.to_thread(built_counts, self._state.base)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """What writes to this shard changed of that, up to the last one that is served."""
+        deadline.check("changes were told")
+        return self._changes
+
+    async def swap(self, base: StoredSegment) -> None:
+        """From now on serves `base` and what was written since.
+
+        Raises:
+            ArtefactError: they do not belong together; what was served still is.
+
+        """
+        state = await asyncio.to_thread(self._prepared, base)
+        await self._committing.alone(partial(self._turn_to, state))
+
+    async def trim(self, upto: int) -> None:
+        """Forgets writes up to this one, which the base holds; raises as `WriteLog.trim`."""
+        if not self._limits.refusal:
+            await asyncio.to_thread(self._log.trim, min(upto, self.merged))
+
+    def abandon(self) -> None:
+        """Lets go of a shard that was never served."""
+        self._log.close()
+
+    async def close(self) -> None:
+        """Stores what waits, and lets go of the directory."""
+        await self._committing.close(self._log.close)
+
+    def _commit(
+        self, calls: Sequence[Sequence[Write]], place: str | None = None, log_id: str = ""
+    ) -> list[list[Written]]:
+        """In the thread that stores: all of the calls, in one transaction."""
+        if self._broken:
+            raise NotWritableError(self._broken)
+        started = time.perf_counter()
+        deciding = self._state.deciding()
+        try:
+            written = [[deciding.decide(write) for write in writes] for writes in calls]
+        except ArtefactError as error:  # the base was written to
+            raise NotLoadedError(str(error)) from error
+        if deciding.logged or place is not None:
+            self._log.append(deciding.logged, place, log_id)
+            self._apply(deciding.logged)
+            self._log.acknowledge()
+            self._metrics.batch.observe(len(deciding.logged))
+            self._metrics.commit.observe(time.perf_counter() - started)
+        return written
+
+    def _apply(self, writes: Sequence[Logged]) -> None:
+        """What is durable becomes what is served. Cannot fail; if it does, nothing more is
+        written before all is read anew.
+        """
+        try:
+            self._state.follow(self._log.log_id)
+            self._state.apply(writes)
+            self._words.count_all(writes)
+        except BaseException as error:
+            self._broken = f"a durable write could not be served ({error!r}): start the node again"
+            _log.exception("a durable write could not be served")
+            raise NotWritableError(self._broken) from error
+        self._changes = self._words.changes(self._state.sequence)
+        self._last_write = self._clock() if writes else self._last_write
+        self.view = self._state.view
+
+    def _prepared(self, base: StoredSegment) -> LiveState:
+        """The next state, as far as the log has come."""
+        old, new = self._state.base.manifest, base.manifest
+        if new.log_id != self._log.log_id or new.sequence < old.sequence:
+            raise ArtefactError(
+                f"a base of log {new.log_id or '(none)'} up to write {new.sequence} does not "
+                f"follow one of log {self._log.log_id} up to write {old.sequence}"
+            )
+        state = LiveState(base, self._log.log_id)
+        catch_up(state, self._log)
+        return state
+
+    def _turn_to(self, state: LiveState) -> None:
+        """In the thread that stores: what was written meanwhile is applied, too."""
+        catch_up(state, self._log)
+        self._state, self.view = state, state.view
+
+    def _show(self) -> None:
+        """On the event loop, after each piece of work."""
+        if self.view is not self._shown:
+            self._shown = self.view
+            self._serve(self._shown)
+            self._count()
+
+    def _count(self) -> None:
+        self._metrics.sequence.set(self.sequence)
+
+
+def catch_up(state: LiveState, log: WriteLog) -> None:
+    """Applies all writes of a log that are not in a state yet."""
+    some: list[Logged] = []
+    for write in log.after(state.sequence, log.last):
+        some.append(write)
+        if len(some) == _CHUNK:
+            state.apply(some)
+            some = []
+    state.apply(some)

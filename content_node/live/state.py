@@ -1,0 +1,98 @@
+"""A shard as base and log make it: what is stored under each id, and the view of it.
+
+Replaying the log and committing to it end in the same: both apply logged writes. Used by one thread
+at a time.
+"""
+
+from collections.abc import Sequence
+
+from content_node.live.buffer import Buffer
+from content_node.live.deciding import Deciding
+from content_node.live.entry import Logged, unpacked
+from content_node.live.versions import Known
+from content_node.shard.stored_segment import StoredSegment
+from content_node.shard.view import View
+from winnow.errors import ArtefactError
+
+
+class LiveState:
+    """A base, and the writes since that were applied to it."""
+
+    def __init__(self, base: StoredSegment, log_id: str) -> None:
+        """No write was applied yet; `log_id` names the log, empty if there is none."""
+        self.base = base
+        self._log_id = log_id
+        self.sequence = base.manifest.sequence
+        """The last write that was applied, or that the base holds."""
+        self._buffer = Buffer(base)
+        self._since: dict[str, Known] = {}
+        """What was stored since the base, by id."""
+        self.follow(log_id)
+
+    @property
+    def view(self) -> View:
+        """What is to be served."""
+        return self._buffer.view
+
+    def follow(self, log_id: str) -> None:
+        """Says which log the writes are of, once it has one."""
+        self._log_id = log_id
+        if log_id:
+            self._buffer.show(self.sequence, log_id)
+
+    def deciding(self) -> Deciding:
+        """For the writes that come next."""
+        return Deciding(self.known, self.view.load, self.sequence, self._buffer.rows)
+
+    def known(self, identifier: str) -> Known | None:
+        """What is stored under an id."""
+        return self._since.get(identifier) or self._in_base(identifier)
+
+    def apply(self, writes: Sequence[Logged]) -> None:
+        """Applies the writes that come next in the log; those that the base holds are passed over.
+
+        Raises:
+            ArtefactError: a write before them is missing.
+
+        """
+        new = [write for write in writes if write.sequence > self.sequence]
+        if not new:
+            return
+        if new[0].sequence != self.sequence + 1:
+            raise ArtefactError(
+                f"the log of shard {self.base.manifest.shard} goes on with write "
+                f"{new[0].sequence}, its base ends with {self.sequence}: copy the shard again"
+            )
+        puts = [unpacked(write.id, write.put) for write in new if write.put is not None]
+        sequences = [write.sequence for write in new if write.put is not None]
+        dead: list[int] = []
+        row = self._buffer.rows
+        for write in new:
+            if write.removed is not None:
+                dead.append(self._row_of(write))
+            if write.put is None:
+                self._since[write.id] = Known(write.version, None, write.sequence)
+            else:
+                self._since[write.id] = Known(write.version, row, write.sequence)
+                row += 1
+        self._buffer.change(puts, sequences, dead)
+        self.sequence = new[-1].sequence
+        self._buffer.show(self.sequence, self._log_id)
+
+    def _row_of(self, write: Logged) -> int:
+        """The row of the passage that a write ends."""
+        known = self.known(write.id)
+        if known is None or known.row is None:
+            raise ArtefactError(
+                f"write {write.sequence} ends a passage that shard {self.base.manifest.shard} does "
+                "not have: base and log do not belong together; copy the shard again"
+            )
+        return known.row
+
+    def _in_base(self, identifier: str) -> Known | None:
+        store = self.base.store
+        found = store.entry(identifier)
+        if found is not None:
+            return Known(found.version, found.row, found.sequence)
+        version = store.tombstone(identifier)
+        return None if version is None else Known(version, None)

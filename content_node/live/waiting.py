@@ -1,0 +1,48 @@
+"""Questions that wait until a write is served. On the event loop."""
+
+import asyncio
+import heapq
+import itertools
+
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError
+
+
+class Served:
+    """The last write that is served, and who waits for a later one."""
+
+    def __init__(self, sequence: int = 0) -> None:
+        self.sequence = sequence
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._turns = itertools.count()
+
+    def advance(self, sequence: int) -> None:
+        """Writes up to this one are served now."""
+        self.sequence = max(self.sequence, sequence)
+        while self._waiting and self._waiting[0][0] <= self.sequence:
+            future = heapq.heappop(self._waiting)[-1]
+            if not future.done():
+                future.set_result(None)
+
+    async def wait(self, sequence: int, deadline: Deadline) -> None:
+        """Returns when a write is served; raises DeadlineExceededError if that is too late."""
+        if sequence <= self.sequence:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (sequence, next(self._turns), future)
+        heapq.heappush(self._waiting, entry)
+        try:
+            async with asyncio.timeout(max(deadline.left(), 0)):
+                await future
+        except TimeoutError as error:
+            raise DeadlineExceededError(
+                f"write {sequence} was not served in time, the last one is {self.sequence}"
+            ) from error
+        finally:
+            if not future.done() or future.cancelled():
+                self._forget(entry)
+
+    def _forget(self, entry: tuple[int, int, "asyncio.Future[None]"]) -> None:
+        if entry in self._waiting:
+            self._waiting.remove(entry)
+            heapq.heapify(self._waiting)

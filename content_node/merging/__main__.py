@@ -1,0 +1,40 @@
+"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO`.
+
+Started by a node (`child`), which reads what it says (`said`). Everything that a node answers goes
+first: this process is nice. It ends when the node does.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from content_node.merging.merge import merge
+from content_node.merging.said import Failed, Said, Stage, to_line
+from winnow.errors import WinnowError
+from winnow.parent import die_with_parent
+
+_NICE = 10
+"""Niceness beyond the node's own."""
+
+
+def main(arguments: list[str]) -> int:
+    """Merges; exits 0, or 1 where it says why it failed."""
+    base, shard, upto = arguments
+    os.nice(_NICE)
+    try:
+        merged = merge(Path(base), Path(shard), int(upto), lambda name: _say(Stage(name)))
+    except WinnowError as error:
+        _say(Failed(str(error)))
+        return 1
+    _say(merged)
+    return 0
+
+
+def _say(said: Said) -> None:
+    sys.stdout.write(to_line(said))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""Which generation of a shard a node starts from: the newest one that is good.
+
+Takes what an interrupted merge left away. A generation with damage in what is derived is repaired;
+one with damage in its database is refused by name, unless the log reaches back to the one before.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from content_node.live.reading import LIVE
+from content_node.merging.lock import locked
+from content_node.merging.names import (
+    LOCK,
+    damaged_path,
+    newest_first,
+    outlived,
+    sequence_of,
+    unfinished,
+)
+from content_node.merging.repair import repair
+from content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.errors import ArtefactError, IdentityError, UnavailableError
+from winnow.faultpoints import reach
+
+_log = structlog.get_logger("content_node")
+Base = TypeVar("Base")
+
+
+def open_newest(
+    shard: Path, trimmed: int, open_base: Callable[[Path], Base], *, feeding: bool
+) -> Base:
+    """Opens the newest generation of a shard, or what was built where there is none that is newer.
+
+    `trimmed` is the last write that the log has not any more. Only with `feeding` is anything
+    changed on the disk. To be called before anything is merged.
+
+    Raises:
+        ArtefactError: it is damaged beyond repair.
+        IdentityError: there is one of another shard.
+
+    """
+    names = _names(shard)
+    if feeding:
+        with contextlib.suppress(UnavailableError), _while_nothing_merges(shard, names):
+            _remove(shard, unfinished(names))
+    built = read_shard_manifest(shard)
+    for name in newest_first(names):
+        directory = shard / LIVE / name
+        try:
+            _expect_of(directory, built)
+            return _opened(directory, shard, open_base, feeding)
+        except ArtefactError as error:
+            before = _before(name, names)
+            if not feeding or trimmed > before:
+                raise ArtefactError(
+                    f"{error}; restore the shard from a snapshot, or copy it from a replica"
+                ) from error
+            # the log has all that it held
+            _log.error("a generation is damaged and put aside", reason=str(error), before=before)
+            _put_aside(directory)
+    return open_base(shard)
+
+
+def tidy(shard: Path, served: int) -> None:
+    """Removes what nobody needs now that the generation of write `served` is served: what is open
+    can be read on. Raises OSError if something cannot be removed.
+    """
+    _remove(shard, outlived(_names(shard), served))
+    reach("clean.done")
+
+
+def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], feeding: bool) -> Base:
+    try:
+        return open_base(directory)
+    except ArtefactError as error:
+        if not feeding:
+            raise
+        repaired = repair(directory, [shard])
+        if not repaired:
+            raise
+        _log.warning(
+            "damaged files of a generation were made again from its database",
+            directory=str(directory),
+            files=repaired,
+            reason=str(error),
+        )
+    return open_base(directory)
+
+
+def _expect_of(directory: Path, built: ShardManifest) -> None:
+    """Raises IdentityError if a generation is none of this shard, ArtefactError if it is none."""
+    found = read_shard_manifest(directory)
+    if _identity(built) != _identity(found) or found.sequence != sequence_of(directory.name):
+        raise IdentityError(
+            f"{directory} holds shard {found.shard} of index {found.index_id} up to write "
+            f"{found.sequence}, and lies in shard {built.shard} of index {built.index_id}: move "
+            f"{directory.parent} away"
+        )
+
+
+def _identity(manifest: ShardManifest) -> tuple[object, ...]:
+    return (
+        *(manifest.index_id, manifest.shard, manifest.shards),
+        *(manifest.dimension, manifest.encoding_fingerprint),
+    )
+
+
+def _before(name: str, names: list[str]) -> int:
+    """The last write that the generation before this one holds."""
+    older = [sequence_of(each) or 0 for each in newest_first(names) if each < name]
+    return older[0] if older else 0
+
+
+def _names(shard: Path) -> list[str]:
+    try:
+        return [path.name for path in (shard / LIVE).iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ArtefactError(f"cannot read {shard / LIVE}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _while_nothing_merges(shard: Path, names: list[str]) -> Iterator[None]:
+    """The merge of a node that was killed may not have ended yet."""
+    if not names:
+        yield
+        return
+    try:
+        with locked(shard / LIVE / LOCK):
+            yield
+    except OSError as error:  # nothing can be removed there, either
+        _log.warning("what an interrupted merge left cannot be removed", reason=str(error))
+
+
+def _remove(shard: Path, names: list[str]) -> None:
+    for name in names:
+        shutil.rmtree(shard / LIVE / name)
+        reach("clean.one")
+
+
+def _put_aside(directory: Path) -> None:
+    aside = damaged_path(directory)
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        directory.rename(aside)
+    except OSError as error:
+        raise ArtefactError(f"{directory} cannot be put aside: {error.strerror}") from error

@@ -1,0 +1,118 @@
+"""A generation whose graph or words are damaged, made good from its database.
+
+What is derived is written aside and put in the place of what is damaged, the manifest last: whoever
+is interrupted finds damage again, and repairs it again.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from content_node.merging.graph import graph_of_store
+from content_node.merging.words import copy_words
+from content_node.shard.manifest import SHARD_FILE, ShardManifest, open_shard_manifest, write
+from content_node.shard.saving import file_entry, save_graph
+from content_node.shard.store import PassageStore
+from winnow.errors import ArtefactError
+from winnow.faultpoints import reach
+from winnow.files.durable import sync_directory
+from winnow.files.opened import OpenFile
+
+_ASIDE = "repair.partial"
+
+
+def repair(directory: Path, others: Sequence[Path]) -> list[str]:
+    """Makes damaged files of a generation again; returns their names, none if all are good.
+
+    What was counted over the whole index is in no database: it is copied from one of the `others`,
+    generations of the same shard, if one has the same.
+
+    Raises:
+        ArtefactError: its manifest or its database is damaged, or it cannot be written to.
+
+    """
+    manifest, _ = open_shard_manifest(directory)
+    damaged = _damaged(directory, manifest)
+    if manifest.store in damaged:
+        raise damaged[manifest.store]
+    if not damaged:
+        return []
+    aside = directory / _ASIDE
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        made = _made(directory, aside, manifest, set(damaged), others)
+        for name in made:
+            (aside / name).replace(directory / name)
+        shutil.rmtree(aside)
+        sync_directory(directory)
+        reach("repair.written")
+        _vouch(directory, manifest, made)
+    except (OSError, sqlite3.Error, MemoryError, RuntimeError) as error:
+        first = next(iter(damaged.values()))
+        raise ArtefactError(f"{first}; it cannot be repaired: {error}") from error
+    return sorted(damaged)
+
+
+def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
+    """What is wrong with each file that is damaged."""
+    found = {}
+    for name, entry in manifest.files.items():
+        try:
+            OpenFile(directory / name).verify(entry.sha256, entry.bytes)
+        except ArtefactError as error:
+            found[name] = error
+    return found
+
+
+def _made(
+    directory: Path,
+    aside: Path,
+    manifest: ShardManifest,
+    damaged: set[str],
+    others: Sequence[Path],
+) -> list[str]:
+    """Writes files anew, aside, under the names that the manifest has for them."""
+    made = []
+    if manifest.graph in damaged:
+        store = PassageStore(OpenFile(directory / manifest.store))
+        try:
+            graph = graph_of_store(store, manifest)
+        finally:
+            store.close()
+        save_graph(graph, aside / manifest.graph)
+        made.append(manifest.graph)
+    words = manifest.words
+    if words is not None and damaged & set(words.names):
+        counts = _counts(directory, manifest, words.frequencies, others)
+        copy_words(counts, words, directory / manifest.store, aside, manifest.rows)
+        made += words.names
+    return made
+
+
+def _counts(
+    directory: Path, manifest: ShardManifest, name: str, others: Iterable[Path]
+) -> OpenFile:
+    """The good file of what was counted over the whole index."""
+    entry = manifest.files[name]
+    error: ArtefactError | None = None
+    for place in (directory, *others):
+        try:
+            file = OpenFile(place / name)
+            file.verify(entry.sha256, entry.bytes)
+        except ArtefactError as found:
+            error = error or found
+        else:
+            return file
+    raise error or ArtefactError(f"there is no {name}")
+
+
+def _vouch(directory: Path, manifest: ShardManifest, made: Iterable[str]) -> None:
+    """Writes a manifest with the checksums of what was made."""
+    entries = {**manifest.files, **{name: file_entry(directory / name) for name in made}}
+    partial = directory / f"{SHARD_FILE}.partial"
+    write(partial, manifest.model_copy(update={"files": entries}))
+    partial.replace(directory / SHARD_FILE)
+    reach("repair.named")
+    sync_directory(directory)

@@ -1,0 +1,84 @@
+"""The vectors in the file of a graph, by row: read where they lie, not kept in memory twice.
+
+Knows how hnswlib 0.8.0 writes a graph: a header, then for each vector its links, itself and its
+label. Its own way to give vectors back makes a Python float of every value, while nothing else can
+run.
+"""
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
+
+_HEADER = struct.Struct("<6QiI3QdQ")
+_FLOAT_BYTES, _LABEL_BYTES = 4, 8
+_BLOCK = 1 << 23
+"""Bytes in memory at a time while labels are read."""
+_CHUNK = 4_096
+"""Vectors in memory at a time: some megabytes."""
+
+
+class GraphVectors:
+    """The vectors of a graph, from the file that it is loaded from. Safe to use from threads."""
+
+    def __init__(self, file: OpenFile, dimension: int, rows: int) -> None:
+        """Raises ArtefactError if the file does not hold `rows` vectors of `dimension`, each with a
+        row as its label.
+        """
+        self._file, self._dimension = file, dimension
+        if file.size < _HEADER.size:
+            raise ArtefactError(f"{file.path} holds no graph: it has {file.size} bytes")
+        header = _HEADER.unpack(file.read(_HEADER.size, 0))
+        _, _, count, self._stride, label, vector = header[:6]
+        if count != rows:
+            raise ArtefactError(f"{file.path} holds {count} vectors, expected {rows}")
+        if (
+            label - vector != dimension * _FLOAT_BYTES
+            or label + _LABEL_BYTES != self._stride
+            or _HEADER.size + rows * self._stride > file.size
+        ):
+            raise ArtefactError(
+                f"{file.path} does not hold vectors of {dimension} values: build it again"
+            )
+        self._places = np.full(rows, -1, np.int64)
+        labels = self._labels(label, rows)
+        if rows and labels.max() >= rows:
+            raise ArtefactError(f"{file.path} has a vector of row {labels.max()} of {rows}")
+        self._places[labels] = _HEADER.size + np.arange(rows) * self._stride + vector
+        if (self._places < 0).any():
+            raise ArtefactError(f"{file.path} has two vectors of one row")
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of rows: float32 [rows, dimension].
+
+        Raises:
+            ArtefactError: the file was written to.
+
+        """
+        size = self._dimension * _FLOAT_BYTES
+        data = b"".join([self._file.read(size, place) for place in self._places[rows].tolist()])
+        self._file.check()
+        return np.frombuffer(data, "<f4").reshape(-1, self._dimension)
+
+    def chunks(
+        self, rows: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """The same, some thousand rows at a time, each with its rows."""
+        for start in range(0, len(rows), _CHUNK):
+            own = rows[start : start + _CHUNK]
+            yield own, self.read(own)
+
+    def _labels(self, first: int, rows: int) -> NDArray[np.uint64]:
+        """The label of each vector, in the order of the file."""
+        some = max(_BLOCK // self._stride, 1)
+        found = [np.empty(0, np.uint64)]
+        for start in range(0, rows, some):
+            count = min(some, rows - start)
+            data = self._file.read(count * self._stride, _HEADER.size + start * self._stride)
+            table = np.frombuffer(data, np.uint8).reshape(count, self._stride)
+            found.append(table[:, first:].copy().view("<u8").ravel())
+        return np.concatenate(found)

@@ -1,0 +1,140 @@
+"""Finding passages in a view: the nearest, the best by words, or both.
+
+Whichever way a passage was found, it has distance and BM25, and is ordered by the two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.shard.contenders import Way, contenders
+from content_node.shard.nearest import by_distance
+from content_node.shard.segment import Found, Rows, Terms, Vector
+from content_node.shard.view import View
+from winnow.domain.passage import Hit
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.inference.stop import Stop
+
+_Masks = Sequence[Rows | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a shard has for a question."""
+
+    hits: tuple[Hit, ...]
+    """All that may be chosen to be read, whatever other shards have; best first."""
+    distances: tuple[float, ...]
+    """Of the nearest passages, nearest first."""
+    words: tuple[float, ...] = ()
+    """BM25 of the best passages by words, best first."""
+
+
+def retrieve(
+    view: View,
+    question: EncodedQuestion,
+    depth: Depth,
+    word_weight: float,
+    stop: Stop | None = None,
+) -> Candidates:
+    """The candidates of a shard, and those of them that may be read.
+
+    `word_weight` is the squared distance that one unit of BM25 is worth.
+
+    Raises:
+        InvalidRequestError: the filter of `depth` is none.
+        StoppedError: `stop` was set before all passages were compared.
+        ArtefactError: a file was written to since it was verified.
+
+    """
+    terms, vector = view.built.terms(question), question.vector
+    masks = [placed.allowed(depth.where) for placed in view.placed]
+    near = _nearest(view, vector, depth.looked_at, masks, stop)
+    best = _best(view, terms, depth.best_words, masks, stop)
+    rows = list(dict.fromkeys(row for row, _ in (*near, *best)))
+    distances = _distances(view, vector, rows, dict(near))
+    matches = _matches(view, terms, rows, dict(best))
+    words = matches.astype(np.float32)
+    hybrid = _hybrid(distances, matches, depth, word_weight).tolist()
+    ways = [
+        Way(distances.tolist(), near[-1][1] if near else -np.inf),
+        Way((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
+    ]
+    # names take longer to get than figures to compare: only of those that need them
+    places = contenders(hybrid, ways, depth.passages)
+    named = dict(zip(places, view.named([rows[place] for place in places]), strict=True))
+    some = [Way([way.figures[place] for place in places], way.line) for way in ways]
+    keys = [(hybrid[place], named[place][0]) for place in places]
+    hits = [
+        Hit(
+            rows[place],
+            named[place][0],
+            float(distances[place]),
+            hybrid[place],
+            view.generation,
+            float(words[place]),
+            named[place][1],
+        )
+        for place in (places[kept] for kept in contenders(keys, some, depth.passages))
+    ]
+    told = tuple(float(np.float32(score)) for _, score in best[: depth.best_words])
+    return Candidates(tuple(hits), tuple(distance for _, distance in near), told)
+
+
+def _hybrid(
+    distances: NDArray[np.float32], matches: NDArray[np.float64], depth: Depth, word_weight: float
+) -> NDArray[np.float32]:
+    """What passages are ordered by; in single precision, as on the wire, so that the order is the
+    same on a node and in the front.
+    """
+    if not depth.by_words and not depth.candidates:
+        return distances
+    if depth.by_words_alone:
+        return (-(word_weight or 1.0) * matches).astype(np.float32)
+    return (distances - word_weight * matches).astype(np.float32)
+
+
+def _nearest(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
+    found = [
+        (placed.first + row, distance)
+        for placed, mask in zip(view.placed, masks, strict=True)
+        for row, distance in (placed.segment.nearest(vector, k, mask, stop) if k else ())
+    ]
+    return nsmallest(k, found, key=by_distance)
+
+
+def _best(view: View, terms: Terms, k: int, masks: _Masks, stop: Stop | None) -> Found:
+    """The best `k` and all that are as good as the last of them in single precision, best first: so
+    it does not matter where rows with equal scores lie.
+    """
+    found = [
+        (placed.first + row, score)
+        for placed, mask in zip(view.placed, masks, strict=True)
+        for row, score in (placed.segment.best_by_words(terms, k, mask, stop) if k else ())
+    ]
+    found.sort(key=lambda pair: (-pair[1], pair[0]))
+    if len(found) <= k:
+        return found
+    least = np.float32(found[k - 1][1])
+    return [pair for pair in found if np.float32(pair[1]) >= least]
+
+
+def _distances(
+    view: View, vector: Vector, rows: Sequence[int], known: Mapping[int, float]
+) -> NDArray[np.float32]:
+    others = [row for row in rows if row not in known]
+    found = view.each(others, lambda segment, own: segment.distances(vector, own).tolist())
+    every = {**known, **dict(zip(others, found, strict=True))}
+    return np.array([every[row] for row in rows], np.float32)
+
+
+def _matches(
+    view: View, terms: Terms, rows: Sequence[int], known: Mapping[int, float]
+) -> NDArray[np.float64]:
+    others = [row for row in rows if row not in known]
+    found = view.each(others, lambda segment, own: segment.match(terms, own).tolist())
+    every = {**known, **dict(zip(others, found, strict=True))}
+    return np.array([every[row] for row in rows], np.float64)

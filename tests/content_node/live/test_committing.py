@@ -1,0 +1,192 @@
+"""Writes that wait at the same time are stored in one transaction, and nobody is told too early."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+from live_writes import delete
+
+from content_node.live.committing import Committing
+from winnow.deadline import Deadline
+from winnow.domain.write import Outcome, Write, Written
+from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+
+
+class Disk:
+    """Stores writes when it is let to."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.begun = threading.Event()
+        self.transactions: list[list[str]] = []
+        self.fails: Exception | None = None
+        self.shown: list[int] = []
+
+    def commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written]]:
+        self.begun.set()
+        assert self.go_on.wait(60)
+        if self.fails:
+            raise self.fails
+        self.transactions.append([write.id for writes in calls for write in writes])
+        return [[Written(Outcome.STORED, len(self.transactions)) for _ in w] for w in calls]
+
+    def show(self) -> None:
+        self.shown.append(len(self.transactions))
+
+    async def stop(self) -> None:
+        """The next transaction begins, and does not end."""
+        self.begun.clear()
+        self.go_on.clear()
+
+    async def has_begun(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 60)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+def write(committing: Committing, *names: str) -> "asyncio.Task[list[Written]]":
+    writes = [delete(name) for name in names]
+    return asyncio.create_task(committing.write(writes, Deadline.after(60)))
+
+
+async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    others = [write(committing, name, name) for name in "bcd"]
+    await asyncio.sleep(0)
+    assert committing.waiting == 7
+    disk.go_on.set()
+    assert await first == [Written(Outcome.STORED, 1)]
+    assert await asyncio.gather(*others) == [[Written(Outcome.STORED, 2)] * 2] * 3
+    assert disk.transactions == [["a"], list("bbccdd")]
+    assert committing.waiting == 0
+    await committing.close(lambda: None)
+
+
+async def test_it_is_shown_before_anybody_is_told(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await write(committing, "a")
+    assert disk.shown == [1]
+    await committing.close(lambda: None)
+
+
+async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show, at_once=3)
+    await disk.stop()
+    calls = [write(committing, "a")]
+    await disk.has_begun()
+    calls += [write(committing, *names) for names in ("bb", "cc", "ddddd", "e")]
+    await asyncio.sleep(0)
+    disk.go_on.set()
+    await asyncio.gather(*calls)
+    assert disk.transactions == [["a"], ["b", "b"], ["c", "c"], ["d"] * 5, ["e"]]
+    await committing.close(lambda: None)
+
+
+async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show, most=3)
+    await disk.stop()
+    first = write(committing, "a", "b")
+    await disk.has_begun()
+    second = write(committing, "c")
+    with pytest.raises(OverloadedError, match="3 writes wait to be stored, at most 3") as caught:
+        await write(committing, "d")
+    assert caught.value.retry_after > 0
+    disk.go_on.set()
+    await asyncio.gather(first, second)
+    await write(committing, *"abcdefg")  # alone, so that it can be stored at all
+    await committing.close(lambda: None)
+
+
+async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    waiting, gone, last = (write(committing, name) for name in "bcd")
+    await asyncio.sleep(0)
+    first.cancel()
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    disk.go_on.set()
+    assert await waiting == await last == [Written(Outcome.STORED, 2)]
+    assert disk.transactions == [["a"], ["b", "d"]]  # what was on its way is stored
+    assert committing.waiting == 0
+    await committing.close(lambda: None)
+
+
+async def test_who_waited_too_long_is_told_and_not_stored(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    late = asyncio.create_task(committing.write([delete("b")], Deadline.after(-1)))
+    await asyncio.sleep(0)
+    disk.go_on.set()
+    await first
+    with pytest.raises(DeadlineExceededError, match="before it was stored"):
+        await late
+    assert disk.transactions == [["a"]]
+    await committing.close(lambda: None)
+
+
+async def test_a_transaction_that_fails_is_told_to_its_callers_and_the_next_one_goes_on(
+    disk: Disk,
+) -> None:
+    committing = Committing(disk.commit, disk.show)
+    disk.fails = OverloadedError("the disk is full")
+    calls = [write(committing, name) for name in "ab"]
+    for call in calls:
+        with pytest.raises(OverloadedError, match="full"):
+            await call
+    disk.fails = None
+    assert await write(committing, "c") == [Written(Outcome.STORED, 1)]
+    assert len(disk.shown) >= 2  # a part of the failed one may be there to be seen
+    await committing.close(lambda: None)
+
+
+async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    done = threading.Event()
+    work = asyncio.create_task(committing.alone(done.set))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert not done.is_set()
+    disk.go_on.set()
+    await first
+    await committing.close(lambda: None)
+    assert done.is_set()
+    assert await Committing(disk.commit, disk.show).alone(lambda: 7) == 7
+
+
+async def test_closing_stores_what_waits_and_takes_nothing_more(disk: Disk) -> None:
+    committing = Committing(disk.commit, disk.show)
+    await disk.stop()
+    calls = [write(committing, "a")]
+    await disk.has_begun()
+    calls.append(write(committing, "b"))
+    await asyncio.sleep(0)
+    last: list[int] = []
+    closing = asyncio.create_task(committing.close(lambda: last.append(len(disk.transactions))))
+    await asyncio.sleep(0)
+    with pytest.raises(UnavailableError, match="leaving"):
+        await write(committing, "c")
+    with pytest.raises(UnavailableError, match="leaving"):
+        await committing.alone(lambda: None)
+    disk.go_on.set()
+    await closing
+    assert last == [2]
+    await asyncio.gather(*calls)

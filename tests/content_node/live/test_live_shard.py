@@ -1,0 +1,331 @@
+"""A shard that takes writes: durable, then served, and told in the end."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from live_writes import delete, put
+from prometheus_client import CollectorRegistry
+
+from content_node.live.limits import WriteLimits
+from content_node.live.loading import open_live
+from content_node.live.reading import log_path
+from content_node.live.shard import LiveShard
+from content_node.merging.merge import merge
+from content_node.metrics import FeedMetrics
+from content_node.shard import View, open_shard
+from winnow.deadline import Deadline
+from winnow.domain.write import Outcome, Write
+from winnow.errors import (
+    ArtefactError,
+    InvalidRequestError,
+    NotWritableError,
+    OverloadedError,
+)
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
+LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=10_000)
+S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN, tmp_path / "shard"))
+
+
+def opened(directory: Path, limits: WriteLimits = LIMITS, base: Path | None = None) -> LiveShard:
+    return open_live(
+        directory,
+        lambda _: open_shard(base or directory, ef=64),
+        lambda _: limits,
+        FeedMetrics(CollectorRegistry()),
+        feeding=not limits.refusal,
+    )
+
+
+@pytest.fixture
+async def shard(directory: Path) -> AsyncIterator[LiveShard]:
+    live = opened(directory)
+    yield live
+    await live.close()
+
+
+async def write(shard: LiveShard, *writes: Write) -> list[tuple[Outcome, int]]:
+    written = await shard.write(writes, Deadline.after(60))
+    return [(each.outcome, each.sequence) for each in written]
+
+
+def there(view: View) -> dict[str, tuple[str, int]]:
+    """What a view holds: for each id its text, and the write that put it."""
+    found: dict[str, tuple[str, int]] = {}
+    for placed in view.placed:
+        alive = range(placed.segment.rows)
+        for row in alive:
+            if placed.alive is None or placed.alive[row]:
+                [(identifier, sequence)] = view.named([placed.first + row])
+                assert identifier not in found
+                found[identifier] = (view.load(placed.first + row).passage.text, sequence)
+    assert len(found) == view.passages
+    return found
+
+
+BUILT = {"a": ("First.", 0), "b": ("Zoë's café.", 0), "c": ("🎻", 0)}
+
+
+async def test_a_shard_that_nobody_writes_to_is_as_it_was(directory: Path) -> None:
+    before = sorted(path.name for path in directory.iterdir())
+    live = opened(directory)
+    assert there(live.view) == BUILT
+    assert (live.sequence, live.merged, live.view.log_id) == (0, 0, "")
+    assert live.view.generation == open_shard(directory, ef=64).generation
+    await live.close()
+    assert sorted(path.name for path in directory.iterdir()) == before
+
+
+async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
+    served: list[View] = []
+    shard.served_by(served.append)
+    assert await write(shard, put("d", "one"), put("a", "two"), delete("b")) == [
+        (S, 1),
+        (S, 2),
+        (S, 3),
+    ]
+    [view] = served
+    assert there(view) == {"a": ("two", 2), "c": BUILT["c"], "d": ("one", 1)}
+    assert (view.sequence, view.rows) == (3, 5)
+    assert await write(shard, put("d", "three"), put("d", "four"), delete("d"), put("b", "x")) == [
+        (S, 4),
+        (S, 5),
+        (S, 6),
+        (S, 7),
+    ]
+    assert there(served[-1]) == {"a": ("two", 2), "b": ("x", 7), "c": BUILT["c"]}
+    assert there(view) == {"a": ("two", 2), "c": BUILT["c"], "d": ("one", 1)}
+    assert len({each.generation for each in served}) == 1
+    assert served[-1].load(3).passage.text == "one"  # rows stay what they were
+
+
+async def test_what_changes_nothing_is_not_logged(shard: LiveShard) -> None:
+    served: list[View] = []
+    shard.served_by(served.append)
+    await write(shard, put("d", "one", version=5))
+    assert await write(shard, put("d", "one", 5), put("d", "other", 4), delete("d", 3)) == [
+        (U, 1),
+        (O, 1),
+        (O, 1),
+    ]
+    assert await write(shard, delete("nothing"), put("a", "First.")) == [(U, 1), (U, 1)]
+    assert len(served) == 1
+    assert await write(shard, put("a", "First.", version=1)) == [(S, 2)]
+
+
+async def test_an_older_put_does_not_bring_back_what_was_deleted(directory: Path) -> None:
+    live = opened(directory)
+    await write(live, delete("z", 7), put("y", "one", 3), delete("y", 9))
+    assert await write(live, put("z", "old", 6), put("y", "old", 8)) == [(O, 3), (O, 3)]
+    await live.close()
+    again = opened(directory)
+    assert await write(again, put("z", "old", 6), put("y", "old", 8)) == [(O, 3), (O, 3)]
+    assert await write(again, put("z", "new", 7)) == [(S, 4)]
+    await again.close()
+
+
+async def test_everything_is_there_when_it_is_opened_again(directory: Path) -> None:
+    live = opened(directory)
+    for n in range(30):
+        await write(live, put(f"p{n % 7}", f"text {n}"), delete(f"p{n % 5}"))
+    before, changes = live.view, await live.changes(Deadline.after(1))
+    await live.close()
+    again = opened(directory)
+    after = again.view
+    assert there(after) == there(before)
+    same = ("generation", "sequence", "log_id", "passages", "rows")
+    assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
+    for row in range(after.rows):
+        assert after.load(row) == before.load(row)
+    found = await again.changes(Deadline.after(1))
+    assert found.ids.tolist() == changes.ids.tolist()
+    assert found.by.tolist() == changes.by.tolist()
+    assert (found.passages, found.tokens) == (changes.passages, changes.tokens)
+    await again.close()
+
+
+async def test_words_that_writes_brought_and_took_are_counted(shard: LiveShard) -> None:
+    deadline = Deadline.after(60)
+    built = await shard.built_counts(deadline)
+    assert (built.total, built.tokens) == (3, 12)
+    await write(shard, put("d", "one two two"), put("d", "one"), delete("a"))
+    changes = await shard.changes(deadline)
+    counts = dict(zip(changes.ids.tolist(), changes.by.tolist(), strict=True))
+    one = put("d", "one").put
+    assert one is not None
+    gone = {1: -1, 2: -1, 3: -1, 9: -1}  # of "a"
+    assert counts == {**gone, 7: 1, 8: 1, one.tokens.ids[0]: 1}
+    assert (changes.sequence, changes.passages, changes.tokens) == (3, 0, 3 - 4)
+
+
+async def test_many_small_writes_are_few_segments(shard: LiveShard) -> None:
+    for n in range(200):
+        await write(shard, put(f"p{n}", f"text {n}"))
+    assert len(shard.view.placed) < 12
+    assert there(shard.view).keys() == {*BUILT, *(f"p{n}" for n in range(200))}
+
+
+async def test_it_is_found_at_once_and_gone_at_once(shard: LiveShard) -> None:
+    passage = put("d", "something else")
+    assert passage.put is not None
+    await write(shard, passage)
+    last = shard.view.placed[-1]
+    assert last.segment.nearest(passage.put.vector, 1, last.alive) == [(0, 0.0)]
+    await write(shard, delete("d"))
+    last = shard.view.placed[-1]
+    assert last.segment.nearest(passage.put.vector, 1, last.alive) == []
+
+
+async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) -> None:
+    live = opened(directory)
+    await write(live, put("d", "one"))
+    await live.close()
+    reading = replace(LIMITS, refusal="start the node with --feed")
+    one, other = opened(directory, reading), opened(directory, reading)
+    assert there(one.view) == there(other.view) == {**BUILT, "d": ("one", 1)}
+    with pytest.raises(NotWritableError, match="start the node with --feed"):
+        await write(one, put("e"))
+    with pytest.raises(ArtefactError, match="held by another node"):
+        opened(directory)
+    await one.close()
+    await other.close()
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (WriteLimits(0, 1, 9, 1_000, 10), r"writes\[0\]\.put\.vector: it has 8 values"),
+        (WriteLimits(0, 1, 8, 7, 10), r"writes\[0\]\.put\.title_tokens: 8 is not a token"),
+        (WriteLimits(0, 1, 8, 9, 10), r"writes\[0\]\.put\.text_tokens: \d+ is not a token"),
+        (WriteLimits(0, 2, 8, 999, 10), r"writes\[0\]\.id: 'd' belongs to shard 1"),
+    ],
+)
+async def test_a_write_that_the_shard_cannot_hold_is_refused(
+    directory: Path, limits: WriteLimits, said: str
+) -> None:
+    live = opened(directory, limits)
+    with pytest.raises(InvalidRequestError, match=said):
+        await write(live, put("d"))
+    assert live.sequence == 0
+    await live.close()
+
+
+async def test_no_more_is_taken_than_may_be_unmerged(directory: Path) -> None:
+    live = opened(directory, replace(LIMITS, unmerged=3))
+    await write(live, put("d"), put("e"))
+    with pytest.raises(OverloadedError, match="4 writes are not merged yet, at most 3"):
+        await write(live, put("f"), put("g"))
+    assert await write(live, put("f")) == [(S, 3)]
+    await live.swap(open_shard(merged(directory, live), ef=64))
+    assert await write(live, put("g"), put("h")) == [(S, 4), (S, 5)]
+    await live.close()
+
+
+def merged(directory: Path, live: LiveShard) -> Path:
+    """The next base, made here and now."""
+    return Path(merge(live.directory, directory, live.sequence, lambda _: None).directory)
+
+
+async def test_what_is_merged_is_served_the_same(directory: Path) -> None:
+    live = opened(directory)
+    served: list[View] = []
+    live.served_by(served.append)
+    await write(live, put("d", "one"), put("a", "two"), delete("b", 7), put("d", "three"))
+    base = merged(directory, live)
+    await write(live, delete("c"), put("e", "late"), put("a", "later"))
+    before, changes = there(live.view), await live.changes(Deadline.after(1))
+    await live.swap(open_shard(base, ef=64))
+    assert there(live.view) == before == there(served[-1])
+    assert served[-1].generation != served[-2].generation
+    assert (live.directory, live.merged, live.sequence) == (base, 4, 7)
+    assert live.pending().writes == 3
+    await live.trim(live.sequence)  # no more than the base holds
+    assert (await live.changes(Deadline.after(1))).by.tolist() == changes.by.tolist()
+    assert await write(live, put("b", "old", 6), put("b", "new", 8)) == [(O, 7), (S, 8)]
+    after, changes = there(live.view), await live.changes(Deadline.after(1))
+    await live.close()
+    again = opened(directory, base=base)
+    assert there(again.view) == after
+    assert again.view.generation == served[-1].generation
+    found = await again.changes(Deadline.after(1))
+    assert (found.ids.tolist(), found.by.tolist()) == (changes.ids.tolist(), changes.by.tolist())
+    assert (found.passages, found.tokens) == (changes.passages, changes.tokens)
+    await again.close()
+
+
+async def test_a_base_that_lacks_what_was_trimmed_is_refused(directory: Path) -> None:
+    live = opened(directory)
+    await write(live, put("d", "one"), put("a", "two"))
+    await live.swap(open_shard(merged(directory, live), ef=64))
+    await live.trim(2)
+    with pytest.raises(ArtefactError, match="does not follow"):
+        await live.swap(open_shard(GOLDEN, ef=64))
+    await live.close()
+    with pytest.raises(ArtefactError, match=r"holds writes 3 to 2, .* those up to 0"):
+        opened(directory)
+
+
+async def test_a_base_of_another_log_is_refused(directory: Path, tmp_path: Path) -> None:
+    live = opened(directory)
+    await write(live, put("d", "one"))
+    base = merged(directory, live)
+    await live.close()
+    shutil.move(log_path(directory).parent, tmp_path / "aside")
+    other = opened(directory)
+    await write(other, put("e", "one"))
+    await other.close()
+    moved = tmp_path / "aside" / base.name
+    with pytest.raises(ArtefactError, match=r"is log .*, and the shard's base follows log"):
+        opened(directory, base=moved)
+    with pytest.raises(ArtefactError, match=r"is log \(none\)"):
+        opened(Path(shutil.copytree(GOLDEN, tmp_path / "third")), base=moved)
+
+
+async def test_writes_while_the_next_base_is_swapped_in_are_all_there(directory: Path) -> None:
+    live = opened(directory)
+    served: list[View] = []
+    live.served_by(served.append)
+    await write(live, *(put(f"p{n}", f"text {n}") for n in range(50)))
+    base = open_shard(merged(directory, live), ef=64)
+    swapping = asyncio.create_task(live.swap(base))
+    late = [asyncio.create_task(write(live, put(f"q{n}", "late"))) for n in range(50)]
+    await asyncio.gather(swapping, *late)
+    assert live.merged == 50
+    names = {*BUILT, *(f"{kind}{n}" for kind in "pq" for n in range(50))}
+    assert there(live.view).keys() == names
+    sequences = [view.sequence for view in served]
+    assert sequences == sorted(sequences)
+    await live.close()
+
+
+class BrokenError(Exception):
+    """Of nobody's making."""
+
+
+async def test_a_durable_write_that_cannot_be_served_ends_all_writing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = opened(directory)
+    await write(live, put("d", "one"))
+
+    def fail(*_: object) -> None:
+        raise BrokenError
+
+    monkeypatch.setattr(live._state, "apply", fail)
+    for _ in range(2):
+        with pytest.raises(NotWritableError, match=r"could not be served .* start the node again"):
+            await write(live, put("e", "two"))
+    assert there(live.view) == {**BUILT, "d": ("one", 1)}
+    await live.close()
+    again = opened(directory)
+    assert there(again.view) == {**BUILT, "d": ("one", 1), "e": ("two", 2)}
+    await again.close()

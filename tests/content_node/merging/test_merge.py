@@ -1,0 +1,223 @@
+"""The next generation holds exactly what base and log say, as a plain dictionary does."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from live_shards import Fed, built
+from live_writes import DIMENSION
+
+from content_node.live.reading import log_path
+from content_node.merging.child import MergeChild
+from content_node.merging.lock import locked
+from content_node.merging.merge import merge
+from content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
+from content_node.merging.said import Merged
+from content_node.shard import StoredSegment, open_shard
+from winnow.errors import ArtefactError, UnavailableError, WinnowError
+
+TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
+IDS = [*list(TEXTS)[:6], *(f"new {n}" for n in range(6))]
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Fed:
+    return Fed(built(tmp_path, TEXTS), TEXTS)
+
+
+def merged(fed: Fed, base: Path | None = None) -> Merged:
+    return merge(base or fed.shard, fed.shard, fed.log.last, lambda _: None)
+
+
+def opened(done: Merged) -> StoredSegment:
+    return open_shard(Path(done.directory), ef=64, exact_up_to=0)
+
+
+def expect_same(segment: StoredSegment, fed: Fed) -> None:
+    """Asserts that a generation holds what the dictionary holds, and finds it."""
+    store = segment.store
+    rows = store.numbers().tolist()
+    assert segment.manifest.passages == len(rows) == len(fed.passages)
+    found = dict(zip(store.ids(rows), rows, strict=True))
+    assert set(found) == set(fed.passages)
+    for identifier, stored in fed.passages.items():
+        entry = store.entry(identifier)
+        assert entry is not None
+        assert (entry.sequence, entry.version) == (stored.sequence, stored.version)
+        assert segment.load(entry.row).passage.text == stored.text
+        assert store.tombstone(identifier) is None
+    for identifier, version in fed.tombstones.items():
+        assert store.tombstone(identifier) == version
+    rng = np.random.default_rng(7)
+    for vector in rng.standard_normal((8, DIMENSION)).astype(np.float32):
+        near = [row for row, _ in segment.nearest(vector, 5)]
+        # equal texts are equally near
+        texts = [fed.passages[name].text for name in store.ids(near)]
+        assert texts == [fed.passages[name].text for name in fed.nearest(vector, 5)]
+
+
+def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None:
+    fed.apply([("new 0", "one"), ("new 1", "two"), ("new 0", "three"), ("built 3", None)])
+    done = merged(fed)
+    assert (done.sequence, done.rows, done.passages) == (4, 33, 31)
+    segment = opened(done)
+    assert (segment.manifest.sequence, segment.manifest.log_id) == (4, fed.log.log_id)
+    rows = {name: entry.row for name in ("built 0", "built 29", "new 1", "new 0")
+            if (entry := segment.store.entry(name))}  # fmt: skip
+    assert rows == {"built 0": 0, "built 29": 29, "new 1": 31, "new 0": 32}
+    assert segment.store.entry("built 3") is None
+    expect_same(segment, fed)
+
+
+def test_rows_are_numbered_anew_when_too_many_are_holes(fed: Fed) -> None:
+    fed.apply([(f"built {n}", None) for n in range(8)] + [("built 9", "another")])
+    done = merged(fed)
+    assert (done.rows, done.passages) == (22, 22)
+    segment = opened(done)
+    entry = segment.store.entry("built 9")
+    assert entry is not None
+    assert entry.row == 21
+    expect_same(segment, fed)
+
+
+def test_everything_may_be_deleted(fed: Fed) -> None:
+    fed.apply([(name, None) for name in TEXTS])
+    done = merged(fed)
+    assert (done.rows, done.passages) == (0, 0)
+    fed.put("first", "again")
+    expect_same(opened(merged(fed, Path(done.directory))), fed)
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_after_any_history_a_generation_holds_what_a_dictionary_holds(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    fed = Fed(built(tmp_path_factory.mktemp("shard"), TEXTS), TEXTS)
+    base = fed.shard
+    write = st.tuples(
+        st.sampled_from(IDS),
+        st.none() | st.integers(0, 40).map("text {}".format),
+        st.none() | st.integers(0, 5),
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        for identifier, text, version in data.draw(st.lists(write, min_size=1, max_size=12)):
+            if text is not None:
+                fed.put(identifier, text, version)
+            elif identifier in fed.passages or version is not None:
+                fed.delete(identifier, version)
+        if fed.log.last == 0 or generation_path(fed.shard, fed.log.last) == base:
+            continue
+        done = merged(fed, base)
+        expect_same(opened(done), fed)
+        base = Path(done.directory)
+        if data.draw(st.booleans()):
+            fed.log.trim(done.sequence)
+    fed.log.close()
+
+
+def test_a_version_that_was_deleted_is_remembered_over_merges(fed: Fed) -> None:
+    fed.put("a", "first", 3)
+    fed.delete("a", 5)
+    fed.delete("never there", 8)
+    first = merged(fed)
+    assert opened(first).store.tombstone("a") == 5
+    fed.put("b", "other")
+    second = merged(fed, Path(first.directory))
+    assert opened(second).store.tombstone("never there") == 8
+    fed.put("a", "second", 6)
+    expect_same(opened(merged(fed, Path(second.directory))), fed)
+
+
+def test_a_merge_that_was_interrupted_is_made_anew_and_one_that_is_there_is_taken(
+    fed: Fed,
+) -> None:
+    fed.put("a", "text")
+    partial = partial_path(generation_path(fed.shard, 1))
+    partial.mkdir()
+    (partial / "passages.sqlite").write_bytes(b"half")
+    done = merged(fed)
+    assert not partial.exists()
+    written = {path.name: path.stat().st_ino for path in Path(done.directory).iterdir()}
+    assert merged(fed) == done
+    assert {path.name: path.stat().st_ino for path in Path(done.directory).iterdir()} == written
+
+
+def test_a_generation_that_is_there_and_damaged_is_put_aside_and_made_again(fed: Fed) -> None:
+    fed.put("a", "text")
+    done = merged(fed)
+    path = Path(done.directory) / "passages.sqlite"
+    data = bytearray(path.read_bytes())
+    data[5_000] ^= 1
+    path.write_bytes(data)
+    assert merged(fed) == done
+    expect_same(opened(done), fed)
+    assert (damaged_path(Path(done.directory)) / "passages.sqlite").read_bytes() == bytes(data)
+
+
+def test_damage_is_not_merged(fed: Fed) -> None:
+    fed.put("a", "text")
+    path = fed.shard / "passages.sqlite"
+    good = path.read_bytes()
+    data = bytearray(good)
+    data[-5_000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ArtefactError, match=r"passages\.sqlite is damaged"):
+        merged(fed)
+    path.write_bytes(good)
+    fed.log.close()
+    connection = sqlite3.connect(log_path(fed.shard))
+    connection.execute("UPDATE writes SET text = 'other'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(ArtefactError, match="write 1 is damaged"):
+        merged(fed)
+    assert sorted(path.name for path in (fed.shard / "live").glob("generation-*")) == []
+
+
+def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
+    fed.put("a", "text")
+    done = merged(fed)
+    other = Fed(built(tmp_path / "other", TEXTS), TEXTS) if (tmp_path / "other").mkdir() else None
+    other = other or Fed(built(tmp_path / "other", TEXTS), TEXTS)
+    other.apply([("b", "one"), ("c", "two")])
+    with pytest.raises(
+        ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"
+    ):
+        merge(Path(done.directory), other.shard, 2, lambda _: None)
+
+
+def test_one_merge_at_a_time(fed: Fed) -> None:
+    fed.put("a", "text")
+    with locked(fed.shard / "live" / LOCK), pytest.raises(UnavailableError, match="is locked"):
+        merged(fed)
+    merged(fed)
+
+
+def test_a_merge_in_a_process_of_its_own_says_what_it_does(fed: Fed) -> None:
+    fed.put("a", "text")
+    stages: list[str] = []
+    done = MergeChild(fed.shard, fed.shard, 1, stages.append).run()
+    assert stages == ["passages", "words", "graph", "verifying"]
+    expect_same(opened(done), fed)
+
+
+def test_a_process_that_cannot_merge_says_why(fed: Fed) -> None:
+    fed.put("a", "text")
+    with pytest.raises(WinnowError, match="ends at write 1"):
+        MergeChild(fed.shard, fed.shard, 2).run()
+    shutil.rmtree(fed.shard / "live")
+    with pytest.raises(WinnowError, match="generation-00000000000000000001"):
+        MergeChild(fed.shard, fed.shard, 1).run()
+
+
+def test_a_process_that_is_ended_is_an_error(fed: Fed) -> None:
+    fed.put("a", "text")
+    child = MergeChild(fed.shard, fed.shard, 1)
+    child.stop()
+    with pytest.raises(WinnowError, match="ended with exit code -9"):
+        child.run()

@@ -1,0 +1,99 @@
+"""Small shards that are written to, made without any model."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from live_writes import DIMENSION, encoded
+
+from content_node.indexing.counting import count_words
+from content_node.indexing.staging import Staging
+from content_node.live.entry import Logged, packed
+from content_node.live.log import WriteLog
+from content_node.live.opening import open_log
+from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.passages.rows import Row
+from winnow.text.tokenizer import Tokens
+
+
+def built(directory: Path, texts: Mapping[str, str]) -> Path:
+    """A shard of passages by their ids, built in `directory`; the only one of its index."""
+    with TemporaryDirectory() as aside:
+        staging = Staging(Path(aside) / "staging.sqlite")
+        for number, (identifier, text) in enumerate(texts.items(), start=1):
+            own = encoded(identifier, text)
+            title = Tokens(own.title_ids, ((0, 2), (3, 5)))
+            staging.add(Row(number, own.passage, "{}"), title, own.tokens, shard=0)
+            staging.encoded([(number, own.vector)])
+        words = count_words(staging.words())
+        staging.note(done=True)
+        staging.close()
+        identity = Identity("index", 1, DIMENSION, "bundle", "encoding", len(texts), words)
+        publish_shard(staging.path, directory, 0, identity, GraphPlan())
+    return directory / "shard-00000-of-00001"
+
+
+@dataclass
+class Stored:
+    """What is stored under an id."""
+
+    text: str
+    sequence: int
+    version: int | None
+
+
+@dataclass
+class Fed:
+    """A shard that was built and is written to, and what it should hold."""
+
+    shard: Path
+    texts: Mapping[str, str]
+    log: WriteLog = field(init=False)
+    passages: dict[str, Stored] = field(init=False)
+    tombstones: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.log = open_log(self.shard)
+        self.passages = {name: Stored(text, 0, None) for name, text in self.texts.items()}
+
+    def put(self, identifier: str, text: str, version: int | None = None) -> None:
+        """Writes a passage."""
+        sequence = self._append(identifier, text, version)
+        self.passages[identifier] = Stored(text, sequence, version)
+        self.tombstones.pop(identifier, None)
+
+    def delete(self, identifier: str, version: int | None = None) -> None:
+        """Deletes a passage that is there, or any with a version."""
+        self._append(identifier, None, version)
+        self.passages.pop(identifier, None)
+        self.tombstones.pop(identifier, None)
+        if version is not None:
+            self.tombstones[identifier] = version
+
+    def apply(self, writes: Iterable[tuple[str, str | None]]) -> None:
+        """Puts passages by id and text; deletes where there is no text."""
+        for identifier, text in writes:
+            if text is not None:
+                self.put(identifier, text)
+            elif identifier in self.passages:
+                self.delete(identifier)
+
+    def _append(self, identifier: str, text: str | None, version: int | None) -> int:
+        old = self.passages.get(identifier)
+        removed = None if old is None else packed(encoded(identifier, old.text)).words
+        put = None if text is None else packed(encoded(identifier, text))
+        write = Logged(self.log.last + 1, identifier, version, put, removed)
+        self.log.append([write])
+        self.log.acknowledge()
+        return write.sequence
+
+    def nearest(self, vector: np.ndarray, k: int) -> list[str]:
+        """The ids of the nearest passages, by comparing with all of them."""
+
+        def distance(identifier: str) -> float:
+            own = encoded(identifier, self.passages[identifier].text).vector
+            return float(((own - vector) ** 2).sum())
+
+        return sorted(self.passages, key=distance)[:k]
