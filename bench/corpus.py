@@ -1,8 +1,9 @@
 """Writes the corpus that real-text figures are measured on.
 
-    python bench/corpus.py --data ../shared/data --out var/real.jsonl
+    python bench/corpus.py --data ../shared/data --out var/real.jsonl [--all]
 
-60 000 Wikipedia passages (every eleventh of wiki2015) and every context of both development sets.
+60 000 Wikipedia passages (every eleventh of wiki2015), or all 661 243, and every context of both
+development sets.
 """
 
 import argparse
@@ -21,9 +22,11 @@ def main() -> None:
     parser.add_argument(
         "--every", type=int, default=1, help="keep every n-th of the Wikipedia ones"
     )
+    parser.add_argument("--all", action="store_true", help="all Wikipedia passages")
     options = parser.parse_args()
     data = DataDirectory(options.data)
-    passages = {f"wiki-{n}": p for n, p in enumerate(data.wikipedia(STRIDE)[:WIKIPEDIA])}
+    wikipedia = data.wikipedia(1) if options.all else data.wikipedia(STRIDE)[:WIKIPEDIA]
+    passages = {f"wiki-{n}": p for n, p in enumerate(wikipedia)}
     passages = dict(list(passages.items())[:: options.every])
     for name in DEVELOPMENT:
         golds = dict.fromkeys(q.gold for q in data.development(name) if q.gold is not None)

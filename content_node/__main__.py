@@ -29,18 +29,18 @@ from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
 from content_node.warmup import warm_up
 from content_node.watching import watch
-from winnow.bundle import Bundle, load_bundle
+from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.policy.pace import Pace
+from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat, cores
-from winnow.signals import ignore_signals
-from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.rpc.service import serve_metrics
+from winnow.settings.common import cores
+from winnow.shard_writer import ShardWriter
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
@@ -57,14 +57,7 @@ _LOOK_EVERY = 2.0
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
-    registry = CollectorRegistry()
-    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
-        try:
-            loading = asyncio.run(_run(settings, registry))
-        finally:
-            ignore_signals()
-    loading.leave_behind()
+    process.run(settings, partial(_run, settings)).leave_behind()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +79,15 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    bundle = await process.bundle_of(settings, registry)
     if not settings.pull and not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
-    manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
     watching: set[asyncio.Task[None]] = set()
     lives: list[LiveShard] = []
     followed: list[FollowedShard] = []
-    following: set[asyncio.Task[None]] = set()
 
     async def prepare() -> None:
         try:
@@ -108,12 +98,13 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
         lives.append(loaded.live)
-        encoding = manifest.encoding_fingerprint
+        writer: ShardWriter = loaded.live
+        encoding = bundle.manifest.encoding_fingerprint
         if settings.journal:
             own = FollowedShard(settings.journal, loaded.live, loaded.info, encoding, registry)
             followed.append(own)
-            following.add(asyncio.create_task(own.follow(changing.tell)))
-        feed.serve(followed[0].writer if followed else loaded.live, loaded.info, encoding)
+            writer = own.start(changing.tell)
+        feed.serve(writer, loaded.info, encoding)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
 
@@ -124,16 +115,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         metrics.ready.set(0)
 
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-            leave=leave,
-        )
+        await process.serve(server, settings, prepare, leave)
     finally:
-        for task in (*watching, *following):
+        for task in watching:
             task.cancel()
         for own in followed:
             await own.close()

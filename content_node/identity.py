@@ -40,4 +40,5 @@ def shard_info(view: View, bundle: Bundle) -> ShardInfo:
         manifest.index_passages,
         view.sequence,
         view.log_id,
+        view.fields,
     )

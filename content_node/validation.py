@@ -14,12 +14,15 @@ from winnow.bundle import Bundle
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.filtering import MAX_CANONICAL, parse
 from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
 MAX_ANSWER_TOKENS = 256
 _SPECIAL = 2
 """Tokens that the encoder adds to a question."""
+_RAREST = 100.0
+"""Rarer than a word in one of as many passages as there can be: that is 37."""
 _NORM = 0.05
 """How far from one the norm of a vector may be: what lower precision leaves, and more."""
 
@@ -46,6 +49,8 @@ class QuestionLimits:
                 "question.token_ids",
                 f"{greatest} is not a token of the bundle, which has {self.vocabulary}",
             )
+        if (rarest := max(question.rarities, default=0.0)) > _RAREST:
+            raise _wrong("question.rarities", f"{rarest:g} is more than {_RAREST:g}")
         norm = float(np.linalg.norm(question.vector.astype(np.float64)))
         if abs(norm - 1.0) > _NORM:
             raise _wrong("question.vector", f"its norm is {norm:.4g}, it must be 1")
@@ -65,8 +70,10 @@ def check_passages(count: int, field: str = "passages") -> None:
 
 
 def check_depth(depth: Depth) -> None:
-    """Refuses to look further than any request needs."""
+    """Refuses to look further than any request needs, and a filter that is none."""
     check_passages(depth.passages)
+    if depth.where:
+        parse(depth.where, MAX_CANONICAL)
     for field in ("candidates", "by_words"):
         if (count := getattr(depth, field)) > MAX_PASSAGES:
             raise _wrong(field, f"{count} is more than {MAX_PASSAGES}")

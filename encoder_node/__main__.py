@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -10,18 +11,16 @@ from encoder_node.admission import AdmittedEncoder
 from encoder_node.metrics import EncoderMetrics
 from encoder_node.servicer import SERVICE, EncoderServicer
 from encoder_node.settings import EncoderSettings
-from winnow.bundle import Bundle, load_bundle
+from winnow.bundle import Bundle
 from winnow.domain.encoder import EncoderInfo
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat
-from winnow.signals import ignore_signals
-from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.rpc.service import serve_metrics
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import encoder_pb2_grpc
@@ -32,23 +31,15 @@ _SPECIAL = 2
 
 def run(settings: EncoderSettings) -> None:
     """Encodes texts until SIGTERM or SIGINT."""
-    registry = CollectorRegistry()
-    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
-        try:
-            asyncio.run(_run(settings, registry))
-        finally:
-            ignore_signals()
+    process.run(settings, partial(_run, settings))
 
 
 async def _run(settings: EncoderSettings, registry: CollectorRegistry) -> None:
     metrics = EncoderMetrics(registry)
-    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
-    manifest = bundle.manifest
-    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    bundle = await process.bundle_of(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
     model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
-    check_can_batch(settings.batch_limits.texts, manifest.encoder.asked_in)
+    check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
     info = _info(bundle, model)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
     server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
@@ -63,14 +54,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry) -> None:
         _log.info("encoder loaded", bundle=info.bundle, fingerprint=info.fingerprint)
 
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-            leave=lambda: metrics.ready.set(0),
-        )
+        await process.serve(server, settings, prepare, leave=lambda: metrics.ready.set(0))
     finally:
         await asyncio.to_thread(encoder.close)
 

@@ -17,13 +17,11 @@ from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import HeadStore, open_store
 from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
+from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve, serve_metrics
-from winnow.settings.common import LogFormat
-from winnow.signals import ignore_signals
-from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import LogMetrics, RpcMetrics
+from winnow.rpc.service import serve_metrics
+from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import head_node_pb2_grpc
 
 _log = structlog.get_logger("head_node")
@@ -31,13 +29,7 @@ _log = structlog.get_logger("head_node")
 
 def run(settings: HeadNodeSettings) -> None:
     """Applies heads until SIGTERM or SIGINT."""
-    registry = CollectorRegistry()
-    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
-        try:
-            asyncio.run(_run(settings, registry))
-        finally:
-            ignore_signals()
+    process.run(settings, partial(_run, settings))
 
 
 async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
@@ -70,14 +62,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
         _log.info("heads found", store=store.name, encoder=encoder.fingerprint)
 
     try:
-        await serve(
-            server,
-            settings.listen,
-            prepare,
-            linger=settings.drain_linger,
-            grace=settings.drain_grace,
-            leave=lambda: metrics.ready.set(0),
-        )
+        await process.serve(server, settings, prepare, leave=lambda: metrics.ready.set(0))
     finally:
         opening.close(wait=False)  # a store that hangs does not hold up the end
         for heads in serving:

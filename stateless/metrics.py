@@ -145,6 +145,12 @@ class ReplicaMetrics:
             ("shard", "replica"),
             registry=registry,
         )
+        self.lag = Gauge(
+            "winnow_front_replica_lag_writes",
+            "Writes of its shard that a replica does not have yet, as far as is known",
+            ("shard", "replica"),
+            registry=registry,
+        )
 
     def calls(self, shard: int) -> "ShardCallMetrics":
         """The metrics of the calls of one shard."""
@@ -153,7 +159,7 @@ class ReplicaMetrics:
     def forget(self, shard: str, replicas: Iterable[str]) -> None:
         """Drops the series of replicas that are gone."""
         for replica in replicas:
-            for metric in (self.ejections, self.outstanding):
+            for metric in (self.ejections, self.outstanding, self.lag):
                 with contextlib.suppress(KeyError):
                     metric.remove(shard, replica)
 

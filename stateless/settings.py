@@ -16,7 +16,7 @@ from winnow.policy.load import LoadSettings
 from winnow.policy.outliers import OutlierSettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.listening import ListenAddress
+from winnow.settings.listening import ListenAddress, OptionalListenAddress
 
 _MOST_AHEAD = 4
 
@@ -53,7 +53,7 @@ class FrontSettings(ServiceSettings):
     retriever: Retriever = Field(
         Retriever.HYBRID,
         description="How to find passages, unless the question says otherwise: by meaning (dense), "
-        "or by meaning and words (hybrid).",
+        "by words (sparse), or by both (hybrid).",
     )
     candidates: int = Field(
         100,
@@ -61,6 +61,13 @@ class FrontSettings(ServiceSettings):
         le=1_000,
         description="Nearest passages that hybrid retrieval ranks; at most --ef of the content "
         "nodes.",
+    )
+    word_candidates: int = Field(
+        0,
+        ge=0,
+        le=1_000,
+        description="Best passages by words that hybrid retrieval ranks, too, however far they are "
+        "by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
     )
     max_loss: float = Field(
         0.0,
@@ -196,6 +203,36 @@ class FrontSettings(ServiceSettings):
         "while.",
     )
 
+    feed_listen: OptionalListenAddress = Field(
+        "",
+        description="HOST:PORT to take passages and deletions on, while questions are answered; "
+        "empty to take none. Whoever can reach it can change the index. The content nodes need "
+        "--feed.",
+    )
+    feed_threads: int = Field(
+        default_factory=cores, ge=1, le=1024, description="Threads that encode fed passages."
+    )
+    feed_nice: int = Field(
+        19,
+        ge=0,
+        le=19,
+        description="Niceness of encoding fed passages: a higher value gives way to questions. At "
+        "19 passages are encoded when nothing else needs the cores.",
+    )
+    feed_in_hand: int = Field(
+        1_000,
+        ge=100,
+        description="Most fed passages being encoded and stored at the same time; more are refused "
+        "with RESOURCE_EXHAUSTED. A passage of more than 2000 characters counts as several.",
+    )
+    feed_deadline: float = Field(
+        30.0,
+        gt=0,
+        le=3_600,
+        description="Seconds that a call that feeds may take if its caller sets no deadline, and "
+        "at most for each message of a stream.",
+    )
+
     heads: str = Field(
         "",
         description="Store of heads to predict with: a directory, or a URL such as "
@@ -267,6 +304,8 @@ class FrontSettings(ServiceSettings):
                 f"--shards (or {self.variable('shards')}): field required, unless --heads or "
                 "--head-servers is given"
             )
+        if self.feed_listen and not self.shards:
+            raise ValueError("--feed-listen: there is nothing to feed without --shards")
         if self.rings and not self.serves_heads:
             raise ValueError("--rings: these are further rings; give the first one by --heads")
         if not self.head_servers:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import Message
 from hypothesis import strategies as st
+from random_filters import filters
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
@@ -22,6 +23,8 @@ floats = st.one_of(st.floats(0, 1, width=32), st.floats(width=32))
 text = st.one_of(st.just("who"), st.text(max_size=50), st.just("a" * 1_001))
 texts = text | st.just("a \U0001f600" * 1_001)
 head_ids = st.lists(st.sampled_from(["intent", "names", "unknown"]) | text, max_size=34)
+WHERE = ["", "year >= 2010", "lang = 'en' and not year = 1", "missing = 1", "year >", "(" * 999]
+where = st.sampled_from(WHERE) | text | filters.map(str)
 questions = st.builds(
     answer_pb2.AnswerRequest,
     question=text,
@@ -36,6 +39,10 @@ questions = st.builds(
     min_wait_factor=st.none() | floats,
     max_wait_factor=st.none() | floats,
     heads=st.just([]) | head_ids,
+    # a write of a shard that is there would be waited for until the deadline
+    after=st.just([])
+    | st.lists(st.builds(answer_pb2.Position, shard=st.none() | uint32, sequence=st.just(0))),
+    filter=where,
 )
 predictions = st.builds(
     head_pb2.PredictRequest,
@@ -75,6 +82,8 @@ encoded = mostly(
         "token_ids": st.one_of(st.lists(uint32, max_size=5), st.sampled_from([[7] * 600, [2**31]])),
         "vector": vectors,
         "bundle_fingerprint": text,
+        "rarities": st.lists(floats, max_size=3),
+        "mean_length": floats,
     },
 )
 hits = mostly(
@@ -85,9 +94,11 @@ hits = mostly(
         "passage_id": text,
         "distance": floats,
         "hybrid_distance": floats,
+        "words": floats,
+        "sequence": st.integers(0, 2**64 - 1),
     },
 )
-retrieving = {"passages": uint32, "candidates": uint32}
+retrieving = {"passages": uint32, "candidates": uint32, "by_words": uint32, "filter": where}
 tokens = {"max_answer_tokens": uint32}
 reading = {"hits": st.lists(hits, max_size=3), "generation": text} | tokens
 

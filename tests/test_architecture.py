@@ -26,6 +26,10 @@ PURE = [
     "winnow/heads/placed.py",
     "winnow/journal/journal.py",
     "winnow/journal/ordering.py",
+    "winnow/filtering",
+    "winnow/single_flight.py",
+    "winnow/text/entities.py",
+    "winnow/text/rarity.py",
     "winnow/text/scores.py",
     "winnow/policy",
     "winnow/heads/artefact.py",
@@ -40,18 +44,21 @@ PURE = [
     "winnow/heads/spans.py",
     "winnow/heads/store",
     "winnow/heads/warm.py",
+    "winnow/passages",
     "stateless/policy",
     "stateless/cluster",
     "stateless/replicas/call.py",
     "stateless/replicas/pool.py",
     "stateless/replicas/replicated.py",
     "stateless/answer/admission.py",
+    "stateless/answer/after.py",
     "stateless/answer/ahead.py",
     "stateless/answer/answering.py",
     "stateless/answer/calls.py",
     "stateless/answer/choose.py",
     "stateless/answer/core.py",
     "stateless/answer/cover.py",
+    "stateless/answer/fields.py",
     "stateless/answer/findings.py",
     "stateless/answer/generations.py",
     "stateless/answer/merge.py",
@@ -59,6 +66,19 @@ PURE = [
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",
     "stateless/answer/validation.py",
+    "stateless/feed/admission.py",
+    "stateless/feed/core.py",
+    "stateless/feed/encoding.py",
+    "stateless/feed/lane.py",
+    "stateless/feed/storing.py",
+    "stateless/feed/tally.py",
+    "stateless/feed/targets.py",
+    "stateless/feed/validation.py",
+    "stateless/feed/writers.py",
+    "stateless/words/counts.py",
+    "stateless/words/served.py",
+    "stateless/words/source.py",
+    "stateless/words/statistics.py",
     "stateless/heads/admission.py",
     "stateless/heads/core.py",
     "stateless/heads/entities.py",
@@ -155,6 +175,16 @@ def test_nothing_imports_the_tools_but_tools() -> None:
                 continue
             for name in imports(file):
                 assert not name.startswith("winnow.tools"), f"{file} imports {name}"
+
+
+def test_only_processes_put_themselves_together() -> None:
+    """Everything else is given what it works with."""
+    for package in SERVING:
+        for file in files(package):
+            if file.name == "__main__.py" or "composing" in file.parts:
+                continue
+            for name in imports(file):
+                assert ".composing" not in name, f"{file} imports {name}"
 
 
 def test_services_never_import_the_training_libraries() -> None:

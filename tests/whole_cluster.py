@@ -91,6 +91,7 @@ async def running(
     exact: bool = True,
     replicas: int = 1,
     heads: Path | None = None,
+    word_candidates: int = 0,
 ) -> AsyncIterator[Running]:
     """Serves an index, and the heads of a store; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
@@ -100,7 +101,7 @@ async def running(
             for _ in range(replicas)
         ]
         registry = CollectorRegistry()
-        address = await _front(nodes, bundle, registry, stack, heads)
+        address = await _front(nodes, bundle, registry, stack, heads, word_candidates)
         client = await stack.enter_async_context(AnswerClient(address))
         yield Running(client, nodes, registry)
 
@@ -130,6 +131,7 @@ async def _front(
     registry: CollectorRegistry,
     stack: contextlib.AsyncExitStack,
     store: Path | None,
+    word_candidates: int,
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
@@ -161,7 +163,7 @@ async def _front(
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
-        limits = Limits(0.02, 0.4, candidates=7, read_ahead=4)
+        limits = Limits(0.02, 0.4, 7, 4, word_candidates)
         core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
     formation = Formation(

@@ -1,4 +1,4 @@
-"""A scripted shard, encoder and heads, for tests of everything that talks to them.
+"""Scripted shards, an encoder and heads, for tests of everything that talks to them.
 
 Fakes, not mocks: each behaves as its interface says, over what it is given. Each call takes a turn
 of the event loop, as every real one does: a reply that is there at once hides races.
@@ -24,6 +24,8 @@ from winnow.domain.prediction import (
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
 from winnow.heads.heads import States
 from winnow.searcher import Read, Retrieved
@@ -94,15 +96,21 @@ class FakeSearcher:
         await self._behave()
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
-        hits = tuple(self._hit(row) for row in near[: depth.passages])
+        best = sorted(range(len(self.readings)), key=lambda row: -self.readings[row].words)
+        found = (best if depth.by_words_alone else near)[: depth.passages]
+        hits = tuple(self._hit(row, depth.by_words_alone) for row in found)
         distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
+        words = tuple(self.readings[row].words for row in best[: depth.best_words])
         if self.next_generations:
             self.generation, self.readings = self.next_generations.pop(0)
-        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle)
+        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle, words)
 
-    def _hit(self, row: int) -> Hit:
-        reading = self.readings[row]
-        return Hit(row, reading.passage.id, reading.distance, reading.distance, self.generation)
+    def _hit(self, row: int, by_words_alone: bool) -> Hit:
+        reading, generation = self.readings[row], self.generation
+        order = -reading.words if by_words_alone else reading.distance
+        return Hit(
+            row, reading.passage.id, reading.distance, order, generation, words=reading.words
+        )
 
     async def read(
         self,
@@ -160,6 +168,76 @@ def reading(
     end = text.index(" ") if " " in text else len(text)
     passage = Passage(identifier, "Title", text)
     return Reading(passage, 0, end, score, score, 1.0, distance, distance)
+
+
+@dataclass
+class FakeShardWriter:
+    """A shard that keeps what is written to it, and can fail or hang."""
+
+    fails: WinnowError | None = None
+    """Raised by every call."""
+    failures_left: int = -1
+    """Times that it is raised; always if negative."""
+    stores_before_failing: bool = False
+    """Whether what a failing call was given is stored all the same: its reply was lost."""
+    hangs: bool = False
+    """Calls wait until they are cancelled, or `go_on` is set."""
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a hanging call was cancelled."""
+    passages: dict[str, EncodedPassage] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of passages, and of deletions that had one."""
+    batches: list[tuple[str, ...]] = field(default_factory=list)
+    """The ids of each call."""
+    deadlines: list[Deadline] = field(default_factory=list)
+    sequence: int = 0
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        self.batches.append(tuple(each.id for each in writes))
+        self.deadlines.append(deadline)
+        await asyncio.sleep(0)
+        if self.hangs:
+            await self._hang()
+        fails = self.fails is not None and self.failures_left != 0
+        found = [] if fails and not self.stores_before_failing else list(map(self._one, writes))
+        if fails and self.fails is not None:
+            self.failures_left -= 1
+            raise self.fails
+        return found
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        return WordCounts(np.zeros(1, np.uint32), 0)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        return WordChanges(self.sequence, np.zeros(0, np.uint32), np.zeros(0, np.int32), 0, 0)
+
+    def _one(self, write: Write) -> Written:
+        known = self.versions.get(write.id)
+        if write.version is not None and known is not None and known > write.version:
+            return Written(Outcome.OUTDATED, self.sequence)
+        before = self.passages.get(write.id)
+        same = before.passage == write.put.passage if before and write.put else before is write.put
+        if same and (write.version is None or known == write.version):
+            return Written(Outcome.UNCHANGED, self.sequence)
+        if write.put is None:
+            self.passages.pop(write.id, None)
+        else:
+            self.passages[write.id] = write.put
+        self.versions.pop(write.id, None)
+        if write.version is not None:
+            self.versions[write.id] = write.version
+        self.sequence += 1
+        return Written(Outcome.STORED, self.sequence)
+
+    async def _hang(self) -> None:
+        self.hanging.set()
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.released.set()
+            raise
 
 
 @dataclass

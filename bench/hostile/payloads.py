@@ -47,7 +47,10 @@ def shard_call(chance: Random, fingerprint: str, dimension: int) -> tuple[str, b
     message: Any = shard_pb2.GetShardInfoRequest()
     if method == "Retrieve":
         message = shard_pb2.RetrieveRequest(
-            question=asked, passages=passages, candidates=chance.choice(_UINTS)
+            question=asked,
+            passages=passages,
+            candidates=chance.choice(_UINTS),
+            by_words=chance.choice(_UINTS),
         )
     elif method == "Read":
         hits = [_hit(chance) for _ in range(chance.choice((0, 1, 2, 3)))]
@@ -110,8 +113,14 @@ def _encoded(chance: Random, fingerprint: str, dimension: int) -> shard_pb2.Enco
 
 def _hit(chance: Random) -> shard_pb2.Hit:
     row = chance.choice((0, 1, 2, 3, 10**6, 2**63, 2**64 - 1))
-    distances = {name: chance.choice(_FLOATS) for name in ("distance", "hybrid_distance")}
-    return shard_pb2.Hit(row=row, passage_id=MARK, **distances)
+    return shard_pb2.Hit(
+        row=row,
+        passage_id=MARK,
+        distance=chance.choice(_FLOATS),
+        hybrid_distance=chance.choice(_FLOATS),
+        words=chance.choice(_FLOATS),
+        sequence=chance.choice((0, 1, 2**64 - 1)),
+    )
 
 
 def _spoilt(data: bytes, chance: Random) -> bytes:

@@ -38,6 +38,7 @@ _FLAGS = {
     "shards": "--shards",
     "encoding": "--bundle",
     "skip_bad_rows": "--skip-bad-rows",
+    "documents": "--cut",
 }
 """What a user gives for each part of a plan."""
 
@@ -83,6 +84,7 @@ def _wanted(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
+        "documents": plan.documents or None,  # as older versions have it
     }
 
 

@@ -47,6 +47,14 @@ def build(
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
     ] = False,
+    cut: Annotated[
+        bool,
+        typer.Option(
+            "--cut",
+            help="Rows are raw documents: cut each into passages of 100 words. Those of the "
+            "document DOC are called DOC#0, DOC#1 …",
+        ),
+    ] = False,
     m: Annotated[
         int, typer.Option(min=4, max=128, help="Links of each passage in the HNSW graph.")
     ] = 16,
@@ -63,7 +71,13 @@ def build(
     loaded = load_bundle(bundle or default_bundle())
     threads = threads or cores()
     plan = BuildPlan(
-        passages, out, shards, threads, skip_bad_rows, GraphPlan(m, ef_construction, threads)
+        passages,
+        out,
+        shards,
+        threads,
+        skip_bad_rows,
+        GraphPlan(m, ef_construction, threads),
+        cut,
     )
     with BuildProgress() as progress:
         manifest = build_index(plan, loaded, progress)

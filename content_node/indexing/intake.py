@@ -30,6 +30,8 @@ def check_source(plan: BuildPlan) -> None:
     """Raises ArtefactError if the source is neither an index nor a file of a known format."""
     source = plan.source
     if is_index(source):
+        if plan.documents:
+            raise ArtefactError(f"{source} is an index: it has passages, and nothing to cut")
         return
     if source.is_dir():
         raise ArtefactError(f"{source} is a directory and no index: give a file with --passages")
@@ -81,7 +83,7 @@ def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress
     tokenizer = Tokenizer(bundle.tokenizer)
     progress.start("reading passages", None)
     bad = 0
-    for batch in _batches(read_rows(plan.source)):
+    for batch in _batches(read_rows(plan.source, plan.documents)):
         faults = [row for row in batch if isinstance(row, BadRow)]
         faults += _add(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
         for fault in sorted(faults, key=lambda row: row.line):

@@ -18,6 +18,8 @@ class BuildPlan:
     threads: int
     skip_bad_rows: bool = False
     graph: GraphPlan = field(default_factory=GraphPlan)
+    documents: bool = False
+    """Whether rows are raw documents, each of which is cut into passages."""
 
 
 class Progress(Protocol):

@@ -90,10 +90,12 @@ def _verify_contents(
     try:
         store.expect(manifest.passages, manifest.dimension, manifest.rows)
         vectors, rows = store.vectors(manifest.dimension), store.numbers()
-        words = _word_faults(directory, manifest, store)
+        derived = _word_faults(directory, manifest, store)
+        if not store.attributes_are_right():
+            derived.append("its fields are not those of its metadata")
     finally:
         store.close()
-    faults = [*identity_faults(manifest, shard, index), *_vector_faults(vectors), *words]
+    faults = [*identity_faults(manifest, shard, index), *_vector_faults(vectors), *derived]
     recall = _recall(directory, manifest, vectors, rows, sample)
     if recall < min_recall:
         faults.append(f"recall@{K} of the graph is {recall:.3f}, at least {min_recall} is wanted")

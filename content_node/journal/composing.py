@@ -1,5 +1,6 @@
 """A served shard that follows a journal, put together."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -13,13 +14,14 @@ from content_node.live.shard import LiveShard
 from content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
 from winnow.journal.opening import open_journal
+from winnow.shard_writer import ShardWriter
 
 _log = structlog.get_logger("content_node")
 Tell = Callable[[Change | None], Awaitable[None]]
 
 
 class FollowedShard:
-    """What takes the shard's writes, and a task that brings those of its journal."""
+    """What takes the shard's writes, and the task that brings those of its journal."""
 
     def __init__(
         self,
@@ -32,22 +34,35 @@ class FollowedShard:
         """Raises UnavailableError if the client's package is not installed."""
         self._journal = open_journal(url, info.index_id, info.shard)
         messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
-        self.writer = JournaledShard(self._journal, shard, shard.admit, messages)
+        self._writer = JournaledShard(self._journal, shard, shard.admit, messages)
         metrics = JournalMetrics(registry)
-        self._follower = Follower(self._journal, shard, messages.decoded, self.writer.told, metrics)
+        self._follower = Follower(
+            self._journal, shard, messages.decoded, self._writer.told, metrics
+        )
+        self._task: asyncio.Task[None] | None = None
 
-    async def follow(self, tell: Tell) -> None:
-        """Follows until it is cancelled. If it cannot go on, that is told as a change of the shard:
-        what is served grows old, and only whoever sets it right can help.
+    def start(self, tell: Tell) -> ShardWriter:
+        """Begins to follow; what takes the shard's writes from now on.
+
+        If it cannot go on, that is told as a change of the shard: what is served grows old, and
+        only whoever sets it right can help.
         """
+        self._task = asyncio.create_task(self._follow(tell))
+        return self._writer
+
+    async def close(self) -> None:
+        """Follows no more, and disconnects."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._writer.end("the node is leaving")
+        await self._journal.close()
+
+    async def _follow(self, tell: Tell) -> None:
         try:
             await self._follower.run()
         except Exception as error:  # noqa: BLE001 (nobody else would notice)
             reason = str(error) or repr(error)
             _log.exception("the journal is not followed any more", reason=reason)
-            self.writer.end(reason)
+            self._writer.end(reason)
             await tell(Change(reason, readable=True))
-
-    async def close(self) -> None:
-        """Disconnects."""
-        await self._journal.close()

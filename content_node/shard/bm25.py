@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from content_node.shard.segment import Terms
 from winnow.domain.question import EncodedQuestion
+from winnow.text.rarity import rarities as rarity_of
 
 K1, B = 0.9, 0.4
 """How fast a repeated word stops counting, and how much a long passage is held against it: the
@@ -50,8 +51,8 @@ class BuiltRarities:
 
     def __init__(self, frequencies: NDArray[np.integer], passages: int, mean_length: float) -> None:
         """`frequencies` are how many of the index's `passages` contain each token, [vocabulary]."""
-        having = np.append(frequencies, 0).astype(np.float64)  # the last: of all other tokens
-        self._rarities = np.log1p((passages - having + 0.5) / (having + 0.5))
+        having = np.append(frequencies, 0)  # the last: of all other tokens
+        self._rarities = rarity_of(having, passages)
         self.mean_length = mean_length
 
     def terms(self, question: EncodedQuestion) -> Terms:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard import filtering
 from content_node.shard.memory_vectors import MemoryVectors
 from content_node.shard.nearest import ExactIndex, distances_of
+from content_node.shard.passage_fields import PassageFields
 from content_node.shard.postings import in_memory
 from content_node.shard.segment import Found, Rows, Terms, Vector
 from content_node.shard.store import StoredPassage
@@ -34,12 +34,17 @@ class MemorySegment:
         tokens = np.concatenate([np.empty(0, np.uint32), *own])
         ends = np.cumsum([len(each) for each in own], dtype=np.int64)
         self._words, self._postings = WordIndex(tokens, ends), in_memory(tokens, ends)
+        self._metadata = PassageFields([each.passage.metadata for each in passages])
         keys = zip((each.passage.id for each in passages), sequences, strict=True)
         self._rows = {key: row for row, key in enumerate(keys)}
 
     @property
     def rows(self) -> int:
         return len(self.passages)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self._metadata.names
 
     def nearest(
         self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
@@ -68,7 +73,7 @@ class MemorySegment:
         return StoredPassage(own.passage, own.title_ids, own.tokens)
 
     def where(self, expression: str) -> Rows:
-        return filtering.none(expression)
+        return self._metadata.where(expression)
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
         """One segment with the rows of this one, then those of the others in their order."""

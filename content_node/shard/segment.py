@@ -44,6 +44,10 @@ class Segment(Protocol):
     def rows(self) -> int:
         """How many rows there are, also those that hold nothing any more."""
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
+
     def nearest(
         self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
     ) -> Found:

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.attribute_tables import AttributesInMemory, contents
+from content_node.shard.attributes import Attributes
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.filtering import Value
 from winnow.text.tokenizer import Tokens
 
 TOKEN_BYTES = 4
@@ -26,6 +29,9 @@ _CHUNK = 4_096
 """Rows of vectors in memory at a time: some megabytes."""
 _VECTORS = "SELECT row, vector FROM passages WHERE row > ? ORDER BY row LIMIT ?"
 _TOKENS = "SELECT row, title_tokens, text_tokens FROM passages WHERE row > ? ORDER BY row LIMIT ?"
+_METADATA = (
+    "SELECT row, metadata FROM passages WHERE row > ? AND metadata != '{}' ORDER BY row LIMIT ?"
+)
 _NONE = "{}"
 """How a passage without metadata is stored."""
 _AGAIN = "start the node again when nobody copies any more"
@@ -78,6 +84,7 @@ class PassageStore:
         self._version = "version" if "version" in columns else "NULL"
         tables = self._select("SELECT name FROM sqlite_master WHERE type = 'table'")
         self._has_tombstones = ("tombstones",) in tables
+        self._has_attributes = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -181,6 +188,21 @@ class PassageStore:
                 own.append(tokens.astype(np.promote_types(smallest, fits)))
         return np.concatenate(own), np.cumsum(lengths)
 
+    def attributes(self, rows: int) -> Attributes:
+        """The metadata as filters see it, of a shard with so many rows.
+
+        A database that was written before there were filters is read for it, and tables are made in
+        memory: that takes seconds for 100 000 passages with metadata.
+        """
+        select = self._select if self._has_attributes else self._attributes_made().select
+        return Attributes(select, rows)
+
+    def attributes_are_right(self) -> bool:
+        """Whether the tables that filters are looked up in say what the metadata says."""
+        if not self._has_attributes:
+            return True
+        return contents(self._select) == contents(self._attributes_made().select)
+
     def close(self) -> None:
         """Closes every connection."""
         _close_all(self._opened)
@@ -199,6 +221,9 @@ class PassageStore:
         if not isinstance(sequence, int) or sequence < 0:
             raise ArtefactError(f"{self._file.path} holds a write with the number {sequence!r}")
         return sequence
+
+    def _attributes_made(self) -> AttributesInMemory:
+        return AttributesInMemory(row for rows in self._chunks(_METADATA) for row in rows)
 
     def _expect(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:
@@ -224,7 +249,7 @@ class PassageStore:
             raise ArtefactError(f"{self._file.path} has no row {rows[found.index(None)]}")
         return found
 
-    def _select(self, query: str, values: Sequence[int | str] = ()) -> list[Any]:
+    def _select(self, query: str, values: Sequence[Value] = ()) -> list[Any]:
         with self._connection() as connection:
             return connection.execute(query, values).fetchall()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard import filtering
+from content_node.shard.attributes import Attributes
 from content_node.shard.bm25 import BuiltRarities
 from content_node.shard.changes import Change, change_of
 from content_node.shard.graph_vectors import GraphVectors
@@ -42,6 +42,8 @@ class StoredSegment:
     postings: Postings
     built: BuiltRarities
     """How rare words were in the whole index when it was built."""
+    attributes: Attributes
+    """The metadata, as filters see it."""
     held: Rows | None = None
     """The rows that hold a passage; None where all do."""
     files: tuple[OpenFile, ...] = ()
@@ -55,6 +57,10 @@ class StoredSegment:
     @property
     def rows(self) -> int:
         return self.manifest.rows
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self.attributes.names
 
     def change(self) -> Change | None:
         """What became of the files on disk; None where they are still what is served."""
@@ -89,7 +95,7 @@ class StoredSegment:
         return self.store.load([row])[0]
 
     def where(self, expression: str) -> Rows:
-        return filtering.none(expression)
+        return self.attributes.where(expression)
 
     def _holding(self, allowed: Rows | None) -> Rows | None:
         if self.held is None or allowed is None:
@@ -130,8 +136,10 @@ def _open(directory: Path, ef: int, exact: bool, exact_up_to: int) -> StoredSegm
     held = _held(manifest, store)
     exact = exact or manifest.passages <= exact_up_to
     index = _index(files, manifest, store, vectors, held, None if exact else ef)
+    attributes = store.attributes(manifest.rows)
+    opened = (named, *files.values())
     segment = StoredSegment(
-        manifest, store, index, vectors, words, postings, built, held, (named, *files.values())
+        manifest, store, index, vectors, words, postings, built, attributes, held, opened
     )
     if change := segment.change():
         raise ArtefactError(change.reason)

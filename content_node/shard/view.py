@@ -16,6 +16,7 @@ from content_node.shard.manifest import ShardManifest
 from content_node.shard.segment import Rows, Segment
 from content_node.shard.store import StoredPassage
 from content_node.shard.stored_segment import StoredSegment
+from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import GenerationGoneError
 
 Value = TypeVar("Value")
@@ -68,6 +69,12 @@ class View:
     def rows(self) -> int:
         """How many rows there are, also those of passages that are gone."""
         return self.placed[-1].end
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
+        found = {name for placed in self.placed for name in placed.segment.fields}
+        return tuple(sorted(found)[:MOST_FIELDS])
 
     def each(
         self, rows: Sequence[int], ask: Callable[[Segment, list[int]], Sequence[Value]]

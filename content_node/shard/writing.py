@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from content_node.shard.attribute_tables import write_attributes
 from content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
 from content_node.shard.nearest import SPACE, build_graph
 from content_node.shard.saving import (
@@ -99,6 +100,7 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
             " FROM staging.passages WHERE shard = ?",
             (shard,),
         )
+        write_attributes(connection)
         connection.commit()
     finally:
         connection.close()

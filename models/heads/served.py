@@ -4,22 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from models.heads.alignment import Entity, Spans, entities
 from models.heads.rows import Row
-from winnow.text.words import whole_words
-
-Scored = tuple[int, int, str, float]
-"""First character, one past the last, label and score."""
+from winnow.text.entities import Labelled, in_whole_words
 
 
-def grown(text: str, spans: Iterable[Scored]) -> list[Entity]:
-    """Spans grown to whole words; of two in one word the more probable stays, else the first."""
-    kept: list[Scored] = []
-    for first, last, label, score in sorted(spans):
-        start, end = whole_words(text, first, last)
-        if not kept or kept[-1][1] <= start:
-            kept.append((start, end, label, score))
-        elif kept[-1][3] < score:
-            kept[-1] = (start, end, label, score)
-    return [(start, end, label) for start, end, label, _ in kept]
+def grown(text: str, spans: Iterable[Labelled]) -> list[Entity]:
+    """Spans as the server returns them."""
+    return [(each.start, each.end, each.label) for each in in_whole_words(text, spans)]
 
 
 def found_entities(text: str, pieces: Spans, labels: Sequence[str]) -> list[Entity]:

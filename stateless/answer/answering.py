@@ -1,11 +1,12 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from stateless.answer.admission import Admitted
 from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
+from stateless.answer.fields import fields_of_index
 from stateless.answer.merge import merge
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
@@ -15,7 +16,7 @@ from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.question import Question
+from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 
@@ -31,8 +32,12 @@ class Answerer:
         rule_for: Callable[[float], StoppingRule | None],
         limits: Limits,
         metrics: FrontMetrics,
+        weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
     ) -> None:
-        """`rule_for` gives the rule that stops reading early, if any may lose that much."""
+        """`rule_for` gives the rule that stops reading early, if any may lose that much; `weigh`
+        says how rare the words of a question are, in an index that was written to.
+        """
+        self._weigh = weigh
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
@@ -40,6 +45,16 @@ class Answerer:
     def shards(self) -> int:
         """Shards of the index, also those that are dead."""
         return len(self._cluster.searchers)
+
+    @property
+    def fields(self) -> Collection[str] | None:
+        """The fields that filters may name, of all shards; None if not all are known: a write that
+        no node has told of yet may bring another one.
+        """
+        latest, infos = self._cluster.latest(), self._cluster.infos
+        if any(latest[shard] > info.sequence for shard, info in infos.items()):
+            return None
+        return fields_of_index(self._cluster.infos.values())
 
     def tokenise(self, question: Question) -> Cut:
         """The question's tokens; raises InvalidRequestError if it has no word in it."""
@@ -65,13 +80,17 @@ class Answerer:
         calls = Calls(
             self._cluster.searchers,
             question,
-            encoded.question,
+            self._weigh(encoded.question),
             deadline.earlier(reserve),
             self._limits,
+            self._after(question),
+            self._cluster.reached,
         )
         try:
             searched = await search(calls, self._rule_for(question.max_loss), timings)
             merging = time.perf_counter()
+            for shard, sequence in searched.sequences.items():
+                self._cluster.answered(shard, sequence)
             coverage = cover(self._cluster.infos, searched)
         except WinnowError as error:
             for shard, status in failed_shards(error):
@@ -93,6 +112,14 @@ class Answerer:
         )
         self._observe(answered)
         return answered
+
+    def _after(self, question: Question) -> dict[int, int]:
+        """The writes that shards must have: those that the question names, and all that were
+        acknowledged here.
+        """
+        named = {place.shard: place.sequence for place in question.after}
+        needed = {shard: self._cluster.needed(shard) for shard in self._cluster.searchers}
+        return {n: max(sequence, named.get(n, 0)) for n, sequence in needed.items()}
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -4,7 +4,7 @@ Knows the question, the shards and the time; does not know which passages are wo
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from stateless.answer.scatter import Gathered, scatter
@@ -31,6 +31,10 @@ class Limits:
     """Nearest passages among which a hybrid retriever chooses."""
     read_ahead: int = 0
     """Most passages read at once while readers are idle, unless more are needed."""
+    word_candidates: int = 0
+    """Best passages by words that a hybrid retriever chooses among, too; a sparse one chooses among
+    at least `candidates`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,25 @@ class Calls:
     encoded: EncodedQuestion
     deadline: Deadline
     limits: Limits
+    after: Mapping[int, int] = field(default_factory=dict)
+    """The write that a shard must have before it retrieves, by shard; any will do where none is."""
+    reached: Callable[[int], int] = lambda _: 0
+    """The last write that a shard is known to have."""
 
     @property
     def depth(self) -> Depth:
         """How many passages each shard looks at, and how many are read."""
-        hybrid = self.question.retriever is Retriever.HYBRID
-        return Depth(self.question.passages_to_read, self.limits.candidates if hybrid else 0)
+        passages, limits = self.question.passages_to_read, self.limits
+        depth = Depth(passages, where=self.question.where)
+        match self.question.retriever:
+            case Retriever.DENSE:
+                return depth
+            case Retriever.SPARSE:
+                best = max(limits.candidates, limits.word_candidates, passages)
+                return replace(depth, by_words=best)
+            case Retriever.HYBRID:
+                near, words = limits.candidates, limits.word_candidates
+                return replace(depth, candidates=near, by_words=words)
 
     @property
     def partial(self) -> bool:
@@ -58,7 +75,7 @@ class Calls:
         """Every shard retrieves and reads its own best passages, in one round trip."""
         most = self.question.max_answer_tokens
         calls = {
-            shard: searcher.search(self.encoded, self.depth, most, self.deadline)
+            shard: searcher.search(self.encoded, self._depth_of(shard), most, self.deadline)
             for shard, searcher in self.searchers.items()
         }
         return await self.gather(calls, self.deadline, _nothing_read)
@@ -67,14 +84,15 @@ class Calls:
         """Every shard retrieves, within its share of the time left."""
         until = self._retrieval_deadline
         calls = {
-            shard: searcher.retrieve(self.encoded, self.depth, until)
+            shard: searcher.retrieve(self.encoded, self._depth_of(shard), until)
             for shard, searcher in self.searchers.items()
         }
         return await self.gather(calls, until, lambda found: not found.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
         """One shard retrieves, as all of them did."""
-        return self.searchers[shard].retrieve(self.encoded, self.depth, self._retrieval_deadline)
+        depth, until = self._depth_of(shard), self._retrieval_deadline
+        return self.searchers[shard].retrieve(self.encoded, depth, until)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
         """One shard reads passages that it retrieved."""
@@ -110,7 +128,15 @@ class Calls:
         )
         settings = of_step(settings, len(self.searchers), len(calls), failed)
         waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
-        return await scatter(calls, waits, self.partial, empty)
+        return await scatter(calls, waits, self.partial, empty, self._why_late)
+
+    def _depth_of(self, shard: int) -> Depth:
+        return replace(self.depth, after=self.after.get(shard, 0))
+
+    def _why_late(self, shard: int) -> str:
+        """What a shard may have waited for until it was late; empty for nothing."""
+        wanted, reached = self.after.get(shard, 0), self.reached(shard)
+        return f"write {wanted} was waited for, {reached} is reached" if wanted > reached else ""
 
     @property
     def _retrieval_deadline(self) -> Deadline:

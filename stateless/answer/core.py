@@ -4,12 +4,13 @@ Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from stateless.answer.admission import Admission
+from stateless.answer.after import check_shards
 from stateless.answer.answering import Answerer
 from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
@@ -64,11 +65,12 @@ class AnswerCore:
                 and partial results are forbidden.
 
         """
-        question = validate(request, self._defaults)
+        question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was looked at")
         self._asked()
         if self._answerer is None:
             raise UnavailableError("not every shard of the index has been found yet: try again")
+        check_shards(question.after, self._answerer.shards)
         find = partial(self._find, self._answerer, question, deadline, client)
         if self._remembered is None or request.fresh:
             answering = find()
@@ -77,6 +79,10 @@ class AnswerCore:
         if self._heads is None or not question.heads:
             return await answering
         return await self._with_heads(self._heads, question, answering, deadline, client)
+
+    def _fields(self, request: AnswerRequest) -> Collection[str] | None:
+        """The fields that its filter may name; None if there is none, or they are not known."""
+        return self._answerer.fields if self._answerer and request.where else None
 
     async def _with_heads(
         self,
@@ -110,7 +116,8 @@ class AnswerCore:
         started = time.perf_counter()
         cut = answerer.tokenise(question)
         tokenised = time.perf_counter() - started
-        answered = await remembered.ask(Asked.of(cut.ids, question), deadline, find)
+        asked = Asked.of(cut.ids, question)
+        answered = await remembered.ask(asked, deadline, find, question.after)
         if not answered.cached:
             return answered
         timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)

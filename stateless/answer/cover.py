@@ -24,14 +24,13 @@ def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
     failures = searched.failures
     if failures and failures.keys() >= infos.keys() and not any(searched.readings.values()):
         raise error_of(failures, "no shard gave an answer")
-    return Coverage.of(
-        _failed(info, failures[shard], len(searched.readings.get(shard, ())))
-        if shard in failures
-        else ShardCoverage(shard, info.passages, ShardStatus.SEARCHED)
-        for shard, info in infos.items()
-    )
+    return Coverage.of(_part(info, failures.get(shard), searched) for shard, info in infos.items())
 
 
-def _failed(info: ShardInfo, failure: Failure, read: int) -> ShardCoverage:
-    reason = f"{failure.reason}; {read} of its passages were read" if read else failure.reason
-    return ShardCoverage(info.shard, info.passages, failure.status, reason)
+def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> ShardCoverage:
+    shard, status, reason = info.shard, ShardStatus.SEARCHED, ""
+    if failure is not None:
+        status, reason = failure.status, failure.reason
+        if read := len(searched.readings.get(shard, ())):
+            reason = f"{reason}; {read} of its passages were read"
+    return ShardCoverage(shard, info.passages, status, reason, searched.sequences.get(shard))

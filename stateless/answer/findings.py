@@ -21,6 +21,8 @@ class Searched:
     failures: Mapping[int, Failure]
     read: int
     """Passages that were read, also those that turned out not to be needed."""
+    sequences: Mapping[int, int] = field(default_factory=dict)
+    """The last write that a shard had when it retrieved, by shard."""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Findings:
     """Seconds, by shard; added to here."""
     readings: dict[int, list[Reading]] = field(default_factory=dict)
     failures: dict[int, Failure] = field(default_factory=dict)
+    sequences: dict[int, int] = field(default_factory=dict)
 
     def add(self, gathered: Gathered[Read]) -> None:
         """Adds reads. One that left passages unread is a failure of its shard, too.
@@ -54,6 +57,12 @@ class Findings:
         """Adds readings of a shard."""
         self.readings.setdefault(shard, []).extend(readings)
 
+    def knew(self, shard: int, sequence: int) -> None:
+        """Notes the last write that a shard had when it retrieved; the earlier one if it did so
+        twice: what is said to be known was known each time.
+        """
+        self.sequences[shard] = min(sequence, self.sequences.get(shard, sequence))
+
     def spend(self, shard: int, timings: ShardTimings) -> None:
         """Adds what a shard took."""
         self.spent[shard] = self.spent.get(shard, ShardTimings()) + timings
@@ -67,7 +76,8 @@ class Findings:
     def searched(self, in_vain: int = 0) -> Searched:
         """The result; `in_vain`: passages that were read and not needed."""
         readings = {shard: tuple(own) for shard, own in self.readings.items() if own}
-        return Searched(readings, self.failures, sum(map(len, readings.values())) + in_vain)
+        read = sum(map(len, readings.values())) + in_vain
+        return Searched(readings, self.failures, read, self.sequences)
 
 
 def _unread(read: Read) -> Failure:

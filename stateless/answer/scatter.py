@@ -6,7 +6,7 @@ dispatch). Knows awaitables and errors; knows no gRPC.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -54,6 +54,7 @@ async def scatter(
     waits: AdaptiveTimeout,
     partial: bool = True,
     empty: Callable[[Result], bool] = lambda _: False,
+    why_late: Callable[[int], str] = lambda _: "",
 ) -> Gathered[Result]:
     """Awaits one call per shard for as long as `waits` says, then cancels the calls that are late.
 
@@ -64,6 +65,7 @@ async def scatter(
         waits: of as many shards as there are calls.
         partial: goes on when a shard fails.
         empty: whether a result holds nothing to answer with, so that others are waited for.
+        why_late: what a shard waited for, if that is known; said of it if it is late.
 
     Raises:
         WinnowError: a shard failed, and `partial` is false.
@@ -90,9 +92,17 @@ async def scatter(
     finally:
         for task in shards:
             task.cancel()
+    _explain(gathered, why_late)
     if gathered.failures and not partial:
         raise incomplete(gathered.failures)
     return gathered
+
+
+def _explain(gathered: Gathered[Any], why_late: Callable[[int], str]) -> None:
+    """Adds to the reasons of shards that were late what they waited for."""
+    for shard, failure in gathered.failures.items():
+        if failure.status is ShardStatus.TIMEOUT and (why := why_late(shard)):
+            gathered.failures[shard] = replace(failure, reason=f"{why} ({failure.reason})")
 
 
 def incomplete(failures: Mapping[int, Failure]) -> WinnowError:

@@ -38,7 +38,10 @@ async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> S
 async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
     """Every shard reads its own best, in one round trip."""
     started = time.perf_counter()
-    findings.add(await calls.search())
+    gathered = await calls.search()
+    for shard, read in gathered.results.items():
+        findings.knew(shard, read.sequence)
+    findings.add(gathered)
     timings.read = time.perf_counter() - started
     return findings.searched()
 
@@ -59,6 +62,7 @@ async def _over_all(
     async def choose_anew(shard: int) -> Sequence[Hit]:
         again = await calls.retrieve_from(shard)
         findings.spend(shard, again.timings)
+        findings.knew(shard, again.sequence)
         return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
 
     with (
@@ -80,6 +84,7 @@ async def _retrieve(calls: Calls, findings: Findings) -> dict[int, Retrieved]:
     gathered = await calls.retrieve()
     for shard, retrieved in gathered.results.items():
         findings.spend(shard, retrieved.timings)
+        findings.knew(shard, retrieved.sequence)
     findings.failures |= gathered.failures
     return gathered.results
 

@@ -1,13 +1,16 @@
 """Which questions are valid, and with what options they are asked. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from stateless.answer.after import wrong_positions
+from stateless.answer.fields import unknown_fields
 from stateless.heads.validation import refuse, wrong_heads
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
-from winnow.errors import Violation
+from winnow.errors import InvalidRequestError, Violation
+from winnow.filtering import Filter, parse
 
 MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100
@@ -41,26 +44,33 @@ class Defaults:
     """Whether questions may name heads at all."""
 
 
-def validate(request: AnswerRequest, defaults: Defaults) -> Question:
+def validate(
+    request: AnswerRequest, defaults: Defaults, fields: Collection[str] | None = None
+) -> Question:
     """The question with every option settled.
+
+    `fields` are those that a filter may name; None if not all are known.
 
     Raises:
         InvalidRequestError: naming every field that breaks a rule.
 
     """
-    question = _settled(request, defaults)
+    where, wrong_filter = _filter(request.where, fields)
+    question = _settled(request, defaults, where)
     violations = [
         *_text(request.question),
         *_numbers(request),
         *_max_loss(request, question),
         *_patience(question.patience),
         *_heads(request.heads, defaults),
+        *wrong_positions(request.after),
+        *wrong_filter,
     ]
     refuse(violations)
     return question
 
 
-def _settled(request: AnswerRequest, defaults: Defaults) -> Question:
+def _settled(request: AnswerRequest, defaults: Defaults, where: Filter | None) -> Question:
     scope = request.read_scope or defaults.read_scope
     retriever = request.retriever or defaults.retriever
     max_loss = 0.0 if _reads_all(scope, retriever) else defaults.max_loss
@@ -75,6 +85,8 @@ def _settled(request: AnswerRequest, defaults: Defaults) -> Question:
         request.partial_results or defaults.partial_results,
         Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
         request.heads,
+        str(where or ""),
+        request.after,
     )
 
 
@@ -84,8 +96,11 @@ def _or(given: Number | None, default: Number) -> Number:
 
 def _reads_all(scope: ReadScope, retriever: Retriever) -> str:
     """Why reading never stops early; empty if it may."""
-    if retriever is Retriever.DENSE:
-        return "retriever dense, whose order of passages no rule was fitted for: ask for hybrid"
+    if retriever is not Retriever.HYBRID:
+        return (
+            f"retriever {retriever.value}, whose order of passages no rule was fitted for: ask for "
+            "hybrid"
+        )
     if scope is ReadScope.PER_SHARD:
         return "read_scope per-shard, where every shard reads in one round trip: ask for global"
     return ""
@@ -133,3 +148,16 @@ def _heads(ids: tuple[str, ...], defaults: Defaults) -> Iterator[Violation]:
         yield Violation("heads", "cannot be applied: start the front with --heads STORE")
     else:
         yield from wrong_heads("heads", ids)
+
+
+def _filter(
+    text: str, fields: Collection[str] | None
+) -> tuple[Filter | None, tuple[Violation, ...]]:
+    """The filter, if there is a good one, and else what is wrong with it."""
+    if not text:
+        return None, ()
+    try:
+        where = parse(text)
+    except InvalidRequestError as error:
+        return None, error.violations
+    return where, () if fields is None else tuple(unknown_fields(where.names, fields))

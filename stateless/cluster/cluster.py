@@ -1,7 +1,10 @@
 """The shards of one index, as questions see them."""
 
+import time
 from collections.abc import Mapping
 
+from stateless.cluster.sequences import Sequences
+from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.searcher import Searcher
 
@@ -12,6 +15,35 @@ class Cluster:
     The shards stay the same; their infos and replicas may change.
     """
 
-    def __init__(self, searchers: Mapping[int, Searcher], infos: Mapping[int, ShardInfo]) -> None:
+    def __init__(
+        self,
+        searchers: Mapping[int, Searcher],
+        infos: Mapping[int, ShardInfo],
+        clock: Clock = time.monotonic,
+    ) -> None:
         self.searchers = dict(searchers)
         self.infos = dict(infos)
+        self._sequences = Sequences(clock)
+
+    def notice(self, shard: int, sequence: int) -> None:
+        """A write was acknowledged: every question that comes from now on is to know of it.
+
+        To be called before its caller is told.
+        """
+        self._sequences.acknowledged(self.infos[shard], sequence)
+
+    def answered(self, shard: int, sequence: int) -> None:
+        """A shard answered a question, and this was its last write."""
+        self._sequences.answered(self.infos[shard], sequence)
+
+    def reached(self, shard: int) -> int:
+        """The last write that a replica of the shard is known to have; 0 if there was none."""
+        return self._sequences.reached(self.infos[shard])
+
+    def needed(self, shard: int) -> int:
+        """The write that the shard must have, to be asked a question now; 0 for none."""
+        return self._sequences.needed(self.infos[shard])
+
+    def latest(self) -> dict[int, int]:
+        """The last write of each shard that is known of, whether or not a replica has it."""
+        return {shard: self._sequences.latest(info) for shard, info in self.infos.items()}

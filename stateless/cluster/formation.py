@@ -4,6 +4,7 @@ Knows nodes and their infos; which of them belong together is the business of `m
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection
 
 import structlog
@@ -14,6 +15,7 @@ from stateless.cluster.membership import Encoding, View, form
 from stateless.cluster.node import Node, lost
 from stateless.metrics import ClusterMetrics
 from stateless.replicas.replicated import ReplicatedSearcher
+from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError
 
@@ -29,12 +31,15 @@ class Formation:
         open_shard: Callable[[int], ReplicatedSearcher],
         serve: Callable[[Cluster], None],
         metrics: ClusterMetrics,
+        clock: Clock = time.monotonic,
     ) -> None:
         """`serve` gets every new cluster: the first one, and each one of another index."""
+        self._clock = clock
         self._encoding, self._open_shard = encoding, open_shard
         self._serve, self._metrics = serve, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
-        self._cluster: Cluster | None = None
+        self.cluster: Cluster | None = None
+        """What is served; None while there is none."""
         self._formed = asyncio.Event()
         self._patient = True
         self._waits_for: list[int] | None = None
@@ -66,31 +71,33 @@ class Formation:
         before, self.view = self.view, form(present, self._encoding, self.view)
         self._tell(before, nodes)
         infos = self.view.expected()
-        waits = self._cluster is None and self._patient and not self.view.whole
+        waits = self.cluster is None and self._patient and not self.view.whole
         if waits or infos is None:
             self._explain(nodes)
             return
-        if before.identity != self.view.identity or self._cluster is None:
+        if before.identity != self.view.identity or self.cluster is None:
             # questions in hand keep the shards that they began with
             for shard in self._shards.values():
                 shard.retire()
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
             self._update(infos, present, nodes)
-            self._cluster = Cluster(self._shards, infos)
-            self._serve(self._cluster)
+            self.cluster = Cluster(self._shards, infos, self._clock)
+            self._serve(self.cluster)
             self._formed.set()
         else:
             self._update(infos, present, nodes)
-            self._cluster.infos = infos
+            self.cluster.infos = infos
 
     def _update(
-        self, infos: dict[int, ShardInfo], present: Collection[str], nodes: Collection[Node]
+        self, infos: dict[int, ShardInfo], present: dict[str, ShardInfo], nodes: Collection[Node]
     ) -> None:
         given_up = lost(nodes, present)
         for shard, info in infos.items():
             addresses = self.view.replicas[shard]
-            self._shards[shard].update(addresses, absence(shard, nodes, self.view), given_up)
+            sequences = {a: present[a].sequence for a in addresses}
+            why = absence(shard, nodes, self.view)
+            self._shards[shard].update(addresses, why, given_up, sequences)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: View, nodes: Collection[Node]) -> None:

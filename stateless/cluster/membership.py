@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from winnow.domain.shard import ShardInfo
 
+_Rows = tuple[str, int, str, str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
@@ -44,7 +46,7 @@ class View:
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The addresses that may be asked, for every shard of the index; none for a dead one."""
     infos: Mapping[int, ShardInfo] = field(default_factory=dict)
-    """The last info of each shard, also of a dead one."""
+    """The last info of each shard, also of a dead one; of its replica with most writes."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why an address is left out."""
 
@@ -68,17 +70,30 @@ class View:
         known = max((info.index_passages for info in self.infos.values()), default=0)
         if unseen and not known:
             return None
-        left = max(known - sum(info.passages for info in self.infos.values()), 0)
+        left = self._left(known, len(unseen))
         like = next(iter(self.infos.values()))
         parts = {
             shard: left // len(unseen) + (place < left % len(unseen))
             for place, shard in enumerate(unseen)
         }
         invented = {
-            shard: replace(like, shard=shard, passages=passages, generation="")
+            shard: replace(
+                like, shard=shard, passages=passages, generation="", sequence=0, log_id=""
+            )
             for shard, passages in parts.items()
         }
         return dict(sorted({**self.infos, **invented}.items()))
+
+    def _left(self, built: int, unseen: int) -> int:
+        """Passages of the shards never seen, of an index that was built with so many.
+
+        An index that was written to is another size now. Its passages are spread by a hash, so the
+        shards that were seen tell how many the others have.
+        """
+        seen = sum(info.passages for info in self.infos.values())
+        if any(info.sequence for info in self.infos.values()):
+            return round(seen / len(self.infos) * unseen)
+        return max(built - seen, 0)
 
 
 def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> View:
@@ -109,7 +124,7 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> 
         kept = _same_rows(holders, infos.get(shard), refused)
         replicas[shard] = tuple(kept)
         if kept:
-            infos[shard] = next(iter(kept.values()))
+            infos[shard] = max(kept.values(), key=lambda info: info.sequence)
     return View(chosen, replicas, infos, refused)
 
 
@@ -152,23 +167,31 @@ def _choose(
 def _same_rows(
     holders: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
 ) -> dict[str, ShardInfo]:
-    """The replicas of one shard whose rows are the same; the others are refused."""
-    generation = _generation([info.generation for info in holders.values()], served)
+    """The replicas of one shard whose rows are the same, or who follow one log; the others are
+    refused.
+    """
+    chosen = _rows([info.rows for info in holders.values()], served)
+    kept = {a: info for a, info in holders.items() if info.rows == chosen}
     for address, info in holders.items():
-        if info.generation != generation:
+        if address not in kept:
+            like = next(iter(kept.values()))
             refused[address] = (
-                f"{_name(info)} has generation {info.generation or '(unknown)'}, "
-                f"{generation or '(unknown)'} is served: give its replicas the same files"
+                f"{_name(info)} has {_held(info)}, {_held(like)} is served: "
+                "give its replicas the same files, or one log to follow"
             )
-    return {a: info for a, info in holders.items() if info.generation == generation}
+    return kept
 
 
-def _generation(held: Iterable[str], served: ShardInfo | None) -> str | None:
-    """The served one while a replica holds it, then the one that most replicas hold."""
+def _rows(held: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
+    """The served ones while a replica holds them, then those that most replicas hold."""
     counts = Counter(held)
-    if served is not None and served.generation in counts:
-        return served.generation
-    return min(counts, key=lambda generation: (-counts[generation], generation), default=None)
+    if served is not None and served.rows in counts:
+        return served.rows
+    return min(counts, key=lambda rows: (-counts[rows], rows), default=None)
+
+
+def _held(info: ShardInfo) -> str:
+    return f"log {info.log_id}" if info.log_id else f"generation {info.generation or '(unknown)'}"
 
 
 def _name(info: ShardInfo) -> str:

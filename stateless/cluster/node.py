@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
+from stateless.words.source import WordSource
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.searcher import Searcher
@@ -17,10 +18,12 @@ class Node:
         close: Callable[[], Awaitable[None]],
         reads: Callable[[], int] = lambda: 0,
         busy: Callable[[], bool] = lambda: False,
+        words: WordSource | None = None,
     ) -> None:
         """`reads`: passages to read that it has in hand for this front; `busy`: whether it has any
-        call of this front in hand.
+        call of this front in hand; `words`: who tells how many passages contain each word.
         """
+        self.words = words
         self.address, self.searcher, self.close = address, searcher, close
         self._reads, self.busy = reads, busy
         self.info: ShardInfo | None = None

@@ -54,3 +54,8 @@ class Rings:
     def all(self) -> list[Ring]:
         """All rings, the default one first."""
         return list(self._rings.values())
+
+    async def warm_up(self) -> None:
+        """Warms up the encoder of each ring."""
+        for ring in self.all():
+            await ring.warm_up()

@@ -53,10 +53,10 @@ def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:
         place = f"{field}[{number}]"
         if not _is_head_id(each):
             yield Violation(
-                place, f"{_short(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
+                place, f"{short(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
             )
         elif each in ids[:number]:
-            yield Violation(place, f"{_short(each)} is there twice: name each head once")
+            yield Violation(place, f"{short(each)} is there twice: name each head once")
 
 
 def wordless(field: str) -> Violation:
@@ -99,6 +99,6 @@ def _is_head_id(value: str) -> bool:
     return True
 
 
-def _short(value: str) -> str:
+def short(value: str) -> str:
     """Quoted, in a few bytes: headers take three for each byte that is not ASCII."""
     return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_QUOTED]))

@@ -4,14 +4,16 @@ Knows replicas by address, the requests in hand and recent outcomes of each, a c
 does not know how requests are sent. Of two replicas drawn at random the one with the smaller cost
 gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001); cost
 is recent latency times requests in hand, as Finagle's peak EWMA has it. Outliers are ejected, but
-never all replicas, as in Envoy's outlier detection.
+never all replicas, as in Envoy's outlier detection. One that lags behind in the log that all follow
+is asked only if no other can be.
 """
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
+from stateless.policy.progress import Progress
 from winnow.deadline import Clock
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import OutlierSettings, Record, Standing
@@ -37,6 +39,7 @@ class Replica:
         self.record = Record(settings.outliers, clock)
         self.latency = DecayedMean(settings.half_life, clock)
         """Seconds of its answers since it came back."""
+        self.progress = Progress(clock)
 
     def expected(self) -> float | None:
         """Its latency, the smaller the longer it was not asked, so that it is asked again."""
@@ -88,28 +91,60 @@ class Replicas:
         }
         self._away = {address: r for address, r in before.items() if address not in self.known}
 
-    def take(self, excluding: Collection[str] = (), brief: bool = False) -> Attempt | None:
+    def told(self, sequences: Mapping[str, int]) -> None:
+        """Replicas, by address, said what their last writes are."""
+        for address, sequence in sequences.items():
+            if address in self.known:
+                self.known[address].progress.told(sequence)
+
+    def behind(self) -> dict[str, int]:
+        """How many writes each replica is behind the one that has most, as far as is known."""
+        known = {address: r.progress.sequence for address, r in self.known.items()}
+        most = max(known.values(), default=0)
+        return {address: most - sequence for address, sequence in known.items()}
+
+    def lagging(self) -> set[str]:
+        """The replicas that do not have what another one had a while ago."""
+        return {address for address, r in self.known.items() if self._lags(r)}
+
+    def take(
+        self, excluding: Collection[str] = (), brief: bool = False, after: int = 0
+    ) -> Attempt | None:
         """Gives a request to a replica; None if there is none besides `excluding`.
 
-        A half-open replica is probed with it, sooner with a `brief` request than with others, but
-        never with a request that has failed before. An ejected replica is the last resort.
+        One that has the write `after` is preferred, and one that does not lag. A half-open replica
+        is probed, sooner with a `brief` request than with others, but never with a request that has
+        failed before. An ejected replica is the last resort.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
         probed = [] if excluding else [r for r in left if r.record.wants_probe(brief)]
         half_open = [r for r in left if r.record.wants_probe(brief=True)]
-        return self._take(probed[:1] or self._active(left) or half_open or left)
+        others = self._active(left) or half_open or left
+        return self._take(probed[:1] or self._advanced(others, after))
 
-    def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
+    def take_spare(self, excluding: Collection[str], busy: bool, after: int = 0) -> Attempt | None:
         """Gives a hedge to an active replica; None if there is none besides `excluding`.
 
         `busy`: even to a replica that has requests in hand. A hedge is never a probe: it is sent
         to get an answer soon.
         """
         left = [r for address, r in self.known.items() if address not in excluding]
-        return self._take([r for r in self._active(left) if busy or not r.outstanding])
+        able = self._advanced(self._active(left), after)
+        return self._take([r for r in able if busy or not r.outstanding])
 
     def _active(self, replicas: Iterable[Replica]) -> list[Replica]:
         return [r for r in replicas if r.record.standing is Standing.ACTIVE]
+
+    def _advanced(self, replicas: Sequence[Replica], after: int) -> Sequence[Replica]:
+        """Those that have the write `after` and do not lag, as far as there are any."""
+        having = [r for r in replicas if r.progress.sequence >= after] or replicas
+        current = [r for r in having if not self._lags(r)]
+        most = max((r.progress.sequence for r in having), default=0)
+        return current or [r for r in having if r.progress.sequence == most]
+
+    def _lags(self, replica: Replica) -> bool:
+        sequence = replica.progress.sequence
+        return any(other.progress.settled > sequence for other in self.known.values())
 
     def _take(self, candidates: Sequence[Replica]) -> Attempt | None:
         if not candidates:

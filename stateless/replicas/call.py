@@ -11,7 +11,7 @@ from stateless.metrics import ShardCallMetrics
 from stateless.policy.hedging import HedgeBudget, HedgeDelay
 from stateless.policy.race import Race
 from stateless.replicas.pool import ReplicaPool, Send, Try
-from winnow.errors import GenerationGoneError, WinnowError
+from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
 from winnow.policy.outcomes import Outcome
 
 Result = TypeVar("Result")
@@ -30,11 +30,12 @@ class HedgedCall(Generic[Result]):
         metrics: ShardCallMetrics,
         lacks: Callable[[Result], int] = lambda _: 0,
         brief: bool = False,
+        after: int = 0,
     ) -> None:
         """`delay` learns how long the call took; `lacks`: how much of what was asked for a result
-        leaves out; `brief`: the call is hardly any work.
+        leaves out; `brief`: the call is hardly any work; `after`: the write that it needs.
         """
-        self._lacks, self._brief = lacks, brief
+        self._lacks, self._brief, self._after = lacks, brief, after
         self._send, self._race, self._pool = send, race, pool
         self._delay, self._budget, self._metrics = delay, budget, metrics
         self._running: dict[asyncio.Task[Result], Try[Result]] = {}
@@ -71,23 +72,26 @@ class HedgedCall(Generic[Result]):
             return self._won(self._best)
         finally:
             for left in self._running.values():
-                self._pool.end(left, self._race.outcome(left.attempt, None))
+                self._pool.end(left, self._outcome(left, None))
 
     def _start(self) -> Try[Result] | None:
         """Sends to a replica not tried yet, even to an ejected one; None if there is none."""
-        attempt = self._pool.take(self._race.tried, self._brief)
+        attempt = self._pool.take(self._race.tried, self._brief, self._after)
         if attempt is None:
             return None
         self._race.sent(attempt)
-        return self._sent(self._pool.send(attempt, self._send))
+        return self._sent(self._pool.send(attempt, self._send, self._after))
 
     def _send_hedge(self) -> None:
         overdue = self._race.late()
         # a replica that hangs is late with every request: only the first waits until it is overdue
         suspect = any(each.attempt.replica.record.suspect for each in self._running.values())
         urgent = overdue or suspect
+        # whoever waits for a write is late for that, and callers name writes as they like
+        if not urgent and any(each.waits for each in self._running.values()):
+            return
         # a late request must not make others late
-        attempt = self._pool.take_spare(self._race.tried, busy=urgent)
+        attempt = self._pool.take_spare(self._race.tried, urgent, self._after)
         if attempt is None:
             return
         if not self._budget.spend(urgent):
@@ -95,7 +99,7 @@ class HedgedCall(Generic[Result]):
             self._metrics.hedged("refused")
             return
         self._race.sent(attempt, hedge=True)
-        self._hedge = self._sent(self._pool.send(attempt, self._send))
+        self._hedge = self._sent(self._pool.send(attempt, self._send, self._after))
         self._metrics.hedged("sent")
 
     def _sent(self, sent: Try[Result]) -> Try[Result]:
@@ -106,8 +110,11 @@ class HedgedCall(Generic[Result]):
         if (error := ended.error()) is not None:
             self._failed(ended, error)
             return
-        self._delay.observe(self._race.waited(ended.attempt))
-        self._pool.end(ended, Outcome.ANSWERED, self._race.relative(ended.attempt))
+        if ended.waits:
+            self._pool.end(ended, Outcome.ANSWERED)
+        else:
+            self._delay.observe(self._race.waited(ended.attempt))
+            self._pool.end(ended, Outcome.ANSWERED, self._race.relative(ended.attempt))
         best = self._best
         if best is None or self._lacks(ended.task.result()) < self._lacks(best.task.result()):
             self._best = ended
@@ -118,7 +125,8 @@ class HedgedCall(Generic[Result]):
 
     def _won(self, winner: Try[Result]) -> Result:
         for loser in self._running.values():
-            self._pool.end(loser, self._race.lost(loser.attempt, winner.attempt))
+            lost = self._race.lost(loser.attempt, winner.attempt)
+            self._pool.end(loser, Outcome.ABANDONED if loser.waits else lost)
         self._running.clear()
         if winner is self._hedge:
             self._metrics.hedged("won")
@@ -134,8 +142,7 @@ class HedgedCall(Generic[Result]):
         if isinstance(error, GenerationGoneError):
             self._gone = error
         given_up = ended.given_up is not None
-        outcome = Outcome.ABANDONED if given_up else self._race.outcome(ended.attempt, error)
-        self._pool.end(ended, outcome)
+        self._pool.end(ended, Outcome.ABANDONED if given_up else self._outcome(ended, error))
         if self._running or self._best is not None:
             return
         if self._race.retries(error):
@@ -143,3 +150,10 @@ class HedgedCall(Generic[Result]):
         if not self._running:
             raise self._gone or error
         self._metrics.retried("sent")
+
+    def _outcome(self, ended: Try[Any], error: WinnowError | None) -> Outcome:
+        """The outcome of an attempt without a result; None: it was cancelled."""
+        late = error is None or isinstance(error, DeadlineExceededError)
+        if ended.waits and late:
+            return Outcome.ABANDONED
+        return self._race.outcome(ended.attempt, error)

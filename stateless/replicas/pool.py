@@ -6,9 +6,11 @@ request is sent (`call.py`).
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import structlog
 
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
@@ -16,8 +18,9 @@ from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import Standing
-from winnow.searcher import Searcher
+from winnow.searcher import Read, Retrieved, Searcher
 
+_log = structlog.get_logger("stateless.replicas.pool")
 Result = TypeVar("Result")
 Send = Callable[[Searcher], Coroutine[Any, Any, Result]]
 
@@ -28,6 +31,8 @@ class Try(Generic[Result]):
 
     attempt: Attempt
     task: asyncio.Task[Result]
+    waits: bool = False
+    """Whether its replica may have to wait for a write first: its time says nothing about it."""
     given_up: WinnowError | None = None
     """Set when its replica was given up: the reason."""
 
@@ -57,9 +62,16 @@ class ReplicaPool:
         self._in_hand: set[Try[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
         self._retired = False
+        self._lagging: set[str] = set()
+        """The replicas that were said to lag."""
 
-    def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
-        """From now on new requests go to these replicas.
+    def update(
+        self,
+        addresses: Collection[str],
+        lost: Collection[str] = (),
+        sequences: Mapping[str, int] | None = None,
+    ) -> None:
+        """From now on new requests go to these replicas; `sequences` are their last writes.
 
         Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
         by themselves, even if it gets no new ones.
@@ -69,31 +81,38 @@ class ReplicaPool:
         for address in lost:
             self._give_up(address, "it does not reply any more")
         self._metrics.forget(self._shard, gone)
+        self._replicas.told(sequences or {})
+        self._tell_lag()
 
     def retire(self) -> None:
         """From now on it keeps no metrics: another pool serves new questions."""
         self._retired = True
         self._metrics.forget(self._shard, self._replicas.known)
 
-    def take(self, excluding: Collection[str], brief: bool) -> Attempt | None:
+    def take(self, excluding: Collection[str], brief: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a request; see `Replicas.take`."""
-        return self._replicas.take(excluding, brief)
+        return self._replicas.take(excluding, brief, after)
 
-    def take_spare(self, excluding: Collection[str], busy: bool) -> Attempt | None:
+    def take_spare(self, excluding: Collection[str], busy: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a hedge; see `Replicas.take_spare`."""
-        return self._replicas.take_spare(excluding, busy)
+        return self._replicas.take_spare(excluding, busy, after)
 
     def untake(self, attempt: Attempt) -> None:
         """Releases an attempt that was not sent."""
         self._replicas.release(attempt, Outcome.ABANDONED)
 
-    def send(self, attempt: Attempt, send: Send[Result]) -> Try[Result]:
-        """Sends a request to the replica that was taken."""
+    def send(self, attempt: Attempt, send: Send[Result], after: int = 0) -> Try[Result]:
+        """Sends a request, which needs the write `after`, to the replica that was taken."""
+        progress = attempt.replica.progress
 
         async def reach_and_send() -> Result:
-            return await send(self._reach(attempt.replica.address))
+            result = await send(self._reach(attempt.replica.address))
+            if isinstance(result, Read | Retrieved):
+                progress.reached(result.sequence)
+            return result
 
-        sent = Try(attempt, asyncio.create_task(reach_and_send()))
+        waits = after > progress.sequence
+        sent = Try(attempt, asyncio.create_task(reach_and_send()), waits)
         self._in_hand.add(sent)
         self._count(attempt)
         return sent
@@ -121,6 +140,19 @@ class ReplicaPool:
             if each.attempt.replica.address == address and each.given_up is None:
                 each.given_up = UnavailableError(f"{address} was given up: {why}")
                 each.task.cancel()
+
+    def _tell_lag(self) -> None:
+        """Says which replicas lag, by how many writes, and which do not any more."""
+        behind, lagging = self._replicas.behind(), self._replicas.lagging()
+        if self._retired:
+            return
+        for address, writes in behind.items():
+            self._metrics.lag.labels(self._shard, address).set(writes)
+        for address in sorted(lagging - self._lagging):
+            _log.warning("replica lags", shard=self._shard, address=address, writes=behind[address])
+        for address in sorted(self._lagging & behind.keys() - lagging):
+            _log.info("replica lags no more", shard=self._shard, address=address)
+        self._lagging = lagging
 
     def _dismiss(self, task: asyncio.Task[Any]) -> None:
         task.cancel()

@@ -13,6 +13,7 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import timeout
+from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -46,6 +47,9 @@ class RemoteSearcher:
             question=convert.question_to_message(question),
             passages=depth.passages,
             candidates=depth.candidates,
+            by_words=depth.by_words,
+            filter=depth.where,
+            after=depth.after,
         )
         with self._in_hand():
             reply = await self._call(
@@ -84,6 +88,9 @@ class RemoteSearcher:
             passages=depth.passages,
             candidates=depth.candidates,
             max_answer_tokens=max_answer_tokens,
+            by_words=depth.by_words,
+            filter=depth.where,
+            after=depth.after,
         )
         with self._in_hand(depth.passages):
             reply = await self._call(
@@ -103,7 +110,7 @@ class RemoteSearcher:
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:
-            return await call
+            return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             message = f"{self.address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

@@ -1,10 +1,11 @@
 """A shard with any number of replicas, as a `Searcher`.
 
-New requests go to replicas of one generation, so that hits of one can be read on another.
+Replicas hold the same rows, or follow one log: then their generations may differ, and hits of one
+are found on another by the writes that put them.
 """
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -59,13 +60,15 @@ class ReplicatedSearcher:
         addresses: Collection[str],
         absence: WinnowError | None = None,
         lost: Collection[str] = (),
+        sequences: Mapping[str, int] | None = None,
     ) -> None:
         """From now on new requests go to these replicas; without any, `absence` is raised.
 
         Requests in hand of the `lost` replicas are given up and retried; all others go on.
+        `sequences` are the last writes that replicas have, by address.
         """
         self._absence = absence or self._absence
-        self._pool.update(addresses, lost)
+        self._pool.update(addresses, lost, sequences)
 
     def retire(self) -> None:
         """From now on it keeps no metrics; questions that began with it may still ask it."""
@@ -80,7 +83,11 @@ class ReplicatedSearcher:
     ) -> Retrieved:
         """Finds the shard's hits that could be among the cluster's best."""
         return await self._call(
-            "retrieve", 0, lambda one: one.retrieve(question, depth, deadline), deadline
+            "retrieve",
+            0,
+            lambda one: one.retrieve(question, depth, deadline),
+            deadline,
+            after=depth.after,
         )
 
     async def read(
@@ -97,6 +104,8 @@ class ReplicatedSearcher:
             lambda one: one.read(question, hits, max_answer_tokens, deadline),
             deadline,
             _unread,
+            # whoever has these writes holds the passages, or knows that they are gone
+            max((hit.sequence for hit in hits), default=0),
         )
 
     async def search(
@@ -109,6 +118,7 @@ class ReplicatedSearcher:
             lambda one: one.search(question, depth, max_answer_tokens, deadline),
             deadline,
             _unread,
+            depth.after,
         )
 
     async def _call(
@@ -118,6 +128,7 @@ class ReplicatedSearcher:
         send: Send[Result],
         deadline: Deadline,
         lacks: Callable[[Result], int] = lambda _: 0,
+        after: int = 0,
     ) -> Result:
         # a read of ten passages is not late by the measure of reads of one
         usual = self._delays.usual(kind, passages)
@@ -125,7 +136,15 @@ class ReplicatedSearcher:
         race = Race(self._policies.retry, usual, silence, deadline)
         delay = self._delays.of(kind, passages)
         call = HedgedCall(
-            send, race, self._pool, delay, self._budget, self._metrics, lacks, brief=not passages
+            send,
+            race,
+            self._pool,
+            delay,
+            self._budget,
+            self._metrics,
+            lacks,
+            brief=not passages,
+            after=after,
         )
         answer = await call.run()
         if answer is None:

@@ -1,5 +1,6 @@
 """A shard in this process: identity and bad rows."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -275,6 +276,21 @@ async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_fro
     assert after.readings == before.readings
     again = await searcher.retrieve(question, Depth(2), Deadline.after(10))
     assert {hit.generation for hit in again.hits} == {info.generation}
+
+
+async def test_a_question_that_must_know_of_a_write_waits_until_it_is_served(
+    searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
+) -> None:
+    depth = Depth(1, after=2)
+    with pytest.raises(DeadlineExceededError, match="write 2 was not served in time"):
+        await searcher.retrieve(question, depth, Deadline.after(0.01))
+    waiting = asyncio.create_task(searcher.retrieve(question, depth, Deadline.after(60)))
+    await asyncio.sleep(0)
+    searcher.serve(replace(view_of(shard), sequence=1))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    searcher.serve(replace(view_of(shard), sequence=2))
+    assert (await waiting).sequence == 2
 
 
 async def test_hits_of_two_generations_at_once_are_a_field_violation(

@@ -12,7 +12,7 @@ from content_node.servicer import SERVICE, ShardServicer
 from stateless.replicas.remote import RemoteSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.errors import NotLoadedError, OverloadedError, UnavailableError
+from winnow.errors import NotLoadedError, OverloadedError, UnavailableError, WinnowError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
@@ -98,3 +98,20 @@ async def test_a_front_hands_on_whose_question_it_is(
         await node.read(asked, found.hits, 10, deadline)
         await node.search(asked, Depth(1), 10, deadline)
     assert searcher.clients == [""] * 4 + ["tenant-7"] * 4
+
+
+async def test_a_filter_travels_to_the_shard_and_is_refused_where_it_is_none(
+    servicer: ShardServicer, node: RemoteSearcher
+) -> None:
+    searcher = FakeSearcher([reading("a")])
+    servicer.serve(searcher)
+    longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
+    for where in ("", "year > 2010", longest):
+        await node.retrieve(QUESTION, Depth(1, where=where), Deadline.after(10))
+        await node.search(QUESTION, Depth(1, where=where), 10, Deadline.after(10))
+        assert [depth.where for depth in searcher.depths[-2:]] == [where, where]
+    for where in ("year >", " ", "x" * 10_000):
+        with pytest.raises(WinnowError, match="filter: "):
+            await node.retrieve(QUESTION, Depth(1, where=where), Deadline.after(10))
+        with pytest.raises(WinnowError, match="filter: "):
+            await node.search(QUESTION, Depth(1, where=where), 10, Deadline.after(10))

@@ -137,6 +137,8 @@ def test_retrieving(node: Node, data: st.DataObject) -> None:
         question=data.draw(node.question()),
         passages=data.draw(UINT32),
         candidates=data.draw(UINT32),
+        by_words=data.draw(UINT32),
+        filter=data.draw(st.sampled_from(["", "", "", "year = 1"])),
     )
     assert node.status(node.servicer.Retrieve, request) in {StatusCode.OK, *REFUSED}
 
@@ -148,6 +150,7 @@ def test_searching(node: Node, data: st.DataObject) -> None:
         question=data.draw(node.question()),
         passages=data.draw(UINT32),
         candidates=data.draw(UINT32),
+        by_words=data.draw(UINT32),
         max_answer_tokens=data.draw(UINT32),
     )
     assert node.status(node.servicer.Search, request) in {StatusCode.OK, *REFUSED}
@@ -171,9 +174,14 @@ def test_a_request_without_anything_is_refused(node: Node) -> None:
         [shard_pb2.Hit(row=1, distance=-1.0)],
         [shard_pb2.Hit(row=1, distance=float("nan"))],
         [shard_pb2.Hit(row=1, hybrid_distance=float("inf"))],
+        [shard_pb2.Hit(row=1, words=-1.0)],
+        [shard_pb2.Hit(row=1, words=float("nan"))],
         [shard_pb2.Hit(row=row) for row in range(1_001)],
     ],
-    ids=["none", "no row", "twice", "negative", "no number", "infinite", "too many"],
+    ids=[
+        *("none", "no row", "twice", "negative", "no number", "infinite"),
+        *("less than no words", "words without a number", "too many"),
+    ],
 )
 def test_hits_that_no_retrieval_found_are_refused(node: Node, hits: list[shard_pb2.Hit]) -> None:
     question = shard_pb2.EncodedQuestion(

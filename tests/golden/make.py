@@ -14,6 +14,7 @@ from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 TEXTS = {"a": "First.", "b": "Zoë's café.", "c": "🎻"}
+METADATA = {"a": '{"year": 2010, "tags": ["x", "y"]}', "b": '{"year": "2010"}', "c": "{}"}
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         staging = Staging(Path(directory) / "staging.sqlite")
         for number, (identifier, text) in enumerate(TEXTS.items()):
-            row = Row(number + 1, Passage(identifier, "Title", text), "{}")
+            row = Row(number + 1, Passage(identifier, "Title", text), METADATA[identifier])
             tokens = Tokens((1, 2, 3), ((0, 3), (3, 5), (6, 10)))
             staging.add(row, Tokens((9,), ((0, 5),)), tokens, shard=0)
             vector = np.zeros(8, np.float32)

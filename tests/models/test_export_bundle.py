@@ -123,8 +123,8 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    asked, depth = EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES))
-    hits = retrieve(view_of(shard), asked, depth, 0.0).hits
+    encoded, depth = EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES))
+    hits = retrieve(view_of(shard), encoded, depth, 0.0).hits
     in_order = [products[hit.passage_id] for hit in hits]
     assert len(in_order) == len(PASSAGES)
     # where the processor multiplies in bfloat16, neighbours may change places

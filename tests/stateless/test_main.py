@@ -13,6 +13,7 @@ from small_heads import small_head
 
 import stateless.__main__ as front
 from stateless.cluster.discovery import Discovery
+from stateless.composing import cluster, placed_heads
 from stateless.settings import FrontSettings
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
@@ -32,7 +33,7 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It used to say SERVING for ever, with the nodes that it knew last."""
-    monkeypatch.setattr(front, "Discovery", Dying)
+    monkeypatch.setattr(cluster, "Discovery", Dying)
     listen, node = free_ports(2)
     given = {"shards": [f"127.0.0.1:{node}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
@@ -46,7 +47,7 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
     async def follow(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(front, "follow", follow)
+    monkeypatch.setattr(placed_heads, "follow", follow)
     listen, server = free_ports(2)
     given = {"head_servers": [f"127.0.0.1:{server}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
@@ -122,7 +123,7 @@ async def test_a_front_with_heads_and_no_shards_predicts_and_does_not_answer(
         assert said.results[0].heads[0].label == "weather"
         assert said.ring == bundle.manifest.name
         assert not await client.available()
-        with pytest.raises(UnavailableError, match="has no shards to answer from"):
+        with pytest.raises(UnavailableError, match="it needs --shards to answer"):
             await client.ask("Who?")
 
 

@@ -119,6 +119,13 @@ async def test_a_question_that_fails_is_said_and_the_others_are_answered(
     assert err.startswith("error: ")
 
 
+async def test_a_filter_is_sent_as_it_is_written(front: ScriptedFront) -> None:
+    where = 'year >= 2010 and lang = "en"'
+    code, _, err = await ask("--address", front.address, "?", "--where", where)
+    assert (code, err) == (0, "")
+    assert [request.filter for request in front.requests] == [where]
+
+
 async def test_where_nobody_listens_it_says_what_to_start() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     code, out, err = await ask("?", "--address", address)

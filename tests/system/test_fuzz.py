@@ -62,6 +62,7 @@ class Answering:
     """An answerer that finds nothing."""
 
     shards = 1
+    fields = frozenset({"year", "lang"})
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         question = admitted.question

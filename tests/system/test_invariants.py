@@ -21,14 +21,18 @@ from winnow.v1 import answer_pb2
 
 TIMEOUT = 240.0
 """Seconds; none of these tests is about time, and other work may have the machine."""
-DEPTHS: tuple[dict[str, float], ...] = (
+DEPTHS: tuple[dict[str, Any], ...] = (
     {"passages_to_read": 5},
+    {"passages_to_read": 5, "retriever": answer_pb2.RETRIEVER_DENSE},
+    {"passages_to_read": 5, "retriever": answer_pb2.RETRIEVER_SPARSE},
     {"passages_to_read": 10, "max_loss": 1.0},
     {"passages_to_read": 10, "max_loss": 0.1},
 )
 """All that is asked for, or what is enough: by reading ahead more is read while readers are idle,
 which must not be seen.
 """
+WORDS = (0, 3)
+"""Best passages by words that hybrid retrieval ranks, too."""
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -38,17 +42,21 @@ def asked(question: str, **options: Any) -> answer_pb2.AnswerRequest:
 
 def essence(reply: answer_pb2.AnswerResponse) -> list[tuple[Any, ...]]:
     return [
-        (a.text, a.start, a.passage.id, a.score, a.relevance, a.distance, a.hybrid_distance)
+        (
+            *(a.text, a.start, a.passage.id, a.score, a.relevance),
+            *(a.distance, a.hybrid_distance, a.words),
+        )
         for a in reply.answers
     ]
 
 
+@pytest.mark.parametrize("words", WORDS)
 async def test_sharding_changes_no_answer_and_no_score(
-    bundle: Bundle, indexes: dict[int, Path]
+    bundle: Bundle, indexes: dict[int, Path], words: int
 ) -> None:
     seen: dict[int, list[Any]] = {}
     for shards, index in indexes.items():
-        async with running(index, bundle) as cluster:
+        async with running(index, bundle, word_candidates=words) as cluster:
             seen[shards] = [
                 essence(await cluster.client.ask(asked(q, **options), TIMEOUT))
                 for q, _ in QUESTIONS

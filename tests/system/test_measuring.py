@@ -31,10 +31,12 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = "127.0.0.1:1"
         self.asked = 0
+        self.filters: set[str] = set()
         self.full = False
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         self.asked += 1
+        self.filters.add(request.filter)
         if self.full:
             raise OverloadedError("no room")
         if len(request.question) > MAX_CHARACTERS:
@@ -108,6 +110,12 @@ async def test_a_question_that_the_server_refuses_counts_as_failed_with_the_reas
     shown = await winnow("evaluate", front, questions)
     assert "1 have no answers" in shown.out
     assert "1 failed: INVALID_ARGUMENT: question: has 1201 characters" in shown.out
+
+
+async def test_every_question_of_an_evaluation_has_its_filter(front: Front, tmp_path: Path) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT, BARE)
+    result = await winnow("evaluate", front, questions, "--where", "year > 2010", "--json")
+    assert (result.code, front.asked, front.filters) == (0, 2, {"year > 2010"})
 
 
 async def test_an_evaluation_fails_only_if_every_question_does(

@@ -53,7 +53,7 @@ def test_completion_knows_commands_options_and_values() -> None:
     assert completions("winnow index ") == {"build", "inspect", "verify"}
     assert completions("winnow index build --ou") == {"--out"}
     assert completions("winnow ask --pass") == {"--passages-to-read"}
-    assert completions("winnow ask --retriever ") == {"dense", "hybrid"}
+    assert completions("winnow ask --retriever ") == {"dense", "hybrid", "sparse"}
     assert completions("winnow front --max-lo") == {"--max-loss"}
 
 
@@ -82,7 +82,7 @@ def test_the_completion_script_is_shown() -> None:
         ("evaluate --questions", "'--questions' requires an argument|try 'winnow evaluate --help'"),
         ("bench --questions x --clients y", "integer, not 'y'|try 'winnow bench --help'"),
         ("index build --shards 0", "equal to 1, not '0'|try 'winnow index build --help'"),
-        ("ask ? --retriever sparse", "': 'sparse' is not one of|try 'winnow ask --help'"),
+        ("ask ? --retriever words", "': 'words' is not one of|try 'winnow ask --help'"),
         (
             "pareto run --index x --questions x --max-p95 soon",
             "'--max-p95': soon is|try 'winnow pareto run --help'",

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from winnow.convert import answer, shard
 from winnow.domain.answered import ShardTimings
-from winnow.domain.coverage import ShardStatus
+from winnow.domain.coverage import ShardCoverage, ShardStatus
 from winnow.domain.passage import Hit, Passage
+from winnow.domain.position import Position
 from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
 from winnow.domain.reading import Reading
 from winnow.domain.request import AnswerRequest
@@ -69,7 +70,9 @@ def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
 
 
 def test_shard_info_survives_the_journey() -> None:
-    info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 0.0125, 7)
+    info = ShardInfo(
+        1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 9, "log", ("lang",), 0.0125, 7
+    )
     back = shard.info_of_message(shard.info_to_message(info))
     assert astuple(back) == astuple(info)
 
@@ -115,6 +118,21 @@ def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
     expected = AnswerRequest("", 0, 0, None, None, 0, 0.0, PartialResults.FORBID, 0.0, 0.0, 0.0)
     assert answer.request_of_message(zeros) == expected
     assert answer.request_of_message(answer_pb2.AnswerRequest(fresh=True)).fresh
+
+
+def test_positions_in_logs_survive_the_journey_and_name_their_shards() -> None:
+    message = answer_pb2.AnswerRequest(after=[{"shard": 0, "sequence": 7}, {"shard": 2}])
+    assert answer.request_of_message(message).after == (Position(0, 7), Position(2, 0))
+    message.after.add(sequence=3)
+    with pytest.raises(InvalidRequestError, match="after: a position names no shard"):
+        answer.request_of_message(message)
+
+
+@pytest.mark.parametrize("sequence", [None, 0, 7])
+def test_the_last_write_that_a_shard_knew_of_is_told_from_none(sequence: int | None) -> None:
+    part = ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=sequence)
+    sent = answer._shard_coverage_to_message(part)
+    assert (sent.sequence if sent.HasField("sequence") else None) == sequence
 
 
 @pytest.mark.parametrize(

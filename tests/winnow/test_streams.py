@@ -74,7 +74,7 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def serving(**options: Any) -> AsyncIterator[tuple[House, feed_pb2_grpc.FeedServiceStub]]:
+async def serving(**options: Any) -> AsyncIterator[tuple[House, Any]]:
     house = House(**options)
     house.port = await house.server.start("127.0.0.1:0")
     await house.server.serving(True)

@@ -1,7 +1,8 @@
-"""Asking and predicting from a program: plain values in, plain values out, no protobuf messages."""
+"""Asking, predicting, feeding from a program: plain values in and out, no protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
+from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
 from winnow.client.predictions import (
     HeadPrediction,
@@ -19,8 +20,11 @@ from winnow.client.replies import (
     Timings,
 )
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.feeding import WriteResult
+from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.write import Outcome
 
 __all__ = [
     "Answer",
@@ -31,8 +35,11 @@ __all__ = [
     "HeadPrediction",
     "LabelScore",
     "Options",
+    "Outcome",
     "PartialResults",
     "Passage",
+    "PassageFields",
+    "Position",
     "PredictTimings",
     "Predictions",
     "ReadScope",
@@ -43,4 +50,5 @@ __all__ = [
     "ShardTimings",
     "TextPrediction",
     "Timings",
+    "WriteResult",
 ]

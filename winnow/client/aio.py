@@ -21,14 +21,24 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
+from winnow.client.feeding import (
+    DEFAULT_FEED_TIMEOUT,
+    Ids,
+    PassageFields,
+    delete_message,
+    put_message,
+    results_of,
+)
 from winnow.client.options import Options, request_message
 from winnow.client.predicting import predict_message, predictions_of
 from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
+from winnow.domain.feeding import WriteResult
 from winnow.errors import UnavailableError
-from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
+from winnow.rpc.replying import until_replied
+from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc
 
 
 class AsyncClient:
@@ -67,6 +77,33 @@ class AsyncClient:
         stub = head_pb2_grpc.HeadServiceStub(self._channel)
         return predictions_of(request, await self._call(stub.Predict, request, timeout, metadata))
 
+    async def put(
+        self,
+        passages: PassageFields | Sequence[PassageFields],
+        *,
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> tuple[WriteResult, ...]:
+        """Stores passages; arguments and errors are those of `Client.put`. Cancelling ends the
+        call, which may have stored some.
+        """
+        request, metadata = put_message(passages), identified(request_id)
+        stub = feed_pb2_grpc.FeedServiceStub(self._channel)
+        return results_of(await self._call(stub.Put, request, timeout, metadata))
+
+    async def delete(
+        self,
+        ids: Ids,
+        *,
+        version: int | None = None,
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> tuple[WriteResult, ...]:
+        """Deletes passages; arguments and errors are those of `Client.delete`."""
+        request, metadata = delete_message(ids, version), identified(request_id)
+        stub = feed_pb2_grpc.FeedServiceStub(self._channel)
+        return results_of(await self._call(stub.Delete, request, timeout, metadata))
+
     async def available(self) -> bool:
         """Whether a front node says that it serves."""
         request = health_pb2.HealthCheckRequest(service=SERVICE)
@@ -96,8 +133,8 @@ class AsyncClient:
 
     async def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
         try:
-            return await method(
-                request, timeout=seconds(timeout), metadata=(*metadata, *self._caller)
+            return await until_replied(
+                method(request, timeout=seconds(timeout), metadata=(*metadata, *self._caller))
             )
         except grpc.aio.AioRpcError as error:
             raise failure(error, self.address, timeout, metadata) from error

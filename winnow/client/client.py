@@ -18,14 +18,23 @@ from winnow.client.calls import (
     seconds,
 )
 from winnow.client.channels import SERVICE, open_channel
+from winnow.client.feeding import (
+    DEFAULT_FEED_TIMEOUT,
+    Ids,
+    PassageFields,
+    delete_message,
+    put_message,
+    results_of,
+)
 from winnow.client.options import Options, request_message
 from winnow.client.predicting import predict_message, predictions_of
 from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
+from winnow.domain.feeding import WriteResult
 from winnow.errors import UnavailableError
-from winnow.v1 import answer_pb2_grpc, head_pb2_grpc
+from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc
 
 LOOK_EVERY = 0.1
 LOOK_TIMEOUT = 1.0
@@ -55,6 +64,7 @@ class Client:
         self._channel = open_channel(address)
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         self._heads = head_pb2_grpc.HeadServiceStub(self._channel)
+        self._feed = feed_pb2_grpc.FeedServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
     def ask(
@@ -113,6 +123,59 @@ class Client:
         """
         request, metadata = predict_message(text, heads, ring), identified(request_id)
         return predictions_of(request, self._call(self._heads.Predict, request, timeout, metadata))
+
+    def put(
+        self,
+        passages: PassageFields | Sequence[PassageFields],
+        *,
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> tuple[WriteResult, ...]:
+        """Stores a passage, or up to 100, and waits until they are durable.
+
+        The client's address must be that of a front node's --feed-listen. A call that fails may
+        have stored a part: send it again, which does no harm.
+
+        Args:
+            passages: see `winnow.client.PassageFields`. Of several with one id the last one counts.
+            timeout: seconds until the call is given up.
+            request_id: what logs call the request; a new one if None.
+
+        Raises:
+            InvalidRequestError: `violations` names every field that breaks a rule; nothing was
+                stored.
+            OverloadedError: too much is in hand; `retry_after` says in how many seconds to try.
+            NotWritableError: the index takes no writes as it is set up; says what to change.
+            DeadlineExceededError: it was not stored in time.
+            UnavailableError: no front node or a shard cannot be reached.
+            WinnowError: anything else that the front node says.
+
+        """
+        request, metadata = put_message(passages), identified(request_id)
+        return results_of(self._call(self._feed.Put, request, timeout, metadata))
+
+    def delete(
+        self,
+        ids: Ids,
+        *,
+        version: int | None = None,
+        timeout: float = DEFAULT_FEED_TIMEOUT,
+        request_id: str | None = None,
+    ) -> tuple[WriteResult, ...]:
+        """Deletes the passage with an id, or up to 1000; an id that is not there is no error.
+
+        Errors and other arguments are those of `put`.
+
+        Args:
+            ids: an id, several, or a mapping of ids to versions.
+            version: of the deletions that have none of their own. A passage with a higher one
+                stays, and no put with a lower one brings it back.
+            timeout: seconds until the call is given up.
+            request_id: what logs call the request; a new one if None.
+
+        """
+        request, metadata = delete_message(ids, version), identified(request_id)
+        return results_of(self._call(self._feed.Delete, request, timeout, metadata))
 
     def available(self) -> bool:
         """Whether a front node says that it serves."""

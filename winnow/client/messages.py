@@ -9,6 +9,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from winnow.client.channels import SERVICE, open_aio_channel
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
+from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
@@ -31,7 +32,8 @@ class AnswerClient:
     ) -> answer_pb2.AnswerResponse:
         """Asks once; raises a WinnowError that says what the server said."""
         try:
-            return await self._stub.Answer(request, timeout=timeout, metadata=self._metadata)
+            call = self._stub.Answer(request, timeout=timeout, metadata=self._metadata)
+            return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

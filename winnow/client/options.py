@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from winnow.convert import answer as convert
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
@@ -20,8 +21,8 @@ class Options(TypedDict, total=False):
     """Answers wanted, best first, at most one per passage. 1 to 100."""
     read_scope: ReadScope | Literal["global", "per-shard"] | None
     """Read the best passages of the whole cluster, or every shard's own best."""
-    retriever: Retriever | Literal["dense", "hybrid"] | None
-    """Find passages by their encodings, or by encodings and words."""
+    retriever: Retriever | Literal["dense", "sparse", "hybrid"] | None
+    """Find passages by their encodings, by words, or by both."""
     max_answer_tokens: int | None
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
     max_loss: float | None
@@ -38,6 +39,14 @@ class Options(TypedDict, total=False):
     """Ids of heads to apply to the question, at most 32; `Reply.heads` has what they say."""
     fresh: bool | None
     """Read passages even if the answer is known from before."""
+    where: str | None
+    """A filter: only passages whose metadata is so may answer, such as
+    'year >= 2010 and lang = "en"'. At most 1000 characters.
+    """
+    after: Sequence[Position] | None
+    """Writes that the answer must know of: the positions that `put` and `delete` gave, at most one
+    for each shard.
+    """
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {
@@ -47,6 +56,10 @@ _ENUMS: Mapping[str, Callable[[Any], int]] = {
         f"PARTIAL_RESULTS_{PartialResults(value).name}"
     ),
 }
+
+
+_NAMES = {"where": "filter"}
+"""Options that the message calls by another name."""
 
 
 def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest:
@@ -78,8 +91,16 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
 def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
     if name == "heads":
         message.heads.extend([value] if isinstance(value, str) else value)
+    elif name == "after":
+        message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
     else:
-        setattr(message, name, value)
+        setattr(message, _NAMES.get(name, name), value)
+
+
+def _position(place: Position) -> answer_pb2.Position:
+    if not isinstance(place, Position):
+        raise TypeError(f"{quoted(str(place))} is no winnow.client.Position")
+    return answer_pb2.Position(shard=place.shard, sequence=place.sequence)
 
 
 def _closest(name: str) -> str:

@@ -61,7 +61,13 @@ def _coverage(message: answer_pb2.Coverage) -> Coverage:
         searched=message.passages_searched,
         failed=message.passages_failed,
         shards=tuple(
-            ShardCoverage(part.shard, part.passages, _status(part.status), part.reason)
+            ShardCoverage(
+                part.shard,
+                part.passages,
+                _status(part.status),
+                part.reason,
+                part.sequence if part.HasField("sequence") else None,
+            )
             for part in message.shards
         ),
     )

@@ -56,6 +56,9 @@ class ShardCoverage:
     status: ShardStatus
     reason: str = ""
     """Empty where the shard was searched."""
+    sequence: int | None = None
+    """The last write that it knew of when it was searched, 0 before the first; None if it was not.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """What users ask and are told: domain values to messages of `answer.proto` and back."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from winnow.convert import head
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError, Violation
@@ -22,6 +23,7 @@ _SCOPES = {
 _SCOPES_BACK: dict[int, ReadScope] = {message: scope for scope, message in _SCOPES.items()}
 _RETRIEVERS = {
     Retriever.DENSE: answer_pb2.RETRIEVER_DENSE,
+    Retriever.SPARSE: answer_pb2.RETRIEVER_SPARSE,
     Retriever.HYBRID: answer_pb2.RETRIEVER_HYBRID,
 }
 _RETRIEVERS_BACK: dict[int, Retriever] = {message: way for way, message in _RETRIEVERS.items()}
@@ -62,6 +64,8 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
         tuple(message.heads),
         message.fresh,
+        message.filter,
+        _positions(message.after, violations),
     )
     if violations:
         raise InvalidRequestError(*violations)
@@ -110,6 +114,16 @@ def _choice(
     return known.get(message)
 
 
+def _positions(
+    messages: Sequence[answer_pb2.Position], violations: list[Violation]
+) -> tuple[Position, ...]:
+    """Places in the logs of shards; one that names no shard is a violation, not shard 0."""
+    named = [message for message in messages if message.HasField("shard")]
+    if len(named) < len(messages):
+        violations.append(Violation("after", "a position names no shard"))
+    return tuple(Position(message.shard, message.sequence) for message in named)
+
+
 def _decimal(single: float) -> float:
     """A number as it was written: in single precision 0.55 of 20 shards would be 12, not 11."""
     return round(single, _DIGITS)
@@ -155,6 +169,7 @@ def _shard_coverage_to_message(part: ShardCoverage) -> answer_pb2.ShardCoverage:
         passages=part.passages,
         status=_STATUSES[part.status],
         reason=part.reason,
+        sequence=part.sequence,
     )
 
 

@@ -31,6 +31,9 @@ class ShardCoverage:
     """Passages known to be there, from the last good registration."""
     status: ShardStatus
     reason: str = ""
+    sequence: int | None = None
+    """The last write that it knew of when it was searched, 0 before the first; None if it was not.
+    """
 
 
 @dataclass(frozen=True, slots=True)

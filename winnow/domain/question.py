@@ -6,6 +6,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.domain.position import Position
+
 
 class ReadScope(Enum):
     """Which passages are read when the index is spread over shards."""
@@ -95,6 +97,10 @@ class Question:
     patience: Patience = Patience()
     heads: tuple[str, ...] = ()
     """Heads to apply to it, by their ids."""
+    where: str = ""
+    """Which passages may answer: the canonical text of a filter; empty for all."""
+    after: tuple[Position, ...] = ()
+    """Writes that the answer must know of, at most one for each shard."""
 
 
 @dataclass(frozen=True, slots=True)

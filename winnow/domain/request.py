@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 
 
@@ -27,3 +28,7 @@ class AnswerRequest:
     """Heads to apply to the question."""
     fresh: bool = False
     """Whether passages are to be read even if the answer is known from before."""
+    where: str = ""
+    """A filter (`winnow.filtering`); empty for none."""
+    after: tuple[Position, ...] = ()
+    """Writes that the answer must know of, at most one for each shard."""

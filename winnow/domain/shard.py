@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+MOST_FIELDS = 1_000
+"""Names of fields that a shard tells; a shard that tells so many may have more."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShardInfo:
@@ -25,7 +28,7 @@ class ShardInfo:
     log_id: str = ""
     """Names the log of writes that the shard follows; empty if it takes none."""
     fields: tuple[str, ...] = field(default=(), compare=False)
-    """Names of the metadata's fields, in order."""
+    """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
     seconds_per_read: float = field(default=0.0, compare=False)
     """Seconds per passage while it reads, all threads together; 0 if not known yet. How busy a
     shard is does not make it another one, so this and the next do not count in comparisons.
@@ -34,6 +37,11 @@ class ShardInfo:
     """Passages that wait to be read or are being read."""
 
     @property
-    def rows(self) -> tuple[str, int, str, str]:
-        """Names what it holds and reads it with: replicas can be asked for one another."""
-        return self.index_id, self.shard, self.generation, self.bundle_fingerprint
+    def rows(self) -> tuple[str, int, str, str, str]:
+        """Names what it holds and reads it with: replicas can be asked for one another.
+
+        Replicas of one log merge their writes at different times, each into generations of its own;
+        at the same write they hold the same passages.
+        """
+        held = "" if self.log_id else self.generation
+        return self.index_id, self.shard, self.log_id, held, self.bundle_fingerprint

@@ -11,6 +11,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.heads import States
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import timeout
+from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
 from winnow.v1 import head_node_pb2_grpc
 
@@ -37,7 +38,8 @@ class RemoteHeads:
         request = convert.request_to_message(states, head_ids, self._fingerprint)
         metadata = request_id.outgoing() + client_key.outgoing(client)
         try:
-            reply = await self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
+            call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
+            reply = await until_replied(call)
         except grpc.aio.AioRpcError as error:
             message = f"the head server {self.address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

@@ -28,11 +28,7 @@ class RowError(ValueError):
 
 def check_passage(passage: Passage) -> None:
     """Raises RowError if this cannot be a passage."""
-    if not passage.id.strip():
-        raise RowError("empty id")
-    _check_length("id", passage.id, MAX_ID, "shorten it")
-    if has_control(passage.id):
-        raise RowError(f"control character in the id {passage.id!r}")
+    check_id(passage.id)
     place = f" (id {passage.id})"
     if not passage.text.strip():
         raise RowError(f"empty text{place}")
@@ -40,6 +36,15 @@ def check_passage(passage: Passage) -> None:
     _check_length("text", passage.text, MAX_TEXT, f"cut it into passages{place}")
     if not all(map(_is_unicode, (passage.id, passage.title, passage.text))):
         raise RowError(f"lone surrogate, not valid Unicode{place}")
+
+
+def check_id(identifier: str) -> None:
+    """Raises RowError if this cannot name a passage."""
+    if not identifier.strip():
+        raise RowError("empty id")
+    _check_length("id", identifier, MAX_ID, "shorten it")
+    if has_control(identifier):
+        raise RowError(f"control character in the id {identifier!r}")
 
 
 def has_control(text: str) -> bool:

@@ -3,15 +3,23 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.json_lines import not_json
 from winnow.passages.checks import RowError, check_metadata, check_metadata_length
+from winnow.quoting import shortened
 
-Found = tuple[Passage, str]
-"""A passage, and its metadata as a JSON object."""
+
+class Found(NamedTuple):
+    """A passage, its metadata as a JSON object, and its version if it has one."""
+
+    passage: Passage
+    metadata: str
+    version: int | None = None
+
+
 Parser = Callable[[int, str], Found | None]
 """Given the line's number and its text; none for a header.
 
@@ -23,6 +31,7 @@ Raises:
 
 _HEADER = ["id", "text", "title"]
 _COLUMNS = len(_HEADER)
+_MOST_VERSION = 2**63 - 1
 
 
 def parser(path: Path) -> Parser:
@@ -43,13 +52,33 @@ def parser(path: Path) -> Parser:
     )
 
 
+def identified(path: Path) -> Parser:
+    """As `parser`, for lines of which no more than the id is needed: the first column of TSV."""
+    return _json_id if parser(path) is _json else _tsv_id
+
+
+def _tsv_id(number: int, line: str) -> Found | None:
+    identifier = _unquoted(line.split("\t", maxsplit=1)[0])
+    if number == 1 and identifier.strip().lower() == _HEADER[0]:
+        return None
+    return Found(Passage(identifier, "", ""), "{}")
+
+
+def _json_id(_number: int, line: str) -> Found:
+    value = _object(line)
+    identifier = _identifier(value)
+    if identifier is None:
+        raise RowError("id is missing or not a string")
+    return Found(Passage(identifier, "", ""), "{}", _version(value.get("version")))
+
+
 def _tsv(number: int, line: str) -> Found | None:
     columns = [_unquoted(column) for column in line.split("\t")]
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
         raise RowError(f"{len(columns)} columns, expected {_COLUMNS}: id, text, title")
-    return Passage(columns[0], columns[2], columns[1]), "{}"
+    return Found(Passage(columns[0], columns[2], columns[1]), "{}")
 
 
 def _is_header(names: list[str]) -> bool:
@@ -72,6 +101,10 @@ def _unquoted(column: str) -> str:
 
 
 def _json(_number: int, line: str) -> Found:
+    return _of_object(_object(line))
+
+
+def _object(line: str) -> dict[str, Any]:
     try:
         value = json.loads(line, parse_constant=_no_constant)
     except ValueError as error:
@@ -80,7 +113,7 @@ def _json(_number: int, line: str) -> Found:
         raise RowError("not JSON that can be read: nested too deeply") from error
     if not isinstance(value, dict):
         raise RowError(f"expected a JSON object, found {type(value).__name__}")
-    return _of_object(value)
+    return value
 
 
 def _no_constant(name: str) -> None:
@@ -88,11 +121,15 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _of_object(value: dict[str, Any]) -> Found:
+def _identifier(value: dict[str, Any]) -> str | None:
     identifier = value.get("id")
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         identifier = str(identifier)
-    fields = {"id": identifier, "title": value.get("title", ""), "text": value.get("text")}
+    return identifier if isinstance(identifier, str) else None
+
+
+def _of_object(value: dict[str, Any]) -> Found:
+    fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
             raise RowError(f"{name} is missing or not a string")
@@ -102,4 +139,11 @@ def _of_object(value: dict[str, Any]) -> Found:
     check_metadata(metadata)
     text = json.dumps(metadata)
     check_metadata_length(text)
-    return Passage(str(fields["id"]), str(fields["title"]), str(fields["text"])), text
+    passage = Passage(str(fields["id"]), str(fields["title"]), str(fields["text"]))
+    return Found(passage, text, _version(value.get("version")))
+
+
+def _version(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or not 0 <= value <= _MOST_VERSION):
+        raise RowError(f"version is {shortened(str(value))}, expected 0 to {_MOST_VERSION}")
+    return value

@@ -21,6 +21,12 @@ def open_channel(address: str) -> grpc.aio.Channel:
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
 
 
+def open_apart(address: str) -> grpc.aio.Channel:
+    """The same with a connection of its own: what it carries holds up nobody else's calls."""
+    options = (("grpc.use_local_subchannel_pool", 1), *_OPTIONS)
+    return grpc.aio.insecure_channel(address, options=options)
+
+
 def open_balanced(target: str, service: str, tries: int = 2) -> grpc.aio.Channel:
     """A channel to all servers behind `target` that say they serve `service`, one after the other.
 

@@ -6,7 +6,8 @@ Knows signals and the metrics endpoint; what is served is handed in.
 import asyncio
 import contextlib
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -21,6 +22,14 @@ from winnow.telemetry.process import describe_process
 _log = structlog.get_logger("winnow.service")
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A server, and the HOST:PORT that it listens on."""
+
+    server: Server
+    listen: str
+
+
 async def serve(
     server: Server,
     listen: str,
@@ -29,6 +38,7 @@ async def serve(
     linger: float,
     grace: float,
     leave: Callable[[], None] = lambda: None,
+    further: Sequence[Listener] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT.
 
@@ -39,13 +49,15 @@ async def serve(
     At the end it calls `leave` and says NOT_SERVING, serves on for `linger` seconds or until a
     second signal, so that callers notice and go elsewhere, then takes no new calls and gives
     those that run `grace` seconds. Later signals change nothing.
+
+    `further` servers begin and end with it.
     """
+    every = [Listener(server, listen), *further]
     signals = asyncio.Semaphore(0)
     on_signals(asyncio.get_running_loop(), signals.release)
-    port = await server.start(listen)
-    _log.info("listening", listen=listen, port=port)
+    await _start(every)
     waiting = asyncio.create_task(signals.acquire())
-    ready = asyncio.create_task(_become_ready(server, prepare))
+    ready = asyncio.create_task(_become_ready(every, prepare))
     try:
         await asyncio.wait({waiting, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
@@ -53,14 +65,14 @@ async def serve(
             await waiting
             leave()
             if was_ready:
-                await _linger(server, signals, linger)
+                await _linger(every, signals, linger)
         _log.info("draining", grace=grace)
     finally:
         ready.cancel()
         waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await ready
-        await server.drain(grace)
+        await asyncio.gather(*(each.server.drain(grace) for each in every))
     _log.info("stopped")
 
 
@@ -82,7 +94,26 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     _log.info("serving metrics", listen=listen, port=port)
 
 
-async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) -> bool:
+async def _start(every: Sequence[Listener]) -> None:
+    """Starts all servers, or none."""
+    started: list[Server] = []
+    try:
+        for each in every:
+            port = await each.server.start(each.listen)
+            started.append(each.server)
+            _log.info("listening", listen=each.listen, port=port)
+    except BaseException:
+        for server in started:
+            await server.drain(0)
+        raise
+
+
+async def _say(every: Sequence[Listener], ready: bool) -> None:
+    for each in every:
+        await each.server.serving(ready)
+
+
+async def _become_ready(every: Sequence[Listener], prepare: Callable[[], Awaitable[None]]) -> bool:
     try:
         await prepare()
     except NotLoadedError as error:
@@ -91,15 +122,15 @@ async def _become_ready(server: Server, prepare: Callable[[], Awaitable[None]]) 
     # what was loaded stays; searching it for garbage took a tenth of a second on a busy machine
     gc.collect()
     gc.freeze()
-    await server.serving(True)
+    await _say(every, ready=True)
     _log.info("ready")
     return True
 
 
-async def _linger(server: Server, signals: asyncio.Semaphore, seconds: float) -> None:
+async def _linger(every: Sequence[Listener], signals: asyncio.Semaphore, seconds: float) -> None:
     """Serves on as NOT_SERVING, until another signal or for so long."""
     _log.info("leaving", linger=seconds)
-    await server.serving(False)
+    await _say(every, ready=False)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await signals.acquire()

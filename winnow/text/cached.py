@@ -4,31 +4,22 @@ The key is the token ids, so that spellings that the tokenizer does not tell apa
 are one entry (as in Roblox' BERT service, 40 % hits).
 """
 
-import asyncio
 import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.policy.kept import UNWATCHED, Kept, Watch
+from winnow.single_flight import SingleFlight
 from winnow.text.encoder import TextEncoder, TextEncoding
 
 _OVERHEAD = 512
 """Bytes of an entry beside what its arrays and its key hold: measured with `tracemalloc`."""
 Value = TypeVar("Value", bound=np.generic)
-
-
-@dataclass(slots=True)
-class _Running:
-    """A text that is being encoded."""
-
-    task: asyncio.Task[TextEncoding]
-    waiting: int = 0
-    """How many wait for it."""
 
 
 class CachedTextEncoder:
@@ -41,7 +32,7 @@ class CachedTextEncoder:
         """`budget`: bytes of all that is kept; 0 keeps nothing."""
         self._inner, self._count = inner, watch.looked_up
         self._kept = Kept[bytes, TextEncoding](budget, watch)
-        self._running: dict[bytes, _Running] = {}
+        self._flights = SingleFlight[bytes, TextEncoding]()
 
     async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
         """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
@@ -52,12 +43,13 @@ class CachedTextEncoder:
         if (kept := self._kept.get(key)) is not None:
             self._count("hit")
             return kept
-        running = self._running.get(key)
-        self._count("miss" if running is None else "hit")
-        if running is None:
-            return await self._wait(key, self._begin(key, ids, client))
+        flight = self._flights.get(key)
+        self._count("miss" if flight is None else "hit")
+        if flight is None:
+            work = self._encode(key, tuple(ids), client)
+            return await self._flights.begin(key, work).result()
         started = time.perf_counter()
-        encoding = await self._wait(key, running)
+        encoding = await flight.result()
         return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
 
     async def warm_up(self, longest: int) -> None:
@@ -66,28 +58,8 @@ class CachedTextEncoder:
 
     def close(self) -> None:
         """Ends what is being encoded, and the encoder within."""
-        for running in self._running.values():
-            running.task.cancel()
+        self._flights.cancel()
         self._inner.close()
-
-    def _begin(self, key: bytes, ids: Sequence[int], client: str) -> _Running:
-        task = asyncio.create_task(self._encode(key, tuple(ids), client))
-        running = self._running[key] = _Running(task)
-        running.task.add_done_callback(lambda _: self._ended(key, running))
-        return running
-
-    async def _wait(self, key: bytes, running: _Running) -> TextEncoding:
-        """Waits among others: whoever is cancelled takes it from nobody, but the last one ends it,
-        or those who gave up would keep the encoder from those who wait.
-        """
-        running.waiting += 1
-        try:
-            return await asyncio.shield(running.task)
-        finally:
-            running.waiting -= 1
-            if not running.waiting:
-                running.task.cancel()
-                self._forget(key, running)
 
     async def _encode(self, key: bytes, ids: tuple[int, ...], client: str) -> TextEncoding:
         made = await self._inner.encode(ids, client)
@@ -95,16 +67,6 @@ class CachedTextEncoder:
         made = replace(made, vector=_frozen(made.vector), states=states)
         self._kept.put(key, replace(made, queue=0.0, encode=0.0), _size(key, made))
         return made
-
-    def _ended(self, key: bytes, running: _Running) -> None:
-        self._forget(key, running)
-        if not running.task.cancelled():
-            running.task.exception()  # whoever waited was told; perhaps nobody did
-
-    def _forget(self, key: bytes, running: _Running) -> None:
-        """Who comes now gets a new one."""
-        if self._running.get(key) is running:
-            del self._running[key]
 
 
 def _key(ids: Sequence[int]) -> bytes:

@@ -12,6 +12,7 @@ from winnow.convert.states import FORMATS
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
 from winnow.rpc import client_key, request_id
+from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
@@ -115,7 +116,7 @@ class RemoteTextEncoder:
         call = self._stub.Encode(request, timeout=self._timeout, metadata=metadata)
         self._in_hand.add(call)
         try:
-            return await call
+            return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:  # ours, not that of our caller
                 raise UnavailableError(

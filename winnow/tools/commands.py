@@ -47,6 +47,10 @@ _COMMANDS = {
     "front": ("stateless.cli:front", "Run a front node: take questions, merge answers."),
     "node": ("content_node.cli:node", "Run a content node: serve one shard."),
     "encoder": ("encoder_node.cli:encoder", "Run an encoder node: encode texts for front nodes."),
+    "feed": (
+        "winnow.tools.feed.cli:feed",
+        "Put passages into a running index, or take them out.",
+    ),
     "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
     "demo": (

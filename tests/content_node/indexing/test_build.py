@@ -138,3 +138,16 @@ def test_a_partial_build_of_something_else_is_not_gone_on_with(
     other = BuildPlan(passages_file, tmp_path / "index", 3, threads=1)
     with pytest.raises(ArtefactError, match="begun with another --shards"):
         build_index(other, bundle, recorder)
+
+
+def test_raw_documents_are_cut_into_passages(
+    tmp_path: Path, bundle: Bundle, recorder: Recorder
+) -> None:
+    words = [f"word{n}" for n in range(150)]
+    source = tmp_path / "documents.jsonl"
+    source.write_text(json.dumps({"id": "doc", "title": "T", "text": " ".join(words)}) + "\n")
+    plan = BuildPlan(source, tmp_path / "index", 1, threads=1, documents=True)
+    assert build_index(plan, bundle, recorder).passages == 2
+    again = replace(plan, source=tmp_path / "index", target=tmp_path / "other")
+    with pytest.raises(ArtefactError, match="nothing to cut"):
+        build_index(again, bundle, recorder)

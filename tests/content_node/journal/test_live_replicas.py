@@ -45,8 +45,8 @@ class Replica:
 
     def __init__(self, directory: Path, live: LiveShard, followed: FollowedShard) -> None:
         self.directory, self.live = directory, live
-        self.writer = followed.writer
         self.changes: list[Change | None] = []
+        self.writer = followed.start(self.tell)
 
     @property
     def log(self) -> list[Logged]:
@@ -69,13 +69,9 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         feeding=True,
     )
     followed = FollowedShard(url, live, INFO, "encoding", CollectorRegistry())
-    replica = Replica(directory, live, followed)
-    task = asyncio.create_task(followed.follow(replica.tell))
     try:
-        yield replica
+        yield Replica(directory, live, followed)
     finally:
-        task.cancel()
-        await asyncio.wait([task])
         await followed.close()
         await live.close()
 

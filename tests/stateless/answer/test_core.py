@@ -32,6 +32,7 @@ class Echo:
     """An answerer that says what it was given."""
 
     shards = 2
+    fields = frozenset({"year"})
 
     def __init__(self, registry: CollectorRegistry, load: Load) -> None:
         self._registry, self._load = registry, load
@@ -127,3 +128,27 @@ async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> N
     known = await house.ask(AnswerRequest("Who? and more"))
     assert (known.cached, known.question_truncated) == (True, True)
     assert known.timings.total >= known.timings.tokenise > 0
+
+
+async def test_a_filter_may_name_what_the_index_has() -> None:
+    house = House(remember=True)
+    with pytest.raises(UnavailableError):  # whose fields are not known yet
+        await house.ask(AnswerRequest("Who?", where="lagn = 1"))
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="filter: there is no field 'lagn': known are ye"):
+        await house.ask(AnswerRequest("Who?", where="lagn = 1"))
+    await house.ask(AnswerRequest("Who?", where="year = 1"))
+    assert house.echo.asked == 1
+
+
+async def test_an_answer_is_known_for_the_same_filter_however_it_is_written() -> None:
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    first = await house.ask(AnswerRequest("Who?", where="year >= 2010"))
+    again = await house.ask(AnswerRequest("Who?", where="(year>=2010.0)"))
+    others = [
+        await house.ask(AnswerRequest("Who?", where=where))
+        for where in ("", "year > 2010", "year = 1", "year = true", "year = '1'")
+    ]
+    assert [each.cached for each in (first, again)] == [False, True]
+    assert not any(each.cached for each in others)

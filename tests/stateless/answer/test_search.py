@@ -13,6 +13,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import (
+    Depth,
     PartialResults,
     Patience,
     Question,
@@ -298,13 +299,29 @@ async def test_a_question_that_waits_for_no_coverage_still_waits_for_an_answer(
     assert passages(found) == {"a"}
 
 
-@pytest.mark.parametrize(("retriever", "looked_at"), [(Retriever.DENSE, 3), (Retriever.HYBRID, 50)])
+@pytest.mark.parametrize(
+    ("retriever", "depth"),
+    [
+        (Retriever.DENSE, Depth(3)),
+        (Retriever.HYBRID, Depth(3, 50, 20)),
+        (Retriever.SPARSE, Depth(3, by_words=50)),
+    ],
+)
 @pytest.mark.parametrize("scope", list(ReadScope))
-async def test_only_a_hybrid_retriever_looks_further_than_it_reads(
-    retriever: Retriever, looked_at: int, scope: ReadScope
+async def test_each_retriever_looks_as_far_as_it_has_to(
+    retriever: Retriever, depth: Depth, scope: ReadScope
 ) -> None:
     shard = FakeSearcher([reading("a")])
     asked = replace(question(scope, 3), retriever=retriever)
-    limits = replace(LIMITS, candidates=50)
+    limits = replace(LIMITS, candidates=50, word_candidates=20)
     await find([shard], asked, limits=limits)
-    assert [depth.looked_at for depth in shard.depths] == [looked_at]
+    assert shard.depths == [depth]
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+async def test_a_sparse_retriever_reads_the_best_by_words(scope: ReadScope) -> None:
+    near = replace(reading("near", distance=0.1), words=0.5)
+    wordy = replace(reading("wordy", distance=3.0), words=9.0)
+    asked = replace(question(scope, 1), retriever=Retriever.SPARSE)
+    found = await find([FakeSearcher([near]), FakeSearcher([wordy])], asked)
+    assert passages(found) == ({"wordy"} if scope is ReadScope.GLOBAL else {"near", "wordy"})

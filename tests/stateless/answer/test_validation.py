@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stateless.answer.validation import Defaults, validate
+from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError
@@ -44,6 +45,17 @@ def test_options_win_over_defaults() -> None:
     )
 
 
+def test_the_writes_that_it_must_know_of_stay_as_they_are() -> None:
+    after = (Position(1, 7), Position(0, 0))
+    assert validate(AnswerRequest("Who?", after=after), DEFAULTS).after == after
+
+
+def test_two_writes_of_one_shard_are_refused() -> None:
+    after = (Position(1, 7), Position(0, 2), Position(1, 8))
+    with pytest.raises(InvalidRequestError, match="after: names shard 1 2 times"):
+        validate(AnswerRequest("Who?", after=after), DEFAULTS)
+
+
 STOPPING = replace(DEFAULTS, max_loss=0.3)
 
 
@@ -55,6 +67,7 @@ def test_a_given_loss_wins_over_the_default() -> None:
 
 READING_ALL: list[dict[str, object]] = [
     {"retriever": Retriever.DENSE},
+    {"retriever": Retriever.SPARSE},
     {"read_scope": ReadScope.PER_SHARD},
     {"retriever": Retriever.DENSE, "read_scope": ReadScope.PER_SHARD},
 ]
@@ -133,3 +146,51 @@ def test_heads_that_cannot_be_applied_are_a_violation(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=said):
         validate(AnswerRequest("Who?", heads=heads), defaults)
+
+
+FIELDS = frozenset({"year", "lang", "author.name"})
+
+
+def test_a_filter_is_settled_to_its_one_text() -> None:
+    request = AnswerRequest("Who?", where="year>=2010 AND (lang='en')")
+    assert validate(request, DEFAULTS).where == 'year >= 2010 and lang = "en"'
+    assert validate(request, DEFAULTS, FIELDS).where == 'year >= 2010 and lang = "en"'
+    assert validate(AnswerRequest("Who?"), DEFAULTS, frozenset()).where == ""
+
+
+@pytest.mark.parametrize(
+    ("where", "fields", "said"),
+    [
+        (" ", None, "filter: expected the name of a field"),
+        ("year >", FIELDS, "filter: expected a value at character 7, found the end"),
+        ("year > 1" + " " * 1_000, FIELDS, "filter: has 1008 characters, at most 1000"),
+        (
+            "lagn = 'en' and year > 1",
+            FIELDS,
+            "filter: there is no field 'lagn': known are lang, .*author.name",
+        ),
+        (
+            "exists a or exists b or exists c",
+            FIELDS,
+            "filter: there is no field 'a', nor 2 more that it names: known are ",
+        ),
+        ("year > 1", frozenset(), "filter: there is no field 'year': no passage has metadata"),
+    ],
+)
+def test_what_is_no_filter_of_this_index_is_a_violation(
+    where: str, fields: frozenset[str] | None, said: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=said) as caught:
+        validate(AnswerRequest("Who?", where=where), DEFAULTS, fields)
+    assert [violation.field for violation in caught.value.violations] == ["filter"]
+
+
+def test_where_not_all_fields_are_known_any_field_may_be_one() -> None:
+    assert validate(AnswerRequest("Who?", where="yaer = 1"), DEFAULTS, None).where == "yaer = 1"
+
+
+def test_a_bad_filter_is_named_beside_what_else_is_wrong() -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        validate(AnswerRequest("", where="x", answers=0), DEFAULTS)
+    named = [violation.field for violation in caught.value.violations]
+    assert named == ["question", "answers", "filter"]

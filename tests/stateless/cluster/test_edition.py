@@ -43,7 +43,7 @@ def test_how_busy_a_shard_is_makes_no_other_edition() -> None:
 def test_a_shard_that_may_have_changed_unnoticed_makes_it_unsure(
     silences: dict[int, list[float]],
 ) -> None:
-    assert edition_of(INFOS, silences, 1.0) == Edition(edition_of(INFOS, NOW, 1.0).name, sure=False)
+    assert edition_of(INFOS, silences, 1.0) == replace(edition_of(INFOS, NOW, 1.0), sure=False)
 
 
 def test_one_replica_that_was_heard_of_will_do() -> None:

@@ -60,8 +60,8 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
         (shard(3, 3), "shard 3 of 3 cannot be"),
         (shard(2, index="other"), "is of index other, index index"),
         (shard(2, shards=4), "is of index index, index index of 3 shards"),
-        (shard(2, generation="h"), "generation h2, g2 is served"),
-        (shard(2, generation=""), "generation 2, g2 is served"),
+        (shard(2, generation="h"), "generation h2, generation g2 is served"),
+        (shard(2, generation=""), "generation 2, generation g2 is served"),
     ],
 )
 def test_a_stranger_is_refused_by_name_and_the_others_serve_on(

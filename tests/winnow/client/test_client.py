@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import pytest
 from scripted_front import ScriptedFront, full_reply, scripted_front
 
 import winnow
-from winnow.client import AsyncClient, Client, Reply, ShardStatus
+from winnow.client import AsyncClient, Client, Position, Reply, ShardStatus
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -111,15 +111,38 @@ async def test_options_become_the_fields_of_the_same_names(
     await client.ask(
         "?", passages_to_read=5, answers=2, read_scope="per-shard", retriever="dense",
         max_answer_tokens=7, max_loss=0.5, partial_results="forbid", min_coverage=0.5,
-        min_wait_factor=0.25, max_wait_factor=0.75, request_id="mine",
+        min_wait_factor=0.25, max_wait_factor=0.75, where="year > 1", request_id="mine",
     )  # fmt: skip
     sent = front.requests[0]
     assert (sent.passages_to_read, sent.answers, sent.max_answer_tokens) == (5, 2, 7)
     assert (sent.read_scope, sent.retriever, sent.partial_results) == (2, 1, 2)
     assert (sent.max_loss, sent.min_coverage) == (0.5, 0.5)
     assert (sent.min_wait_factor, sent.max_wait_factor) == (0.25, 0.75)
+    assert sent.filter == "year > 1"
     assert front.metadata["x-request-id"] == "mine"
     assert front.metadata["x-winnow-client"] == "tests"
+
+
+@pytest.mark.parametrize("after", [[Position(0, 7), Position(3, 1)], (Position(0, 7),)])
+async def test_the_writes_that_an_answer_must_know_of_are_sent(
+    after: Sequence[Position], front: ScriptedFront, client: Asks
+) -> None:
+    await client.ask("?", after=after)
+    assert [(each.shard, each.sequence) for each in front.requests[0].after] == [
+        (each.shard, each.sequence) for each in after
+    ]
+
+
+async def test_the_last_write_that_a_shard_knew_of_comes_back(
+    front: ScriptedFront, client: Asks
+) -> None:
+    front.reply = full_reply()
+    del front.reply.coverage.shards[:]
+    for sequence in (7, 0, None):
+        front.reply.coverage.shards.add(sequence=sequence)
+    reply = await client.ask("?")
+    assert [part.sequence for part in reply.coverage.shards] == [7, 0, None]
+    assert [part["sequence"] for part in reply.as_dict()["coverage"]["shards"]] == [7, 0, None]
 
 
 async def test_heads_of_a_question_travel_both_ways(front: ScriptedFront, client: Asks) -> None:
@@ -158,6 +181,9 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("read_scope", "everywhere", "everywhere"),
         ("question", "\udc80", "lone surrogate, not valid Unicode"),
         ("heads", [7], "argument type"),
+        ("after", [7], "'7' is no winnow.client.Position"),
+        ("after", [Position(-1, 7)], "-1"),
+        ("after", 7, "not iterable"),
         ("request_id", "two words", "two words"),
     ],
 )

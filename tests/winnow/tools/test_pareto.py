@@ -143,13 +143,13 @@ def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
 
 def test_a_grid_has_every_combination_once() -> None:
     points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
-    assert len({point.name for point in points}) == len(points) == 2 * (4 + 2)
+    assert len({point.name for point in points}) == len(points) == 2 * (4 + 2 + 2)
 
 
-def test_dense_retrieval_promises_no_loss_which_a_front_node_would_refuse() -> None:
+def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refuse() -> None:
     points = grid([default_bundle()], ["auto"], list(Retriever), [1], [0.3])
     losses = {point.retriever: point.max_loss for point in points}
-    assert losses == {Retriever.DENSE: 0.0, Retriever.HYBRID: 0.3}
+    assert losses == {Retriever.DENSE: 0.0, Retriever.SPARSE: 0.0, Retriever.HYBRID: 0.3}
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import typer
 from winnow.client import Client, Options, ReadScope, Reply, Retriever
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
+from winnow.tools.ask.positions import positions
 from winnow.tools.exits import FAILED
+from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
 
 
@@ -53,10 +55,11 @@ def ask(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
-            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
+            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),
     ] = None,
+    where: Where = "",
     heads: Annotated[
         str,
         typer.Option(
@@ -67,6 +70,15 @@ def ask(
         bool,
         typer.Option("--fresh", help="Read passages even if the answer is known from before."),
     ] = False,
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARD:SEQUENCE,...",
+            help="Writes that the answer must know of: positions that `winnow feed` printed, "
+            "separated by commas.",
+            show_default="none",
+        ),
+    ] = "",
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
@@ -81,7 +93,7 @@ def ask(
       answers: text, start, end, score, relevance, span_score, distance,
         hybrid_distance, shard, passage (id, title, text, metadata),
       coverage: complete, known, searched, failed,
-        shards (shard, passages, status, reason),
+        shards (shard, passages, status, reason, sequence),
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
         merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
       passages_read, passages_asked, passages_granted, read_scope,
@@ -102,8 +114,10 @@ def ask(
         max_loss=max_loss,
         read_scope=read_scope,
         retriever=retriever,
+        where=where,
         heads=head_ids(heads),
         fresh=fresh,
+        after=positions(after),
     )
 
     def put(text: str) -> Reply:

@@ -18,6 +18,7 @@ from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
 from winnow.tools.evaluation.tally import Outcome, Report, report
 from winnow.tools.failures import Failures
+from winnow.tools.filtering import Where
 from winnow.tools.outputs import reserved
 from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
 from winnow.v1 import answer_pb2
@@ -50,10 +51,11 @@ def evaluate(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
-            help="Find passages by meaning (dense), or by meaning and words (hybrid).",
+            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),
     ] = None,
+    where: Where = "",
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Ask only the first questions, this many.", show_default="all"),
@@ -77,7 +79,8 @@ def evaluate(
     and latency percentiles. Accuracy is shown for every number of passages up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
     """
-    if max_loss and (retriever is Retriever.DENSE or read_scope is ReadScope.PER_SHARD):
+    hybrid = retriever in (None, Retriever.HYBRID)
+    if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
     asked = read_questions(questions, limit)
     expect_answers(asked, questions)
@@ -88,6 +91,7 @@ def evaluate(
         read_scope=convert.read_scope_message(read_scope),
         retriever=convert.retriever_message(retriever),
         fresh=True,
+        filter=where,
     )
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout))

@@ -40,6 +40,7 @@ def run(settings: UpSettings) -> None:
             *(("--heads", settings.heads) if settings.heads else ()),
         ),
         node=log_flags("node", settings.file, at_terminal),
+        feed_listen=settings.feed_listen,
         node_metrics_from=_node_metrics(settings),
         config=settings.file,
         show_logs=True,
@@ -55,6 +56,8 @@ def run(settings: UpSettings) -> None:
             say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
             if settings.heads:
                 say(predict_line(cluster.address))
+            if cluster.feed:
+                say(f"  winnow feed FILE --address {cluster.feed}")
             serve_until_stopped(keeping)
         say("stopped")
 

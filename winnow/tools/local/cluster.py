@@ -42,6 +42,9 @@ class LocalCluster:
         self._fronts = [chosen(Address.parse(each)) for each in (plan.listen, *plan.more_fronts)]
         self.fronts = [str(address.reachable) for address in self._fronts]
         """HOST:PORT of the front nodes, as clients reach them."""
+        self._feed = chosen(Address.parse(plan.feed_listen)) if plan.feed_listen else None
+        self.feed = str(self._feed.reachable) if self._feed else ""
+        """HOST:PORT where passages can be fed; empty if nowhere."""
         self.nodes: list[str] = []
         """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1."""
         self.node_metrics: list[str] = []
@@ -63,11 +66,13 @@ class LocalCluster:
             metrics = consecutive(Address.parse(plan.node_metrics_from), count)
         self.node_metrics = [str(address.reachable) for address in metrics]
         measured = [Address.parse(plan.metrics_listen)] if plan.metrics_listen else []
-        expect_free([*self._fronts, *measured, *metrics])
+        fed = [self._feed] if self._feed else []
+        expect_free([*self._fronts, *fed, *measured, *metrics])
         fronts = list(map(str, self._fronts))
         addresses = list(map(str, metrics))
         threads = threads_each(plan, count)
-        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads)
+        feed = str(self._feed or "")
+        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads, feed)
         self._commands = started
         for name, arguments in started.items():
             self._start(name, arguments)

@@ -34,6 +34,10 @@ class LocalPlan:
     """Seconds that a process serves on after SIGTERM. Where all end together there is nobody to
     notice that one leaves.
     """
+    feed_listen: str = ""
+    """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
+    none.
+    """
     config: Path | None = None
     """TOML file with further settings of front and nodes; what the plan says goes first."""
     show_logs: bool = False
@@ -46,6 +50,7 @@ def commands(
     nodes: Sequence[str],
     metrics: Sequence[str],
     threads_each: int | None = None,
+    feed: str = "",
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
@@ -56,6 +61,7 @@ def commands(
         nodes: HOST:PORT of each node.
         metrics: HOST:PORT of each node's metrics, or nothing at all.
         threads_each: threads of each node, if that is not left to the nodes.
+        feed: HOST:PORT where the first front takes passages; empty for none.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
@@ -67,7 +73,7 @@ def commands(
     found = {}
     for number, (shard, address) in enumerate(zip(shards, nodes, strict=True)):
         measured = ["--metrics-listen", metrics[number]] if metrics else []
-        serving = ["node", "--shard", str(shard), "--listen", address]
+        serving = ["node", "--shard", str(shard), "--listen", address, *["--feed"] * bool(feed)]
         found[f"node {number}"] = [*serving, *threads, *measured, *plan.node, *common]
     seen = [plan.seen_as.get(number, address) for number, address in enumerate(nodes)]
     asking = [flag for address in seen for flag in ("--shards", address)]
@@ -76,5 +82,7 @@ def commands(
         measured = ["--metrics-listen", plan.metrics_listen] if not number else []
         serving = ["front", "--listen", address, *asking]
         name = f"front {number}" if number else "front"
-        found[name] = [*serving, *(measured if plan.metrics_listen else []), *plan.front, *common]
+        measured = measured if plan.metrics_listen else []
+        fed = ["--feed-listen", feed] if feed and not number else []
+        found[name] = [*serving, *measured, *fed, *plan.front, *common]
     return found

@@ -29,6 +29,11 @@ class UpSettings(Settings):
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
     )
+    feed_listen: OptionalListenAddress = Field(
+        "",
+        description="HOST:PORT to take passages and deletions on, while questions are answered; "
+        "empty to take none. Whoever can reach it can change the index.",
+    )
     heads: str = Field(
         "",
         description="Store of heads to predict with, a directory or a URL; empty for none.",

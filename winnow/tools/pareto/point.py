@@ -8,6 +8,12 @@ from pathlib import Path
 from winnow.bundle import read_manifest
 from winnow.domain.question import Retriever
 
+_FOUND = {
+    Retriever.DENSE: " by encoding alone",
+    Retriever.SPARSE: " by words alone",
+    Retriever.HYBRID: "",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
@@ -33,7 +39,7 @@ class Point:
     @property
     def name(self) -> str:
         """Unique in a grid of uniquely named deployments."""
-        found = " by encoding alone" if self.retriever is Retriever.DENSE else ""
+        found = _FOUND[self.retriever]
         stop = f", stop {self.max_loss:g}" if self.max_loss else ""
         return f"{self.deployment.name}, {self.passages} passages{found}{stop}"
 
@@ -47,13 +53,13 @@ def grid(
 ) -> list[Point]:
     """Every bundle with every runtime, retriever, number of passages and promised loss.
 
-    Dense retrieval reads every passage, so it has one point for each number of passages.
+    All but hybrid retrieval read every passage, so they have one point for each number of them.
     """
     return [
         Point(deployment, number, loss, retriever)
         for deployment in deployments(bundles, runtimes)
         for retriever, number in product(retrievers, passages)
-        for loss in ([0.0] if retriever is Retriever.DENSE else losses)
+        for loss in (losses if retriever is Retriever.HYBRID else [0.0])
     ]
 
 

@@ -1,0 +1,61 @@
+"""Which fields filters may name: those that some shard has. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from winnow.domain.shard import MOST_FIELDS, ShardInfo
+from winnow.errors import Violation
+from winnow.filtering import FIELD
+from winnow.quoting import quoted, shortened
+
+_MOST_NAMED = 20
+_MOST_COMPARED = 100
+"""Names whose spellings are compared: some microseconds each."""
+
+
+def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
+    """The fields of all shards; None if one was never heard of, or may have more than it tells."""
+    told = list(infos)
+    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in told):
+        return None
+    return frozenset(name for info in told for name in info.fields)
+
+
+def unknown_fields(named: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
+    """A violation if a field is not known: it names the first such, and what there is."""
+    unknown = [name for name in dict.fromkeys(named) if name not in known]
+    if not unknown:
+        return
+    first, others = unknown[0], len(unknown) - 1
+    also = f", nor {others} more that it names" if others else ""
+    yield Violation(FIELD, f"there is no field {quoted(first)}{also}: {_there_are(first, known)}")
+
+
+def _there_are(unknown: str, known: Collection[str]) -> str:
+    """The fields that could have been meant."""
+    if not known:
+        return "no passage has metadata"
+    nearest = _nearest(unknown, known)
+    others = len(known) - len(nearest)
+    more = f" and {others} more" if others else ""
+    return f"known are {', '.join(map(shortened, nearest))}{more}"
+
+
+def _nearest(name: str, known: Collection[str]) -> list[str]:
+    """Some known names, those spelled most alike first."""
+    some = sorted(known)
+    if len(some) > _MOST_COMPARED:
+        some.sort(key=lambda each: each[:1].lower() != name[:1].lower())
+    wanted = _pairs(name)
+    by_likeness = sorted(some[:_MOST_COMPARED], key=lambda each: -_likeness(wanted, _pairs(each)))
+    return by_likeness[:_MOST_NAMED]
+
+
+def _pairs(name: str) -> set[str]:
+    """Pairs of neighbouring letters; the ends of the name count as letters."""
+    framed = f" {name.lower()} "
+    return {framed[place : place + 2] for place in range(len(framed) - 1)}
+
+
+def _likeness(one: set[str], other: set[str]) -> float:
+    """What share of their pairs two names have in common (Dice 1945)."""
+    return 2 * len(one & other) / (len(one) + len(other))

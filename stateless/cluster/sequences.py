@@ -1,0 +1,66 @@
+"""How far the logs of shards have got, by what nodes, answers and acknowledged writes say.
+
+Nodes are looked at now and then; whoever was told that a write is durable must not wait for the
+next look, least of all if it was a deletion. Knows numbers and a clock; asks nobody. Pure.
+"""
+
+from dataclasses import dataclass
+
+from winnow.deadline import Clock
+from winnow.domain.shard import ShardInfo
+
+PATIENCE = 2.0
+"""Seconds for which an acknowledged write is waited for that no replica is known to have. Where a
+log is replicated, the replica that had it may be gone, and the others may take long to catch up:
+then questions are answered from what there is, and say so.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    log_id: str
+    """Another log counts its own writes."""
+    sequence: int
+    at: float
+
+
+class Sequences:
+    """Of all shards of one index."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._acknowledged: dict[int, _Known] = {}
+        self._answered: dict[int, _Known] = {}
+
+    def acknowledged(self, info: ShardInfo, sequence: int) -> None:
+        """A write of this shard is durable."""
+        self._learn(self._acknowledged, info, sequence)
+
+    def answered(self, info: ShardInfo, sequence: int) -> None:
+        """A replica of this shard has this write."""
+        self._learn(self._answered, info, sequence)
+
+    def reached(self, info: ShardInfo) -> int:
+        """The last write that a replica is known to have; `info` is what the shard said last."""
+        return max(info.sequence, self._of(self._answered, info))
+
+    def latest(self, info: ShardInfo) -> int:
+        """The last write that is known of."""
+        return max(self.reached(info), self._of(self._acknowledged, info))
+
+    def needed(self, info: ShardInfo) -> int:
+        """The write that a question asked now must know of."""
+        sequence, reached = self._of(self._acknowledged, info), self.reached(info)
+        if sequence <= reached:
+            return sequence
+        waited = self._clock() - self._acknowledged[info.shard].at
+        return sequence if waited < PATIENCE else reached
+
+    def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int) -> None:
+        if sequence > self._of(known, info):
+            known[info.shard] = _Known(info.log_id, sequence, self._clock())
+
+    @staticmethod
+    def _of(known: dict[int, _Known], info: ShardInfo) -> int:
+        learnt = known.get(info.shard)
+        return learnt.sequence if learnt is not None and learnt.log_id == info.log_id else 0

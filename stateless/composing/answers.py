@@ -1,0 +1,109 @@
+"""Has the server of a front answer questions over a cluster."""
+
+import time
+
+import structlog
+
+from stateless.answer.admission import Admission
+from stateless.answer.answering import Answerer
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
+from stateless.answer.servicer import SERVICE, AnswerServicer
+from stateless.answer.validation import Defaults
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.known import Known
+from stateless.composing.cluster import OpenCluster, open_cluster
+from stateless.composing.front import Front
+from stateless.encoding import QuestionEncoder
+from stateless.heads.questions import QuestionHeads
+from stateless.metrics import AdmissionMetrics
+from stateless.words.statistics import WordStatistics
+from winnow.policy.kept import MIB
+from winnow.policy.load import Load
+from winnow.telemetry.caches import CacheMetrics
+from winnow.v1 import answer_pb2_grpc
+
+_log = structlog.get_logger("stateless")
+
+
+def serve_answers(
+    front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None
+) -> OpenCluster:
+    """Has the server answer, once the cluster is formed; `heads` are those of questions."""
+
+    def serve(cluster: Cluster) -> None:
+        _log.info("index found", shards=len(cluster.infos))
+        core.serve(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
+
+    opened = open_cluster(front, serve)
+    core = AnswerCore(
+        _defaults(front, serves_heads=heads is not None),
+        _admission(front, opened.known),
+        front.metrics,
+        opened.nodes.asked,
+        _remembered(front, opened.known),
+        heads,
+    )
+    servicer = AnswerServicer(core, front.settings.default_deadline)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
+    return opened
+
+
+def _defaults(front: Front, serves_heads: bool) -> Defaults:
+    settings = front.settings
+    return Defaults(
+        settings.passages_to_read,
+        settings.answers,
+        settings.read_scope,
+        front.bundle.manifest.reader.max_answer_tokens,
+        settings.max_loss,
+        settings.retriever,
+        partial_results=settings.partial_results,
+        patience=settings.patience,
+        serves_heads=serves_heads,
+    )
+
+
+def _admission(front: Front, known: Known) -> Admission:
+    """Who is let in; its door refuses who would not be, before messages are read."""
+    settings, metrics = front.settings, AdmissionMetrics(front.registry)
+
+    def pace() -> float | None:
+        seconds = known.seconds_per_read()
+        metrics.pace.set(seconds or 0.0)
+        return seconds
+
+    load = Load(settings.admission, time.monotonic, pace, known.others_reads)
+    usual = settings.passages_to_read
+    admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
+    front.doors.add(SERVICE, admission.refusal)
+    return admission
+
+
+def _remembered(front: Front, known: Known) -> RememberedAnswers | None:
+    metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
+    budget = front.settings.answer_cache_mb * MIB
+    return RememberedAnswers(budget, known.edition, metrics) if budget else None
+
+
+def _answerer(
+    front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
+) -> Answerer:
+    settings, manifest = front.settings, front.bundle.manifest
+    limits = Limits(
+        settings.merge_reserve,
+        settings.retrieve_share,
+        settings.candidates,
+        settings.read_ahead,
+        settings.word_candidates,
+    )
+    return Answerer(
+        encoder,
+        cluster,
+        manifest.score.no_answer_below,
+        manifest.stopping_rule,
+        limits,
+        front.metrics,
+        words.weigh,
+    )

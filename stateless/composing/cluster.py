@@ -1,0 +1,87 @@
+"""Opens what finds the content nodes and forms the cluster of them."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.discovery import Discovery
+from stateless.cluster.formation import Formation
+from stateless.cluster.known import Known
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.composing.front import Front, Part
+from stateless.metrics import ClusterMetrics, ReplicaMetrics
+from stateless.replicas.remote import RemoteSearcher
+from stateless.replicas.replicated import ReplicatedSearcher
+from stateless.words.remote import RemoteWordCounts
+from stateless.words.served import ServedWords
+from stateless.words.source import WordSource
+from winnow.resolving import resolver
+from winnow.rpc.channel import open_channel
+
+_LATELY = 2.5
+"""Times the pause between two looks at a node for which it is believed to be unchanged."""
+_COUNT_EVERY = 1.0
+"""Seconds between two looks at which shards were written to, whose words are counted then."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCluster:
+    """What finds the nodes, and what is known of the cluster that they form."""
+
+    nodes: Discovery
+    formation: Formation
+    known: Known
+    words: ServedWords
+    part: Part
+
+
+def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
+    """A cluster that is found once the part runs; `serve` gets it, and each one after it."""
+    settings, manifest = front.settings, front.bundle.manifest
+    encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension)
+    replicas = ReplicaMetrics(front.registry)
+
+    def open_shard(shard: int) -> ReplicatedSearcher:
+        return ReplicatedSearcher(
+            shard,
+            nodes.searcher,
+            settings.replica_policies,
+            time.monotonic,
+            random.Random(),
+            replicas,
+        )
+
+    def counting(shard: int) -> list[WordSource]:
+        return known.counting(shard)
+
+    formation = Formation(encoding, open_shard, serve, ClusterMetrics(front.registry))
+    nodes = Discovery(
+        [resolver(target) for target in settings.shards],
+        _open_node,
+        lambda: formation.update(nodes.present(), nodes.nodes.values()),
+        settings.discovery,
+        random.Random(),
+    )
+    words = ServedWords(counting, partial(asyncio.sleep, _COUNT_EVERY))
+    known = Known(formation, nodes, _LATELY * settings.poll_every, lambda: words.name)
+    formed = partial(formation.ready, settings.form_timeout)
+    part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
+    return OpenCluster(nodes, formation, known, words, part)
+
+
+def _open_node(address: str) -> Node:
+    channel = open_channel(address)
+    remote = RemoteSearcher(channel, address)
+    return Node(
+        address,
+        remote,
+        channel.close,  # a node is dropped once it has no call in hand
+        reads=lambda: remote.reads,
+        busy=lambda: remote.calls > 0,
+        words=RemoteWordCounts(channel, address),
+    )

@@ -1,0 +1,61 @@
+"""Opens the encoders of a front: in this process, or at an address."""
+
+from dataclasses import dataclass
+
+from stateless.composing.front import Front
+from winnow.bundle import Bundle
+from winnow.domain.encoder import StatesFormat
+from winnow.inference.encoder import open_question_encoder
+from winnow.inference.local import LocalTextEncoder
+from winnow.policy.kept import MIB
+from winnow.rpc.channel import open_balanced
+from winnow.telemetry.caches import CacheMetrics
+from winnow.text.cached import CachedTextEncoder
+from winnow.text.encoder import TextEncoder
+from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEncoder:
+    """An encoder, shared by questions and heads."""
+
+    bundle: Bundle
+    tokenizer: Tokenizer
+    encoder: TextEncoder
+    width: int | None
+    """Of the states of tokens; 0 if it gives none, None if it may not be there yet to tell."""
+
+
+class Encoders:
+    """Opens encoders that remember; they count what they remember as one. The front closes them."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
+
+    def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
+        """The encoder of a bundle; the one at an address need not be there yet."""
+        tokenizer = Tokenizer(bundle.tokenizer)
+        if address:
+            encoder, width = self._remote(bundle, address), None
+        else:
+            encoder, width = self._local(bundle, tokenizer)
+        cached = CachedTextEncoder(encoder, self._front.settings.cache_mb * MIB, self._watch)
+        self._front.stack.callback(cached.close)
+        return OpenEncoder(bundle, tokenizer, cached, width)
+
+    def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
+        settings = self._front.settings
+        model = open_question_encoder(
+            bundle, tokenizer.special, settings.inference, settings.serves_heads
+        )
+        _, states = model.with_states([])
+        width = 0 if states is None else states.shape[1]
+        return LocalTextEncoder(model, settings.encoder_threads), width
+
+    def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
+        channel = open_balanced(address, SERVICE)
+        self._front.stack.push_async_callback(channel.close)
+        wanted = StatesFormat.FLOAT16 if self._front.settings.serves_heads else StatesFormat.NONE
+        return RemoteTextEncoder(channel, address, bundle.manifest.states_fingerprint, wanted)

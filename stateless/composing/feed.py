@@ -1,0 +1,64 @@
+"""Has a front take passages, on a port of its own."""
+
+import asyncio
+
+from stateless.cluster.membership import Identity
+from stateless.composing.cluster import OpenCluster
+from stateless.composing.front import Front, Part
+from stateless.feed.admission import FeedAdmission
+from stateless.feed.core import FeedCore
+from stateless.feed.encoding import FeedEncoder
+from stateless.feed.metrics import FeedMetrics
+from stateless.feed.remote import RemoteShardWriter
+from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
+from stateless.feed.storing import Storing
+from stateless.feed.writers import Reached, Writers
+from winnow.domain.shard import ShardInfo
+from winnow.rpc.channel import open_apart
+from winnow.rpc.server import Server
+from winnow.rpc.service import Listener
+from winnow.v1 import feed_pb2_grpc
+
+_STREAMS = 128
+"""Calls that a connection may have in hand."""
+
+
+async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
+    """A server that feeds the cluster that the front answers from."""
+    settings, metrics = front.settings, FeedMetrics(front.registry)
+    encoder = await asyncio.to_thread(
+        FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
+    )
+    front.stack.callback(encoder.close)
+    writers = _writers(front, cluster)
+    front.stack.push_async_callback(writers.close)
+    admission = FeedAdmission(settings.feed_in_hand, metrics)
+    storing = Storing(writers, metrics, notice=cluster.known.notice)
+    core = FeedCore(encoder, storing, admission, metrics)
+    # not the door of questions, nor their places: none of them waits behind a passage
+    server = Server(
+        [SERVICE],
+        front.boundary,
+        LARGEST,
+        arriving=ARRIVING,
+        door=door_of(admission),
+        streams=_STREAMS,
+    )
+    servicer = FeedServicer(core, settings.feed_deadline)
+    feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
+    return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
+
+
+def _writers(front: Front, cluster: OpenCluster) -> Writers:
+    fingerprint = front.bundle.manifest.encoding_fingerprint
+
+    def info(address: str) -> ShardInfo | None:
+        node = cluster.nodes.nodes.get(address)
+        return node.info if node else None
+
+    def open_writer(address: str, index: Identity, shard: int) -> Reached:
+        channel = open_apart(address)
+        writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
+        return Reached(writer, lambda: writer.calls > 0, channel.close)
+
+    return Writers(lambda: cluster.formation.view, info, open_writer)

@@ -1,0 +1,104 @@
+"""What all parts of a front are made with, and how they are served together."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.servicer import SERVICE
+from stateless.doors import Doors
+from stateless.heads.servicer import ARRIVING, LARGEST
+from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.metrics import FrontMetrics
+from stateless.settings import FrontSettings
+from stateless.supervision import supervised
+from winnow.bundle import Bundle
+from winnow.rpc import process
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.process import Prepare, bundle_of
+from winnow.rpc.server import Server
+from winnow.rpc.service import Listener, serve_metrics
+from winnow.telemetry.metrics import RpcMetrics
+
+_LEAST_STREAMS = 128
+"""Calls that a connection may have in hand, at least; else twice as many as there are places, so
+that who has them all can still be refused, watch the health, and look at the services.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What all parts of a front are made with."""
+
+    settings: FrontSettings
+    bundle: Bundle
+    registry: CollectorRegistry
+    metrics: FrontMetrics
+    boundary: Boundary
+    """Around the calls of all its servers."""
+    server: Server
+    doors: Doors
+    """Each service may have its own."""
+    stack: contextlib.AsyncExitStack
+    """Closes what was opened, the last one first."""
+
+
+async def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a part of a front has to do beside its calls."""
+
+    prepare: Prepare = _nothing
+    """Awaited before the front is ready, after that of the parts before it."""
+    beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+    """What runs as long as the front serves, by what it looks after: `supervised` says so in its
+    errors. If one ends, so does the front.
+    """
+    servers: Sequence[Listener] = ()
+    """Further ports that the front serves on."""
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncIterator[Front]:
+    """A front that has no part yet; at the end closes what its parts opened."""
+    metrics = FrontMetrics(registry)
+    bundle = await bundle_of(settings, registry)
+    doors = Doors()
+    boundary = Boundary(RpcMetrics(registry))
+    server = _server(settings, boundary, doors)
+    serve_metrics(settings.metrics_listen, registry)
+    async with contextlib.AsyncExitStack() as stack:
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
+
+
+async def serve(front: Front, parts: Iterable[Part]) -> None:
+    """Serves until SIGTERM or SIGINT, with everything that the parts have to do."""
+    parts = tuple(parts)
+
+    async def prepare() -> None:
+        for part in parts:
+            await part.prepare()
+
+    further = [each for part in parts for each in part.servers]
+    serving: Coroutine[Any, Any, None] = process.serve(
+        front.server, front.settings, prepare, further=further
+    )
+    for part in parts:
+        for others, look_after in part.beside.items():
+            serving = supervised(serving, look_after(), others)
+    await serving
+
+
+def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
+    services = [SERVICE] if settings.shards else []
+    streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
+    made = partial(Server, boundary=boundary, door=doors, streams=streams)
+    if not settings.serves_heads:
+        return made(services)
+    return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

@@ -1,0 +1,31 @@
+"""The heads of a ring, opened: what `warm_heads` and `placed_heads` have in common."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from stateless.composing.encoders import OpenEncoder
+from stateless.heads.ring import Memory
+from winnow.heads.heads import Heads
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHeads:
+    """The heads of a ring, and what they take in this process."""
+
+    heads: Heads
+    memory: Callable[[], Memory] = Memory
+
+
+class HeadsOfRings(Protocol):
+    """Opens the heads of each ring."""
+
+    def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
+        """The heads of the ring of that name; the front closes them.
+
+        Args:
+            name: of the ring.
+            encoder: whose states the heads are given.
+            store: where they are published; empty where they are on servers.
+
+        """

@@ -1,0 +1,34 @@
+"""Opens heads that are applied on head servers."""
+
+from collections.abc import Collection
+
+from stateless.composing.encoders import OpenEncoder
+from stateless.composing.front import Front
+from stateless.composing.open_heads import OpenHeads
+from winnow.heads.finding import follow, placed_heads
+from winnow.heads.placed import PlacedHeads
+from winnow.resolving import resolver
+
+
+class PlacedHeadsOfRings:
+    """Opens the heads of rings, and has all of them know where the servers are."""
+
+    def __init__(self, front: Front) -> None:
+        self._stack, self._settings = front.stack, front.settings
+        self._placed: list[PlacedHeads] = []
+
+    def open(self, _name: str, encoder: OpenEncoder, _store: str) -> OpenHeads:
+        """The heads of a ring, none of whose servers is known before `follow` runs."""
+        heads = placed_heads(encoder.bundle.manifest.states_fingerprint)
+        self._stack.push_async_callback(heads.close)
+        self._placed.append(heads)
+        return OpenHeads(heads)
+
+    async def follow(self) -> None:
+        """Looks where the servers are, for ever."""
+        resolvers = [resolver(target) for target in self._settings.head_servers]
+        await follow(resolvers, self._update, self._settings.resolve_every)
+
+    def _update(self, addresses: Collection[str]) -> None:
+        for heads in self._placed:
+            heads.update(addresses)

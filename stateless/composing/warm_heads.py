@@ -1,0 +1,41 @@
+"""Opens heads that are applied in the front's own process."""
+
+from functools import partial
+
+from stateless.composing.encoders import OpenEncoder
+from stateless.composing.front import Front
+from stateless.composing.open_heads import OpenHeads
+from stateless.heads.ring import Memory
+from winnow.domain.predicted import HeadInMemory
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.store import open_store
+from winnow.heads.warm import WarmHeads
+from winnow.inference.fair_threads import FairThreads
+
+
+class WarmHeadsOfRings:
+    """Opens the heads of rings; all rings share its threads. The front closes them."""
+
+    def __init__(self, front: Front) -> None:
+        self._stack, self._metrics = front.stack, WarmHeadMetrics(front.registry)
+        self._budget = front.settings.heads_budget_mb * 1_000_000
+        self._threads = FairThreads(front.settings.head_threads, "heads")
+        self._stack.callback(self._threads.close)
+
+    def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
+        """The heads of the ring of that name, from its store."""
+        heads = WarmHeads(
+            open_store(store),
+            encoder.bundle.manifest.states_fingerprint,
+            encoder.width,
+            self._budget,
+            self._threads,
+            self._metrics.ring(name),
+        )
+        self._stack.callback(heads.close)
+        return OpenHeads(heads, partial(_memory, heads))
+
+
+def _memory(heads: WarmHeads) -> Memory:
+    warm = [HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.warm()]
+    return Memory(heads.budget_bytes, tuple(warm))

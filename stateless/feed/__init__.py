@@ -1,0 +1,1 @@
+"""Feeding: passages that come and go while questions are answered."""

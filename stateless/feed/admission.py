@@ -1,0 +1,120 @@
+"""Where passages are let in to be stored, apart from questions.
+
+Knows how much is in hand and whose it is, in passages; does not know what is done with it. Whoever
+sends requests is refused when there is too much, and told when to come again. Whoever sends a
+stream waits: its client is read no faster than it is stored.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+from stateless.feed.metrics import FeedMetrics
+from winnow.deadline import Clock, Deadline
+from winnow.domain.feeding import Deletion, Put
+from winnow.errors import OverloadedError
+from winnow.policy.fairness import FairShares
+from winnow.policy.load import LoadSettings
+from winnow.policy.pace import Pace
+
+_CHARACTERS = 2_000
+"""Of a passage that counts as one."""
+_DELETIONS = 50
+"""That count as one passage: they are not encoded."""
+_HALF_LIFE = 5.0
+"""Seconds after which a measured speed counts half."""
+_SOONEST, _LATEST = 0.1, 5.0
+"""Seconds after which a refused caller is told to come again."""
+
+
+def work_of(writes: Sequence[Put] | Sequence[Deletion]) -> int:
+    """How much there is to do, in passages."""
+    passages = [each.passage for each in writes if isinstance(each, Put)]
+    lengths = (len(each.title) + len(each.text) for each in passages)
+    deletions = len(writes) - len(passages)
+    return sum(max(math.ceil(each / _CHARACTERS), 1) for each in lengths) + math.ceil(
+        deletions / _DELETIONS
+    )
+
+
+class FeedAdmission:
+    """Lets writes in."""
+
+    def __init__(self, most: int, metrics: FeedMetrics, clock: Clock = time.monotonic) -> None:
+        """`most`: passages in hand."""
+        self._most, self._metrics = most, metrics
+        shared = LoadSettings()
+        self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._pace = Pace(_HALF_LIFE, clock)
+        self._freed = asyncio.Event()
+
+    @property
+    def inside(self) -> int:
+        """Passages in hand."""
+        return self._places.total
+
+    def refusal(self, client: str) -> OverloadedError | None:
+        """Why a request is refused before anybody looks at it; None if it is not."""
+        return None if self._fits(1, client) else self._refused(1, client)
+
+    @contextmanager
+    def enter(self, work: int, client: str) -> Iterator[None]:
+        """Counts a request while it is in hand; with nothing in hand lets any in.
+
+        Raises:
+            OverloadedError: it would be too much, or take what other clients need.
+
+        """
+        if not self._fits(work, client):
+            raise self._refused(work, client)
+        with self._inside(work, client):
+            yield
+
+    @asynccontextmanager
+    async def entered(self, work: int, client: str, deadline: Deadline) -> AsyncIterator[None]:
+        """The same for a part of a stream, which waits for room.
+
+        Raises:
+            OverloadedError: there was none before the deadline.
+
+        """
+        try:
+            async with asyncio.timeout(max(deadline.left(), 0.0)):
+                while not self._fits(work, client):
+                    self._places.refuse(client, work)
+                    await self._freed.wait()
+        except TimeoutError:
+            raise self._refused(work, client) from None
+        with self._inside(work, client):
+            yield
+
+    def _fits(self, work: int, client: str) -> bool:
+        return not self.inside or self._places.room(client, self._most, self._most, work) >= work
+
+    @contextmanager
+    def _inside(self, work: int, client: str) -> Iterator[None]:
+        if not self.inside:
+            self._pace.begin()
+        self._places.take(client, work)
+        self._metrics.in_hand.set(self.inside)
+        try:
+            yield
+            self._pace.done(work)
+        finally:
+            self._places.give_back(client, work)
+            self._metrics.in_hand.set(self.inside)
+            self._freed.set()
+            self._freed = asyncio.Event()
+
+    def _refused(self, work: int, client: str) -> OverloadedError:
+        self._places.refuse(client, work)
+        self._metrics.refusals.inc()
+        over = min(self.inside + work - self._most, self.inside)
+        wait = min(max(over * (self._pace.seconds or 0.0), _SOONEST), _LATEST)
+        return OverloadedError(
+            f"{self.inside} passages are being stored, of at most {self._most}, and no client gets "
+            f"more than its share: there is no room for {work} more; try again in {wait:.2f} s",
+            wait,
+        )

@@ -1,0 +1,116 @@
+"""A shard behind gRPC, as a `ShardWriter`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import grpc
+
+from winnow.convert import shard_feed as convert
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import Write, Written
+from winnow.errors import NotWritableError
+from winnow.rpc import request_id
+from winnow.rpc.deadline import timeout
+from winnow.rpc.server import KIB
+from winnow.rpc.status import error_of
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+
+LARGEST = 240 * KIB
+"""Bytes of the writes of a message: what a node takes, less what else is in it. The largest write
+that can be valid has less.
+"""
+_AT_ONCE = 8
+"""Writes that are converted before other tasks have a turn: some hundred microseconds."""
+Reply = TypeVar("Reply")
+
+
+class RemoteShardWriter:
+    """Writes to a content node; deadlines and request ids travel along."""
+
+    def __init__(
+        self, channel: grpc.aio.Channel, address: str, index_id: str, shard: int, fingerprint: str
+    ) -> None:
+        """`index_id`, `shard`: what the writes are meant for; `fingerprint`: of the encoder that
+        made their vectors.
+        """
+        self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
+        self.address = address
+        self._index_id, self._shard, self._fingerprint = index_id, shard, fingerprint
+        self.calls = 0
+        """Calls in hand."""
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        """Stores writes in their order, as many at a time as a message holds.
+
+        Where a later message fails, the earlier ones are stored all the same.
+        """
+        found: list[Written] = []
+        with self._in_hand():
+            async for batch in _batches(writes):
+                request = shard_feed_pb2.WriteRequest(
+                    index_id=self._index_id,
+                    shard=self._shard,
+                    encoding_fingerprint=self._fingerprint,
+                    writes=batch,
+                )
+                reply = await self._call(
+                    self._stub.Write(
+                        request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                    )
+                )
+                found += convert.written_of_message(reply, len(batch))
+        return found
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """How many passages of the whole index had each word when it was built."""
+        return convert.built_of_message(await self._counts(deadline, changes_only=False))
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """What writes to this shard changed of that."""
+        return convert.changes_of_message(await self._counts(deadline, changes_only=True))
+
+    async def _counts(
+        self, deadline: Deadline, changes_only: bool
+    ) -> shard_feed_pb2.GetWordCountsResponse:
+        request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
+        with self._in_hand():
+            return await self._call(self._stub.GetWordCounts(request, timeout=timeout(deadline)))
+
+    @contextmanager
+    def _in_hand(self) -> Iterator[None]:
+        self.calls += 1
+        try:
+            yield
+        finally:
+            self.calls -= 1
+
+    async def _call(self, call: Awaitable[Reply]) -> Reply:
+        try:
+            return await call
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise NotWritableError(
+                    f"{self.address} takes no writes: start the node with --feed"
+                ) from error
+            message = f"{self.address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error
+
+
+async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2.EncodedWrite]]:
+    """The writes as they travel, in messages of bounded size."""
+    batch: list[shard_feed_pb2.EncodedWrite] = []
+    size = 0
+    for start in range(0, len(writes), _AT_ONCE):
+        for message in convert.writes_to_messages(writes[start : start + _AT_ONCE]):
+            more = message.ByteSize() + 8  # its tag and its length
+            if batch and size + more > LARGEST:
+                yield batch
+                batch, size = [], 0
+            batch.append(message)
+            size += more
+        await asyncio.sleep(0)
+    if batch:
+        yield batch

@@ -1,0 +1,128 @@
+"""Writes to their shards, all of them or an error.
+
+Knows writers by shard and when to try again; does not know what a writer is.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+
+from stateless.feed.metrics import FeedMetrics
+from stateless.feed.writers import Writers
+from stateless.policy.feeding import pause
+from winnow.deadline import Deadline
+from winnow.domain.layout import shard_of
+from winnow.domain.position import Position
+from winnow.domain.write import Outcome, Write, Written
+from winnow.errors import (
+    DeadlineExceededError,
+    NotLoadedError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+
+_WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
+"""Which error is told where several shards failed: the first of these."""
+Placed = tuple[Outcome, Position]
+Rest = Callable[[float], Awaitable[None]]
+Notice = Callable[[int, int], None]
+
+
+class Storing:
+    """Stores writes durably, each in the shard that its id belongs to."""
+
+    def __init__(
+        self,
+        writers: Writers,
+        metrics: FeedMetrics,
+        rest: Rest = asyncio.sleep,
+        notice: Notice = lambda _shard, _sequence: None,
+    ) -> None:
+        """`rest` waits for so many seconds. `notice` gets a shard and its last write as soon as
+        that is durable, before anybody is told.
+        """
+        self._writers, self._metrics, self._rest = writers, metrics, rest
+        self._notice = notice
+
+    async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
+        """Stores writes; those of one shard in their order. Returns when all are durable.
+
+        Raises:
+            WinnowError: at least one was not stored by the deadline. The others may have been, and
+                all may be sent again.
+
+        """
+        shards = self._writers.shards
+        parts: defaultdict[int, list[int]] = defaultdict(list)
+        for place, write in enumerate(writes):
+            parts[shard_of(write.id, shards)].append(place)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {
+                    shard: group.create_task(
+                        self._attempt(shard, [writes[place] for place in places], deadline)
+                    )
+                    for shard, places in parts.items()
+                }
+        finally:
+            await self._writers.tidy()
+        _expect_all({shard: task.result() for shard, task in tasks.items()}, len(writes), parts)
+        found: dict[int, Placed] = {}
+        for shard, places in parts.items():
+            written = tasks[shard].result()
+            assert not isinstance(written, WinnowError)
+            for place, each in zip(places, written, strict=True):
+                found[place] = each.outcome, Position(shard, each.sequence)
+        return [found[place] for place in range(len(writes))]
+
+    async def _attempt(
+        self, shard: int, writes: Sequence[Write], deadline: Deadline
+    ) -> list[Written] | WinnowError:
+        """What became of the writes of one shard. A failure is returned: the others go on."""
+        attempt = 0
+        while True:
+            try:
+                written = await self._writers.writer(shard, attempt).write(writes, deadline)
+            except WinnowError as error:
+                attempt += 1
+                wait = _pause(error, attempt, deadline)
+                if wait is None:
+                    return error
+            else:
+                self._notice(shard, max((each.sequence for each in written), default=0))
+                return written
+            self._metrics.retries.labels(str(shard)).inc()
+            await self._rest(wait)
+
+
+def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
+    """Seconds before the next attempt; None where none would help, or there is no time."""
+    if isinstance(error, OverloadedError):
+        return pause(attempt, deadline.left(), error.retry_after)
+    if isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError):
+        return pause(attempt, deadline.left())
+    return None
+
+
+def _expect_all(
+    results: dict[int, list[Written] | WinnowError], total: int, parts: dict[int, list[int]]
+) -> None:
+    """Raises the worst error of those that there are; says how many writes it was about."""
+    failed = {shard: each for shard, each in results.items() if isinstance(each, WinnowError)}
+    if not failed:
+        return
+    for kind in (*_WORST, WinnowError):
+        for shard, error in sorted(failed.items()):
+            if isinstance(error, kind):
+                lost = sum(len(parts[each]) for each in failed)
+                message = f"{lost} of {total} writes may not be stored: shard {shard}: {error}"
+                raise _said_again(error, message) from error
+
+
+def _said_again(error: WinnowError, message: str) -> WinnowError:
+    """An error of the same kind that says more."""
+    if isinstance(error, OverloadedError):
+        return OverloadedError(message, error.retry_after)
+    return next((kind(message) for kind in _WORST if isinstance(error, kind)), error)

@@ -1,0 +1,62 @@
+"""How many passages of an index contain each word, after all that was written to it. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.errors import WinnowError
+from winnow.text.rarity import mean_length, rarities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexCounts:
+    """The counts of a whole index."""
+
+    containing: NDArray[np.int64]
+    """How many passages contain each token, [greatest token + 1]."""
+    passages: int
+    tokens: int
+
+    @classmethod
+    def of(cls, built: WordCounts, changes: Iterable[WordChanges]) -> Self:
+        """What was counted when the index was built, and what writes to each shard changed since.
+
+        Raises:
+            WinnowError: there is no such index: less than no passage contains a token, or more than
+                there are.
+
+        """
+        every = list(changes)
+        greatest = max((int(each.ids[-1]) for each in every if len(each.ids)), default=-1)
+        containing = np.zeros(max(built.vocabulary, greatest + 1), np.int64)
+        containing[: built.vocabulary] = built.passages
+        for each in every:
+            containing[each.ids] += each.by
+        passages = built.total + sum(each.passages for each in every)
+        tokens = built.tokens + sum(each.tokens for each in every)
+        if containing.min(initial=0) < 0 or containing.max(initial=0) > passages or tokens < 0:
+            raise WinnowError(
+                f"a token is in {containing.min(initial=0)} or {containing.max(initial=0)} of "
+                f"{passages} passages with {tokens} tokens, which cannot be"
+            )
+        return cls(containing, passages, tokens)
+
+    def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
+        """The question with how rare its tokens are."""
+        ids = np.array(question.token_ids, np.int64)
+        known = ids < len(self.containing)
+        containing = np.where(known, self.containing[np.where(known, ids, 0)], 0)
+        rarity = rarities(containing, self.passages)
+        length = mean_length(self.tokens, self.passages)
+        return replace(question, rarities=tuple(rarity.tolist()), mean_length=length)
+
+
+def same(one: WordCounts, other: WordCounts) -> bool:
+    """Whether two shards say the same of the index as it was built."""
+    totals = (one.total, one.tokens) == (other.total, other.tokens)
+    return totals and np.array_equal(one.passages, other.passages)

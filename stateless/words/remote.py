@@ -1,0 +1,39 @@
+"""The counts of a shard behind gRPC, as a `WordSource`."""
+
+import grpc
+
+from winnow.convert import shard_feed as convert
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.rpc import request_id
+from winnow.rpc.deadline import timeout
+from winnow.rpc.status import error_of
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+
+
+class RemoteWordCounts:
+    """Asks a content node; raises a WinnowError that says what it said."""
+
+    def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
+        self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
+        self._address = address
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """How many passages of the whole index had each word when it was built."""
+        return convert.built_of_message(await self._ask(deadline, changes_only=False))
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """What writes to this shard changed of that."""
+        return convert.changes_of_message(await self._ask(deadline, changes_only=True))
+
+    async def _ask(
+        self, deadline: Deadline, changes_only: bool
+    ) -> shard_feed_pb2.GetWordCountsResponse:
+        request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
+        try:
+            return await self._stub.GetWordCounts(
+                request, timeout=timeout(deadline), metadata=request_id.outgoing()
+            )
+        except grpc.aio.AioRpcError as error:
+            message = f"{self._address}: {error.details()}"
+            raise error_of(error.code(), message, error.trailing_metadata()) from error

@@ -1,0 +1,120 @@
+"""Segments on disk, of any format, and in memory let the same passages through."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Recorder
+
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
+from content_node.indexing.verify import verify_index
+from content_node.shard import open_shard, view_of
+from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from content_node.shard.memory_segment import MemorySegment
+from content_node.shard.saving import STORE, file_entry
+from content_node.shard.store import PassageStore
+from content_node.shard.view import Placed
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_name
+from winnow.domain.passage import Passage
+from winnow.domain.write import EncodedPassage
+from winnow.files.opened import OpenFile
+from winnow.filtering import parse
+from winnow.text.tokenizer import Tokens
+
+METADATA: list[dict[str, Any]] = [
+    {"year": 2010, "tags": ["a", "b"]},
+    {},
+    {"year": 2015.5, "author": {"name": "x"}},
+    {"year": "2010", "note": None},
+]
+FILTERS = ["year > 2000", "not exists year", "tags != 'a'", "author.name = 'x' or year = '2010'"]
+
+
+@pytest.fixture(scope="module")
+def index(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("filtered")
+    rows = [
+        {"id": str(n), "text": f"Passage {n}.", "metadata": one} for n, one in enumerate(METADATA)
+    ]
+    source = place / "passages.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    build_index(BuildPlan(source, place / "index", 1, threads=1), bundle, Recorder())
+    return place / "index"
+
+
+def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
+    passages = [
+        EncodedPassage(
+            Passage(str(n), "", f"Passage {n}.", json.dumps(one) if one else ""),
+            (),
+            Tokens((1,), ((0, 7),)),
+            np.array([1, 0], np.float32),
+        )
+        for n, one in enumerate(metadata)
+    ]
+    return MemorySegment(passages, range(1, len(passages) + 1), 2)
+
+
+@pytest.mark.parametrize("where", FILTERS)
+def test_on_disk_and_in_memory_the_same_is_let_through(index: Path, where: str) -> None:
+    meant = [parse(where).matches(one) for one in METADATA]
+    assert open_shard(index / shard_name(0, 1), 64).where(where).tolist() == meant
+    assert in_memory(METADATA).where(where).tolist() == meant
+    assert in_memory(METADATA[:2]).joined(in_memory(METADATA[2:])).where(where).tolist() == meant
+
+
+def test_a_view_has_the_fields_of_all_its_segments_and_lets_no_dead_row_through(
+    index: Path,
+) -> None:
+    base = open_shard(index / shard_name(0, 1), 64)
+    assert view_of(base).fields == ("author.name", "tags", "year")
+    written = in_memory([{"zone": 1}, {"zone": 2, "year": 1}])
+    alive = np.array([True, False])
+    placed = (Placed(base, 0), Placed(written, base.rows, alive))
+    view = view_of(base)
+    grown = type(view)(
+        view.manifest, view.generation, placed, view.passages + 1, view.built, 2, "log"
+    )
+    assert grown.fields == ("author.name", "tags", "year", "zone")
+    through = placed[1].allowed("exists zone")
+    assert through is not None
+    assert through.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("where", FILTERS)
+def test_a_database_of_before_there_were_filters_has_its_metadata_looked_through(
+    index: Path, tmp_path: Path, where: str
+) -> None:
+    old = tmp_path / STORE
+    shutil.copy(index / shard_name(0, 1) / STORE, old)
+    with closing(sqlite3.connect(old)) as connection:
+        for table in ("fields", "attributes", "blocks"):
+            connection.execute(f"DROP TABLE {table}")
+    with closing(PassageStore(OpenFile(old))) as store:
+        attributes = store.attributes(len(METADATA))
+        assert attributes.names == ("author.name", "tags", "year")
+        meant = [parse(where).matches(one) for one in METADATA]
+        assert attributes.where(where).tolist() == meant
+        assert store.attributes_are_right()
+
+
+def test_fields_that_are_not_those_of_the_metadata_are_found_by_verifying(
+    index: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(index, tmp_path / "index"))
+    assert verify_index(copy, 3, 0.5)[0].faults == ()
+    shard = copy / shard_name(0, 1)
+    with closing(sqlite3.connect(shard / STORE)) as connection:
+        connection.execute("UPDATE attributes SET value = 2011.0 WHERE value = 2010.0")
+        connection.commit()
+    manifest = read_shard_manifest(shard)
+    files = {**manifest.files, STORE: file_entry(shard / STORE)}
+    write(shard / SHARD_FILE, manifest.model_copy(update={"files": files}))
+    assert "its fields are not those of its metadata" in verify_index(copy, 3, 0.5)[0].faults

@@ -1,0 +1,176 @@
+"""Writes to a content node over real gRPC, in every state that it can be in."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from live_writes import delete, put
+from prometheus_client import CollectorRegistry
+
+from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from content_node.live.limits import WriteLimits
+from content_node.live.loading import open_live
+from content_node.live.shard import LiveShard
+from content_node.metrics import FeedMetrics
+from content_node.shard import open_shard
+from winnow.convert import shard_feed as convert
+from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Outcome, Write, Written
+from winnow.errors import (
+    IdentityError,
+    InvalidRequestError,
+    NotLoadedError,
+    NotWritableError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_channel
+from winnow.rpc.server import Server
+from winnow.rpc.status import error_of
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "shard-format-3"
+INFO = ShardInfo(0, 1, "golden", 3, 8, "golden", "bundle")
+Stub = Any
+
+
+@pytest.fixture
+def servicer() -> ShardFeedServicer:
+    return ShardFeedServicer(10.0)
+
+
+@pytest.fixture
+async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
+    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    server = Server([FEED_SERVICE], boundary, LARGEST_WRITE)
+    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    async with open_channel(address) as channel:
+        yield shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
+    await server.drain(0)
+
+
+@pytest.fixture
+async def shard(tmp_path: Path, servicer: ShardFeedServicer) -> AsyncIterator[LiveShard]:
+    live = opened(tmp_path / "shard", "")
+    servicer.serve(live, INFO, "golden")
+    yield live
+    await live.close()
+
+
+def opened(directory: Path, refusal: str) -> LiveShard:
+    shutil.copytree(GOLDEN, directory, dirs_exist_ok=True)
+    return open_live(
+        directory,
+        lambda _: open_shard(directory, ef=64),
+        lambda _: WriteLimits(0, 1, 8, 1_000, 10_000, refusal),
+        FeedMetrics(CollectorRegistry()),
+        feeding=not refusal,
+    )
+
+
+def request(*writes: Write, **altered: Any) -> shard_feed_pb2.WriteRequest:
+    made = shard_feed_pb2.WriteRequest(index_id="golden", shard=0, encoding_fingerprint="golden")
+    made.writes.extend(convert.writes_to_messages(writes))
+    for name, value in altered.items():
+        setattr(made, name, value)
+    return made
+
+
+async def write(node: Stub, asked: shard_feed_pb2.WriteRequest) -> list[Written]:
+    return convert.written_of_message(await told(node.Write(asked)), len(asked.writes))
+
+
+async def told(call: Any) -> Any:
+    """What a call returns; raises the domain error that it ends with."""
+    try:
+        return await call
+    except grpc.aio.AioRpcError as error:
+        raise error_of(error.code(), error.details() or "", error.trailing_metadata()) from error
+
+
+async def test_before_it_has_its_shard_it_is_unavailable(node: Stub) -> None:
+    with pytest.raises(UnavailableError, match="still loading"):
+        await write(node, request(put("d")))
+
+
+async def test_without_a_shard_it_says_why(servicer: ShardFeedServicer, node: Stub) -> None:
+    servicer.fail("the graph is damaged")
+    with pytest.raises(NotLoadedError, match="the graph is damaged"):
+        await write(node, request(put("d")))
+    with pytest.raises(NotLoadedError, match="the graph is damaged"):
+        await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))
+
+
+async def test_what_is_written_is_told_and_there(shard: LiveShard, node: Stub) -> None:
+    written = await write(node, request(put("d", "one"), delete("a"), delete("nothing")))
+    outcomes = [Outcome.STORED, Outcome.STORED, Outcome.UNCHANGED]
+    assert written == [Written(o, n) for o, n in zip(outcomes, (1, 2, 2), strict=True)]
+    assert (shard.sequence, shard.view.passages) == (2, 3)
+    assert await write(node, request()) == []
+
+
+async def test_words_are_counted_as_built_and_as_changed(shard: LiveShard, node: Stub) -> None:
+    await write(node, request(delete("a")))
+    both = await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))
+    built, changes = convert.built_of_message(both), convert.changes_of_message(both)
+    assert (built.total, built.tokens, built.passages[1]) == (3, 12, 3)
+    assert (changes.passages, changes.tokens, changes.ids.tolist()) == (-1, -4, [1, 2, 3, 9])
+    changes_only = shard_feed_pb2.GetWordCountsRequest(changes_only=True)
+    later = await told(node.GetWordCounts(changes_only))
+    assert not later.built
+    assert convert.changes_of_message(later).sequence == 1
+
+
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"index_id": "other"}, "meant for shard 0 of index other"),
+        ({"shard": 3}, "meant for shard 3 of index golden, this is shard 0"),
+        ({"encoding_fingerprint": "other"}, "made by encoder other"),
+    ],
+)
+async def test_what_is_meant_for_another_shard_or_made_by_another_encoder_is_refused(
+    shard: LiveShard, node: Stub, altered: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(IdentityError, match=said):
+        await write(node, request(put("d"), **altered))
+    assert shard.sequence == 0
+
+
+async def test_nonsense_is_a_field_violation_and_nothing_of_its_call_is_stored(
+    shard: LiveShard, node: Stub
+) -> None:
+    asked = request(put("d"), put("e"))
+    asked.writes[1].put.vector = np.zeros(8, "<f4").tobytes()
+    with pytest.raises(WinnowError, match=r"writes\[1\]\.put\.vector: its norm is 0"):
+        await write(node, asked)
+    asked.writes[1].put.vector = np.eye(1, 9, dtype="<f4").tobytes()
+    with pytest.raises(WinnowError, match=r"writes\[1\]\.put\.vector: it has 9 values"):
+        await write(node, asked)
+    assert shard.sequence == 0
+
+
+async def test_a_message_of_more_than_a_megabyte_is_refused(shard: LiveShard, node: Stub) -> None:
+    asked = request(*(put(f"p{n}", "x" * 90_000) for n in range(12)))
+    with pytest.raises(InvalidRequestError, match="larger than max"):
+        await write(node, asked)
+    assert shard.sequence == 0
+
+
+async def test_a_node_that_takes_no_writes_says_so_and_tells_its_counts(
+    tmp_path: Path, servicer: ShardFeedServicer, node: Stub
+) -> None:
+    live = opened(tmp_path, "start the node with --feed")
+    servicer.serve(live, INFO, "golden")
+    with pytest.raises(NotWritableError, match="start the node with --feed"):
+        await write(node, request(put("d")))
+    message = await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))
+    assert message.built_passages == 3
+    await live.close()

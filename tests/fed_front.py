@@ -1,0 +1,114 @@
+"""A front that is fed: the real core and models over shards that keep what they are given."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from stateless.cluster.membership import Identity, View
+from stateless.feed.admission import FeedAdmission
+from stateless.feed.core import FeedCore
+from stateless.feed.encoding import FeedEncoder
+from stateless.feed.metrics import FeedMetrics
+from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
+from stateless.feed.storing import Storing
+from stateless.feed.writers import Reached, Writers
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_of
+from winnow.domain.shard import ShardInfo
+from winnow.domain.write import EncodedPassage
+from winnow.fakes import FakeShardWriter
+from winnow.inference.runtime import Runtime
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+
+INDEX = Identity("fake-index", 2, 384)
+
+
+def node_info(shard: int, log_id: str) -> ShardInfo:
+    return ShardInfo(shard, 2, "fake-index", 1, 384, "fake", "fake-bundle", log_id=log_id)
+
+
+class FedFront:
+    """Two shards, each with one node that takes writes."""
+
+    def __init__(self, bundle: Bundle, most: int = 1_000, deadline: float = 30.0) -> None:
+        self.registry = CollectorRegistry()
+        self.nodes = {f"node-{shard}:1": FakeShardWriter() for shard in range(2)}
+        self.infos = {
+            address: node_info(int(address[5]), f"log {address}") for address in self.nodes
+        }
+        self.view = View(INDEX, {0: ("node-0:1",), 1: ("node-1:1",)})
+        self.closed: list[str] = []
+        self.rests: list[float] = []
+        self.noticed: list[tuple[int, int]] = []
+        """Shards with their last writes, as they were told to whoever answers."""
+        metrics = FeedMetrics(self.registry)
+        self.encoder = FeedEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
+        writers = Writers(lambda: self.view, self.infos.get, self._open)
+        self.admission = FeedAdmission(most, metrics)
+        self.storing = Storing(writers, metrics, self._rest, self._notice)
+        self.core = FeedCore(self.encoder, self.storing, self.admission, metrics)
+        self._deadline = deadline
+
+    @property
+    def shards(self) -> tuple[FakeShardWriter, FakeShardWriter]:
+        return self.nodes["node-0:1"], self.nodes["node-1:1"]
+
+    def shard(self, passage_id: str) -> FakeShardWriter:
+        """The one that a passage belongs to."""
+        return self.shards[shard_of(passage_id, 2)]
+
+    @property
+    def passages(self) -> dict[str, EncodedPassage]:
+        """Everything that is stored."""
+        return {name: each for shard in self.shards for name, each in shard.passages.items()}
+
+    def sample(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+    @contextlib.asynccontextmanager
+    async def serving(self, port: int = 0) -> AsyncIterator[str]:
+        """Serves by real gRPC; gives HOST:PORT."""
+        boundary = Boundary(RpcMetrics(self.registry))
+        door = door_of(self.admission)
+        server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, door=door)
+        servicer = FeedServicer(self.core, self._deadline)
+        add(servicer, server)
+        port = await server.start(f"127.0.0.1:{port}")
+        await server.serving(True)
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            await server.drain(0)
+
+    def close(self) -> None:
+        self.encoder.close()
+
+    def _notice(self, shard: int, sequence: int) -> None:
+        self.noticed.append((shard, sequence))
+
+    def _open(self, address: str, index: Identity, shard: int) -> Reached:
+        async def close() -> None:
+            self.closed.append(address)
+
+        return Reached(self.nodes[address], lambda: False, close)
+
+    async def _rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        await asyncio.sleep(0)
+
+
+def add(servicer: Any, server: Server) -> None:
+    from winnow.v1 import feed_pb2_grpc
+
+    feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
+
+
+def ids_of(shard: int, count: int) -> Sequence[str]:
+    """Ids that belong to a shard of two."""
+    found = [str(number) for number in range(100 * count) if shard_of(str(number), 2) == shard]
+    return found[:count]

@@ -1,0 +1,143 @@
+"""A front over shards that are written to."""
+
+import random
+from functools import cache
+
+from logged_shards import LiveReplica
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.admission import Admission
+from stateless.answer.answering import Answerer
+from stateless.answer.calls import Limits
+from stateless.answer.core import AnswerCore
+from stateless.answer.remembered import RememberedAnswers
+from stateless.answer.validation import Defaults
+from stateless.cluster.cluster import Cluster
+from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.formation import Formation
+from stateless.cluster.known import Known
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.encoding import QuestionEncoder
+from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from stateless.policy.hedging import HedgeSettings
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from stateless.words.served import ServedWords
+from stateless.words.source import WordSource
+from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answered
+from winnow.domain.position import Position
+from winnow.domain.question import ReadScope, Retriever
+from winnow.domain.request import AnswerRequest
+from winnow.errors import UnavailableError
+from winnow.fakes import FINGERPRINT, FakeTextEncoder
+from winnow.policy.load import Load, LoadSettings
+from winnow.text.tokenizer import Tokenizer
+
+LATELY = 1.0
+QUIET = HedgeSettings(least_samples=10**6)
+"""Nothing is late."""
+
+
+@cache
+def _bundle() -> Bundle:
+    return load_bundle(default_bundle())
+
+
+async def _closed() -> None:
+    pass
+
+
+async def _at_once() -> None:
+    pass
+
+
+class LiveFront:
+    """Everything between a request and fake replicas. Nodes say something when a test says so."""
+
+    def __init__(self, *replicas: LiveReplica, hedge: HedgeSettings = QUIET) -> None:
+        self.clock, self.registry = ManualClock(), CollectorRegistry()
+        self.replicas = {each.name: each for each in replicas}
+        metrics = ReplicaMetrics(self.registry)
+        self.nodes = Discovery(
+            [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
+        )
+        self.formation = Formation(
+            Encoding(FINGERPRINT, 2),
+            lambda shard: ReplicatedSearcher(
+                shard,
+                self.nodes.searcher,
+                ReplicaPolicies(hedge=hedge),
+                self.clock,
+                random.Random(1),
+                metrics,
+            ),
+            self._serve,
+            ClusterMetrics(self.registry),
+            self.clock,
+        )
+        self.words = ServedWords(self._counting, _at_once)
+        self.known = Known(self.formation, self.nodes, LATELY, lambda: self.words.name)
+        load = Load(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
+        self.core = AnswerCore(
+            Defaults(3, 3, ReadScope.GLOBAL, 10, retriever=Retriever.DENSE),
+            Admission(load, 64, AdmissionMetrics(self.registry)),
+            FrontMetrics(self.registry),
+            remembered=RememberedAnswers(1 << 20, self.known.edition),
+        )
+        for name in self.replicas:
+            self.nodes.nodes[name] = self._open(name)
+        self.look()
+
+    def look(self, *names: str) -> None:
+        """Nodes say what they are, or why they cannot; all of them if none is named."""
+        for name in names or self.replicas:
+            replica, node = self.replicas[name], self.nodes.nodes[name]
+            if replica.fails is None:
+                node.heard(replica.said, self.clock())
+            else:
+                node.missed(replica.fails)
+        self.formation.update(self.nodes.present(), self.nodes.nodes.values())
+
+    def kill(self, name: str) -> None:
+        """A replica is gone, though the front does not know it before it looks."""
+        self.replicas[name].fails = UnavailableError(f"{name}: connection refused")
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self.formation.cluster is not None
+        return self.formation.cluster
+
+    @property
+    def statistics(self) -> object:
+        """Equal for equal counts."""
+        return self.words.name
+
+    async def count(self) -> None:
+        """Counts the words that have changed."""
+        assert self.words._statistics is not None
+        await self.words._statistics.refresh()
+
+    async def ask(
+        self, text: str = "Who?", *after: Position, fresh: bool = False, left: float = 60.0
+    ) -> Answered:
+        """Asks once."""
+        request = AnswerRequest(text, after=after, fresh=fresh)
+        return await self.core.ask(request, Deadline.after(left))
+
+    def _counting(self, shard: int) -> list[WordSource]:
+        return self.known.counting(shard)
+
+    def _serve(self, cluster: Cluster) -> None:
+        bundle = _bundle()
+        encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
+        weigh = self.words.serve(cluster).weigh
+        metrics = FrontMetrics(CollectorRegistry())
+        limits = Limits(0.02, 0.4)
+        self.core.serve(Answerer(encoder, cluster, -9.0, lambda _: None, limits, metrics, weigh))
+
+    def _open(self, name: str) -> Node:
+        replica = self.replicas[name]
+        return Node(name, replica, _closed, words=replica)

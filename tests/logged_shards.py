@@ -1,0 +1,221 @@
+"""Shards that are written to: a log, and replicas of it that follow as far as a test says."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from content_node.indexing.counting import count_words
+from winnow.deadline import Deadline
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit, Passage
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.reading import Reading
+from winnow.domain.shard import ShardInfo
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
+from winnow.fakes import FINGERPRINT
+from winnow.searcher import Read, Retrieved
+
+Words = tuple[int, ...]
+Content = Mapping[str, Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A put or a deletion in a log, or a passage that was there when the index was built."""
+
+    id: str
+    sequence: int
+    words: Words | None
+
+    @property
+    def distance(self) -> float:
+        """Of every question: what the words say."""
+        return sum(self.words or ()) * 37 % 101 / 100
+
+    def reading(self) -> Reading:
+        """Its first word is the answer."""
+        text = " ".join(map(str, self.words or ()))
+        end = len(text.partition(" ")[0])
+        passage, far = Passage(self.id, "", text), self.distance
+        return Reading(passage, 0, end, -far, -far, 1.0, far, far)
+
+
+def counted(content: Content) -> WordCounts:
+    """The counts of an index that is built of this."""
+    return count_words(np.array(words, np.uint32) for words in content.values())
+
+
+class ShardLog:
+    """All writes to one shard."""
+
+    def __init__(self, content: Content, log_id: str = "log") -> None:
+        self.log_id = log_id
+        self.built = {name: Entry(name, 0, words) for name, words in content.items()}
+        self.entries: list[Entry] = []
+
+    @property
+    def sequence(self) -> int:
+        return len(self.entries)
+
+    def put(self, name: str, words: Words) -> int:
+        """Where the log stands then; the same again is no new write."""
+        now = self.content(self.sequence).get(name)
+        if now is None or now.words != words:
+            self.entries.append(Entry(name, self.sequence + 1, words))
+        return self.sequence
+
+    def delete(self, name: str) -> int:
+        """Where the log stands then."""
+        if name in self.content(self.sequence):
+            self.entries.append(Entry(name, self.sequence + 1, None))
+        return self.sequence
+
+    def content(self, sequence: int) -> dict[str, Entry]:
+        """What the shard holds after a write."""
+        held = dict(self.built)
+        for entry in self.entries[:sequence]:
+            if entry.words is None:
+                held.pop(entry.id, None)
+            else:
+                held[entry.id] = entry
+        return held
+
+
+@dataclass
+class LiveReplica:
+    """A replica of a log, as a `Searcher` and a `WordSource`."""
+
+    name: str
+    log: ShardLog
+    shard: int = 0
+    shards: int = 1
+    index: WordCounts = field(default_factory=lambda: counted({}))
+    """The counts of the whole index as it was built."""
+    sequence: int = 0
+    merged: int = 0
+    """The write up to which its base holds everything."""
+    fails: WinnowError | None = None
+    before_reading: list[Callable[[], None]] = field(default_factory=list)
+    """Done, once each, before passages are read."""
+    asked: list[EncodedQuestion] = field(default_factory=list)
+    counts: int = 0
+    """How often it told its counts."""
+    hangs: asyncio.Event | None = None
+    """Retrieval waits for it."""
+
+    def follow(self, sequence: int | None = None) -> None:
+        """Catches up with the log, up to a write or in all."""
+        most = self.log.sequence if sequence is None else min(sequence, self.log.sequence)
+        self.sequence = max(self.sequence, most)
+
+    def merge(self) -> None:
+        """From now on all that it has is in a base of its own, with other rows."""
+        self.merged = self.sequence
+
+    @property
+    def generation(self) -> str:
+        """Replicas merge at different times: none is like that of another replica."""
+        return f"{self.name}-{self.merged}"
+
+    @property
+    def said(self) -> ShardInfo:
+        """What it says of itself."""
+        return ShardInfo(
+            self.shard,
+            self.shards,
+            "index",
+            len(self.log.content(self.sequence)),
+            2,
+            "fake",
+            FINGERPRINT,
+            self.generation,
+            self.index.total,
+            self.sequence,
+            self.log.log_id,
+        )
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        await self._behave()
+        return self.said
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+    ) -> Retrieved:
+        self.asked.append(question)
+        await self._behave()
+        if self.hangs is not None:
+            await self.hangs.wait()
+        if depth.after > self.sequence:
+            raise DeadlineExceededError(f"{self.name} has write {self.sequence}")
+        held = self.log.content(self.sequence).values()
+        near = sorted(held, key=lambda entry: (entry.distance, entry.id))
+        rows = {entry: row for row, entry in enumerate(self._rows())}
+        hits = tuple(self._hit(rows[entry], entry) for entry in near[: depth.passages])
+        distances = tuple(entry.distance for entry in near[: depth.looked_at])
+        return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence)
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        await self._behave()
+        while self.before_reading:
+            self.before_reading.pop()()
+        return Read(tuple(self._found(hit).reading() for hit in hits), ShardTimings())
+
+    async def search(
+        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+    ) -> Read:
+        found = await self.retrieve(question, depth, deadline)
+        read = await self.read(question, found.hits, max_answer_tokens, deadline)
+        return Read(read.readings, read.timings, sequence=found.sequence)
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        await self._behave()
+        return self.index
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """Counted write by write, as a node does."""
+        self.counts += 1
+        await self._behave()
+        held, by = dict(self.log.built), np.zeros(64, np.int32)
+        tokens = 0
+        for entry in self.log.entries[: self.sequence]:
+            old = held.pop(entry.id, None)
+            for words, sign in ((old.words if old else None, -1), (entry.words, 1)):
+                by[list(set(words or ()))] += sign
+                tokens += sign * len(words or ())
+            if entry.words is not None:
+                held[entry.id] = entry
+        ids = np.flatnonzero(by).astype(np.uint32)
+        more = len(held) - len(self.log.built)
+        return WordChanges(self.sequence, ids, by[ids], more, tokens)
+
+    def _rows(self) -> list[Entry]:
+        base = sorted(self.log.content(self.merged).values(), key=lambda entry: entry.id)
+        since = self.log.entries[self.merged : self.sequence]
+        return base + [entry for entry in since if entry.words is not None]
+
+    def _hit(self, row: int, entry: Entry) -> Hit:
+        far = entry.distance
+        return Hit(row, entry.id, far, far, self.generation, 0.0, entry.sequence)
+
+    def _found(self, hit: Hit) -> Entry:
+        rows = self._rows()
+        if hit.generation == self.generation:
+            return rows[hit.row]
+        for entry in rows:
+            if (entry.id, entry.sequence) == (hit.passage_id, hit.sequence):
+                return entry
+        raise GenerationGoneError(f"{self.name} holds no {hit.passage_id} of {hit.sequence}")
+
+    async def _behave(self) -> None:
+        await asyncio.sleep(0)
+        if self.fails is not None:
+            raise self.fails

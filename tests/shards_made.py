@@ -1,0 +1,119 @@
+"""Shards of made-up passages: a few numbers each, no models."""
+
+import contextlib
+import sqlite3
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from content_node.indexing.counting import count_words
+from content_node.shard import StoredSegment, open_shard
+from content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from content_node.shard.nearest import SPACE, build_graph
+from content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
+from content_node.shard.schema import SCHEMA
+from content_node.shard.store import PassageStore, pack_ids, pack_offsets
+from winnow.domain.passage import Passage
+from winnow.domain.question import EncodedQuestion
+from winnow.domain.write import EncodedPassage
+from winnow.files.opened import OpenFile
+from winnow.text.tokenizer import Tokens
+
+DIMENSION = 8
+VOCABULARY = 30
+
+
+def passage(number: int, chance: np.random.Generator, text: str = "") -> EncodedPassage:
+    """A passage with a few random tokens, frequent ones more often than rare ones."""
+    drawn = chance.zipf(1.5, chance.integers(1, 12)) % VOCABULARY
+    ids = tuple(int(token) for token in drawn)
+    vector = chance.standard_normal(DIMENSION).astype(np.float32)
+    return EncodedPassage(
+        Passage(f"p{number}", "title", text or f"text {number}"),
+        (int(chance.integers(VOCABULARY)),),
+        Tokens(ids, tuple((place, place + 1) for place in range(len(ids)))),
+        vector / np.linalg.norm(vector),
+    )
+
+
+def passages(count: int, seed: int = 0) -> list[EncodedPassage]:
+    chance = np.random.default_rng(seed)
+    return [passage(number, chance) for number in range(count)]
+
+
+def question(seed: int, **options: Any) -> EncodedQuestion:
+    chance = np.random.default_rng(seed)
+    asked = passage(0, chance)
+    return EncodedQuestion("?", asked.tokens.ids, asked.vector, "", **options)
+
+
+def stored(
+    directory: Path,
+    own: Sequence[EncodedPassage],
+    whole: Sequence[EncodedPassage] = (),
+    holes: Collection[int] = (),
+    ef: int = 64,
+    exact_up_to: int = 2_000,
+    **altered: Any,
+) -> StoredSegment:
+    """A shard with these passages, row by row; `holes` are rows that lost theirs. Words are as rare
+    as in `whole`.
+    """
+    make(directory, own, whole, holes, **altered)
+    return open_shard(directory, ef, exact_up_to=exact_up_to)
+
+
+def make(
+    directory: Path,
+    own: Sequence[EncodedPassage],
+    whole: Sequence[EncodedPassage] = (),
+    holes: Collection[int] = (),
+    **altered: Any,
+) -> ShardManifest:
+    directory.mkdir(parents=True)
+    with contextlib.closing(sqlite3.connect(directory / STORE)) as connection:
+        connection.executescript(SCHEMA)
+        for row, each in enumerate(own):
+            if row not in holes:
+                connection.execute(
+                    "INSERT INTO passages VALUES (?, ?, 0, NULL, ?, ?, '{}', ?, ?, ?, ?)",
+                    (
+                        *(row, each.passage.id, each.passage.title, each.passage.text),
+                        *(pack_ids(each.title_ids), pack_ids(each.tokens.ids)),
+                        *(pack_offsets(each.tokens.offsets), each.vector.tobytes()),
+                    ),
+                )
+        connection.commit()
+    every = [np.array((*each.title_ids, *each.tokens.ids), np.uint32) for each in whole or own]
+    store = PassageStore(OpenFile(directory / STORE))
+    tokens, ends = store.words(VOCABULARY, len(own))
+    store.close()
+    words = save_words(directory, tokens, ends, count_words(every))
+    vectors = np.array([each.vector for each in own], np.float32).reshape(-1, DIMENSION)
+    graph = build_graph(vectors, 16, 100, 1)
+    for row in holes:
+        graph.mark_deleted(row)
+    save_graph(graph, directory / GRAPH)
+    values = {
+        "format": FORMAT,
+        "index_id": "made",
+        "shard": 0,
+        "shards": 1,
+        "rows": len(own),
+        "passages": len(own) - len(holes),
+        "index_passages": len(whole or own),
+        "dimension": DIMENSION,
+        "space": SPACE,
+        "m": 16,
+        "ef_construction": 100,
+        "bundle_name": "made",
+        "encoding_fingerprint": "made",
+        "store": STORE,
+        "graph": GRAPH,
+        "words": words,
+        "files": {name: file_entry(directory / name) for name in FILES},
+        **altered,
+    }
+    return write(directory / SHARD_FILE, ShardManifest(**values))

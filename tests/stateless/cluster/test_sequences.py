@@ -1,0 +1,46 @@
+"""How far logs have got, by all that is known of them."""
+
+from dataclasses import replace
+
+from manual_clock import ManualClock
+
+from stateless.cluster.sequences import PATIENCE, Sequences
+from winnow.domain.shard import ShardInfo
+
+INFO = ShardInfo(0, 1, "index", 10, 2, "bundle", "print", "g", sequence=5, log_id="log")
+
+
+def test_what_nodes_say_is_reached_and_nothing_is_needed() -> None:
+    known = Sequences(ManualClock())
+    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 5, 0)
+
+
+def test_what_was_acknowledged_is_needed_though_no_node_has_said_that_it_has_it() -> None:
+    known = Sequences(ManualClock())
+    known.acknowledged(INFO, 7)
+    known.acknowledged(INFO, 6)
+    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 7, 7)
+
+
+def test_what_an_answer_knew_of_is_reached() -> None:
+    known = Sequences(ManualClock())
+    known.answered(INFO, 8)
+    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (8, 8, 0)
+
+
+def test_a_write_that_no_replica_shows_is_needed_for_a_while_only() -> None:
+    clock = ManualClock()
+    known = Sequences(clock)
+    known.acknowledged(INFO, 7)
+    clock.advance(PATIENCE)
+    assert (known.latest(INFO), known.needed(INFO)) == (7, 5)
+    known.answered(INFO, 7)
+    assert known.needed(INFO) == 7
+
+
+def test_another_log_counts_its_own_writes() -> None:
+    known = Sequences(ManualClock())
+    known.acknowledged(INFO, 7)
+    known.answered(INFO, 7)
+    other = replace(INFO, log_id="restored", sequence=2)
+    assert (known.reached(other), known.latest(other), known.needed(other)) == (2, 2, 0)

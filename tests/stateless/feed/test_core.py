@@ -1,0 +1,349 @@
+"""Passages and deletions through the core: where they are stored, and when the call fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from fed_front import FedFront, ids_of, node_info
+from manual_clock import ManualClock
+from tenacious import happens
+
+from stateless.cluster.membership import View
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.feeding import Deletion, FedPassage, WriteResult
+from winnow.domain.position import Position
+from winnow.domain.write import Outcome
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    InvalidRequestError,
+    NotLoadedError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+
+ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
+
+
+@pytest.fixture
+def front(bundle: Bundle) -> Iterator[FedFront]:
+    made = FedFront(bundle)
+    yield made
+    made.close()
+
+
+def fed(name: str, text: str = "The Danube rises in the Black Forest.", **more: Any) -> FedPassage:
+    return FedPassage(name, "Danube", text, **more)
+
+
+async def put(front: FedFront, *passages: FedPassage, seconds: float = 30) -> list[WriteResult]:
+    return await front.core.put(passages, Deadline.after(seconds), "me")
+
+
+async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front: FedFront) -> None:
+    results = await put(front, *[fed(name) for name in (*ZERO, *ONE)])
+    assert [set(shard.passages) for shard in front.shards] == [set(ZERO), set(ONE)]
+    assert [each.id for each in results] == [*ZERO, *ONE]
+    assert {each.outcome for each in results} == {Outcome.STORED}
+    assert results[4].position == Position(0, 5)
+    assert results[9].position == Position(1, 5)
+    assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
+    assert front.admission.inside == 0
+
+
+async def test_what_is_durable_is_noticed_also_where_another_shard_fails(front: FedFront) -> None:
+    front.shards[0].fails = NotWritableError("shard 0 takes no writes")
+    with pytest.raises(NotWritableError):
+        await put(front, *[fed(name) for name in (*ZERO, *ONE)])
+    assert front.noticed == [(1, 5)]
+
+
+async def test_of_two_passages_with_one_id_the_last_counts(front: FedFront) -> None:
+    await put(front, fed("a", "the old text"), fed("a", "the new text"))
+    assert front.passages["a"].passage.text == "the new text"
+
+
+async def test_sending_again_changes_nothing(front: FedFront) -> None:
+    await put(front, fed("a"))
+    (again,) = await put(front, fed("a"))
+    assert again.outcome is Outcome.UNCHANGED
+    (deleted,) = await front.core.delete([Deletion("a")], Deadline.after(30))
+    assert (deleted.outcome, front.passages) == (Outcome.STORED, {})
+    (again,) = await front.core.delete([Deletion("a")], Deadline.after(30))
+    assert again.outcome is Outcome.UNCHANGED
+
+
+async def test_an_older_version_is_outdated(front: FedFront) -> None:
+    await put(front, fed("a", "new", version=7))
+    (old,) = await put(front, fed("a", "old", version=6))
+    assert (old.outcome, front.passages["a"].passage.text) == (Outcome.OUTDATED, "new")
+    assert front.sample("winnow_front_feed_writes_total", outcome="outdated") == 1
+
+
+async def test_a_passage_that_the_encoder_reads_a_part_of_says_so(front: FedFront) -> None:
+    long = " ".join(["word"] * 500)
+    results = await put(front, fed("short"), fed("long", long))
+    assert [each.truncated for each in results] == [False, True]
+    assert len(front.passages["long"].tokens) == 500
+
+
+async def test_what_breaks_a_rule_stores_nothing(front: FedFront) -> None:
+    with pytest.raises(InvalidRequestError):
+        await put(front, fed("a"), fed("b", ""))
+    assert not front.passages
+
+
+async def test_a_text_of_too_many_tokens_is_named(front: FedFront) -> None:
+    many = "각 " * 5_000
+    with pytest.raises(InvalidRequestError, match="15000 tokens, at most 14000") as caught:
+        await put(front, fed("a"), fed("b", many), fed("c", many))
+    fields = [each.field for each in caught.value.violations]
+    assert fields == ["passages[1].text", "passages[2].text"]
+    assert not front.passages
+
+
+async def test_a_shard_that_is_away_for_a_moment_is_tried_again(front: FedFront) -> None:
+    front.shards[0].fails, front.shards[0].failures_left = UnavailableError("gone"), 3
+    results = await put(front, fed(ZERO[0]), fed(ONE[0]))
+    assert [each.outcome for each in results] == [Outcome.STORED, Outcome.STORED]
+    assert front.rests == [0.05, 0.1, 0.2]
+    assert len(front.shards[1].batches) == 1
+    assert front.sample("winnow_front_feed_retries_total", shard="0") == 3
+
+
+async def test_a_write_whose_reply_was_lost_is_stored_once(front: FedFront) -> None:
+    shard = front.shards[0]
+    shard.fails, shard.failures_left = UnavailableError("lost"), 1
+    shard.stores_before_failing = True
+    (result,) = await put(front, fed(ZERO[0]))
+    assert (result.outcome, result.position.sequence) == (Outcome.UNCHANGED, 1)
+
+
+async def test_a_shard_that_is_full_is_given_the_time_it_asks_for(front: FedFront) -> None:
+    front.shards[0].fails, front.shards[0].failures_left = OverloadedError("full", 0.7), 1
+    await put(front, fed(ZERO[0]))
+    assert front.rests == [0.7]
+
+
+@pytest.mark.parametrize(
+    ("fails", "kind"),
+    [
+        (UnavailableError("gone"), UnavailableError),
+        (OverloadedError("the disk is full", 60.0), OverloadedError),
+        (NotWritableError("no log"), NotWritableError),
+        (NotLoadedError("damaged"), UnavailableError),
+        (IdentityError("another index"), IdentityError),
+    ],
+)
+async def test_the_call_fails_if_a_part_was_not_stored_and_the_rest_is(
+    front: FedFront, fails: WinnowError, kind: type[WinnowError]
+) -> None:
+    front.shards[0].fails = fails
+    with pytest.raises(kind) as caught:
+        await put(front, *map(fed, (*ZERO[:2], ONE[0])), seconds=0.5)
+    assert set(front.passages) == {ONE[0]}
+    assert str(fails) in str(caught.value)
+    if not isinstance(fails, IdentityError):
+        assert "2 of 3 writes may not be stored: shard 0: " in str(caught.value)
+    if isinstance(caught.value, OverloadedError):
+        assert caught.value.retry_after == 60
+    assert front.admission.inside == 0
+
+
+async def test_of_several_failures_the_one_that_no_waiting_mends_is_told(front: FedFront) -> None:
+    front.shards[0].fails = UnavailableError("gone")
+    front.shards[1].fails = NotWritableError("no log")
+    with pytest.raises(NotWritableError, match="2 of 2 writes may not be stored: shard 1: no log"):
+        await put(front, fed(ZERO[0]), fed(ONE[0]), seconds=0.2)
+
+
+async def test_a_mistake_in_the_program_is_none_of_the_callers(front: FedFront) -> None:
+    front.shards[0].fails = ZeroDivisionError("bug")  # type: ignore[assignment]
+    with pytest.raises(ExceptionGroup):
+        await put(front, fed(ZERO[0]))
+    assert front.admission.inside == 0
+
+
+async def test_a_shard_that_nobody_serves_is_waited_for_until_the_deadline(
+    front: FedFront,
+) -> None:
+    front.view = View(front.view.identity, {0: (), 1: ("node-1:1",)})
+    with pytest.raises(UnavailableError, match="no node serves shard 0 now"):
+        await put(front, fed(ZERO[0]), seconds=0.2)
+    assert front.rests
+
+
+async def test_replicas_without_a_common_log_are_not_written_to(front: FedFront) -> None:
+    front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
+    front.infos["other:1"] = node_info(0, "another log")
+    with pytest.raises(NotWritableError, match="share no log"):
+        await put(front, fed(ZERO[0]))
+    assert not front.shards[0].batches
+
+
+async def test_replicas_of_one_log_take_turns_where_one_fails(front: FedFront) -> None:
+    front.nodes["other:1"] = other = replace(front.shards[0], batches=[])
+    front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
+    front.infos |= {each: node_info(0, "one log") for each in ("node-0:1", "other:1")}
+    front.shards[0].fails = UnavailableError("gone")
+    await put(front, fed(ZERO[0]))
+    assert (len(front.shards[0].batches), len(other.batches)) == (1, 1)
+
+
+async def test_before_the_index_is_found_nothing_can_be_stored(front: FedFront) -> None:
+    front.view = View()
+    with pytest.raises(UnavailableError, match="no shard of the index has been found yet"):
+        await put(front, fed("a"))
+
+
+async def test_a_node_that_serves_no_longer_is_let_go(front: FedFront) -> None:
+    await put(front, fed(ZERO[0]))
+    front.nodes["new:1"] = front.shards[0]
+    front.view = View(front.view.identity, {0: ("new:1",), 1: ("node-1:1",)})
+    await put(front, fed(ZERO[1]))
+    assert front.closed == ["node-0:1"]
+
+
+async def test_a_deadline_that_has_passed_begins_nothing(front: FedFront) -> None:
+    clock = ManualClock()
+    with pytest.raises(DeadlineExceededError):
+        await front.core.put([fed("a")], Deadline(clock() - 1, clock))
+    assert not front.passages
+
+
+async def test_a_call_that_is_cancelled_leaves_nothing_in_hand(front: FedFront) -> None:
+    front.shards[0].hangs = True
+    putting = asyncio.create_task(put(front, fed(ZERO[0])))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    assert front.admission.inside == 1
+    putting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await putting
+    assert front.shards[0].released.is_set()
+    assert front.admission.inside == 0
+
+
+async def test_vectors_are_those_that_the_builder_makes(front: FedFront, bundle: Bundle) -> None:
+    from winnow.inference.encoder import open_passage_encoder
+    from winnow.inference.runtime import InferenceOptions
+    from winnow.passages.encoding import PassageEncoder
+    from winnow.text.tokenizer import Tokenizer
+
+    tokenizer = Tokenizer(bundle.tokenizer)
+    model = open_passage_encoder(bundle, tokenizer.special, InferenceOptions(runs=1))
+    builder = PassageEncoder(model, bundle.manifest.encoder)
+    texts = ["Gold has the symbol Au.", "The cafe\u0301 in Łódź 🎻", "word " * 400]
+    await put(front, *[fed(str(n), text.strip()) for n, text in enumerate(texts)])
+    for number in range(len(texts)):
+        stored = front.passages[str(number)]
+        title, text = tokenizer.tokenise("Danube"), tokenizer.tokenise(stored.passage.text)
+        assert (stored.title_ids, stored.tokens) == (title.ids, text)
+        assert np.array_equal(stored.vector, builder.encode(title.ids, text.ids))
+
+
+class Messages:
+    """A stream that counts what is read of it."""
+
+    def __init__(self, *messages: Any) -> None:
+        self.left, self.read = list(messages), 0
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        await asyncio.sleep(0)
+        if not self.left:
+            raise StopAsyncIteration
+        self.read += 1
+        return self.left.pop(0)
+
+
+def soon() -> Deadline:
+    return Deadline.after(30)
+
+
+async def test_a_stream_is_summed_up(front: FedFront) -> None:
+    messages = Messages([fed(ZERO[0]), fed(ONE[0])], [fed(ZERO[0])], [fed(ZERO[1], version=3)])
+    summary = await front.core.put_stream(messages, soon)
+    assert (summary.stored, summary.unchanged, summary.outdated) == (3, 1, 0)
+    assert summary.positions == (Position(0, 2), Position(1, 1))
+    summary = await front.core.delete_stream(Messages([Deletion(ZERO[0])], [Deletion("x")]), soon)
+    assert (summary.stored, summary.unchanged) == (1, 1)
+    assert set(front.passages) == {ZERO[1], ONE[0]}
+
+
+async def test_messages_of_a_stream_are_stored_in_their_order(front: FedFront) -> None:
+    messages = [[fed("a", f"text {n} " + "word " * (200 - 10 * n))] for n in range(15)]
+    await front.core.put_stream(Messages(*messages), soon)
+    assert front.passages["a"].passage.text.startswith("text 14")
+    assert len(front.shard("a").batches) == 15
+
+
+async def test_a_stream_is_read_no_faster_than_it_is_stored(front: FedFront) -> None:
+    front.shards[0].hangs = True
+    messages = Messages(*[[fed(name)] for name in ids_of(0, 20)])
+    feeding = asyncio.create_task(front.core.put_stream(messages, soon))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await happens(lambda: messages.read == 3)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (messages.read, len(front.shards[0].batches)) == (3, 1)
+    front.shards[0].hangs = False
+    front.shards[0].go_on.set()
+    assert (await feeding).stored == 20
+
+
+async def test_a_wrong_message_ends_its_stream(front: FedFront) -> None:
+    messages = Messages([fed("a")], [fed("")], [fed("c")])
+    with pytest.raises(InvalidRequestError, match=r"passages\[0\].id"):
+        await front.core.put_stream(messages, soon)
+    assert front.admission.inside == 0
+
+
+async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle) -> None:
+    front = FedFront(bundle, most=2)
+    front.shards[0].hangs = True
+    first = asyncio.create_task(put(front, *map(fed, ZERO[:2])))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    with pytest.raises(OverloadedError, match="2 passages are being stored, of at most 2"):
+        await put(front, fed(ONE[0]))
+    stream = asyncio.create_task(front.core.put_stream(Messages([fed(ONE[0])]), soon, "other"))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not front.shards[1].batches
+    front.shards[0].go_on.set()
+    await first
+    assert (await asyncio.wait_for(stream, 10)).stored == 1
+    assert front.admission.inside == 0
+    assert front.sample("winnow_front_feed_refusals_total") == 1
+    front.close()
+
+
+async def test_a_stream_that_finds_no_room_in_time_is_refused(bundle: Bundle) -> None:
+    front = FedFront(bundle, most=1)
+    front.shards[0].hangs = True
+    first = asyncio.create_task(put(front, fed(ZERO[0])))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    with pytest.raises(OverloadedError, match="no room for 1 more"):
+        await front.core.put_stream(Messages([fed(ONE[0])]), lambda: Deadline.after(0.05), "other")
+    front.shards[0].go_on.set()
+    await first
+    front.close()
+
+
+async def test_a_stream_that_is_cancelled_leaves_nothing_in_hand(front: FedFront) -> None:
+    front.shards[0].hangs = True
+    messages = Messages(*[[fed(name)] for name in ZERO])
+    feeding = asyncio.create_task(front.core.put_stream(messages, soon))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    feeding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await feeding
+    assert front.shards[0].released.is_set()
+    assert front.admission.inside == 0

@@ -1,0 +1,192 @@
+"""A shard behind real gRPC that is written to."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stateless.feed.remote import LARGEST, RemoteShardWriter
+from stateless.feed.validation import MOST_METADATA, MOST_TEXT, MOST_TITLE, MOST_TOKENS
+from winnow.convert import shard_feed as convert
+from winnow.deadline import Deadline
+from winnow.domain.passage import Passage
+from winnow.domain.write import EncodedPassage, Outcome, Write
+from winnow.errors import (
+    DeadlineExceededError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.fakes import FakeShardWriter
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.channel import open_apart
+from winnow.rpc.server import KIB, Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.tokenizer import Tokens
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+
+SERVICE = "winnow.v1.ShardFeedService"
+NODE = 256 * KIB
+"""Bytes of a message that a node takes."""
+
+
+class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
+    """A shard behind gRPC."""
+
+    def __init__(self, shard: FakeShardWriter) -> None:
+        self.shard = shard
+        self.requests: list[shard_feed_pb2.WriteRequest] = []
+
+    async def Write(self, request: Any, context: Any) -> Any:
+        self.requests.append(request)
+        writes = convert.writes_of_messages(request.writes)
+        return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
+
+    async def GetWordCounts(self, request: Any, context: Any) -> Any:
+        built = None if request.changes_only else await self.shard.built_counts(soon())
+        return convert.counts_to_message(await self.shard.changes(soon()), built)
+
+
+@contextlib.asynccontextmanager
+async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
+    servicer = Servicer(FakeShardWriter())
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), NODE)
+    if serves:
+        shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    channel = open_apart(address)
+    yield servicer, RemoteShardWriter(channel, address, "an-index", 3, "an-encoder")
+    await channel.close()
+    await server.drain(0)
+
+
+def encoded(
+    name: str, text: str = "some words", tokens: int = 2, title: str = "T", metadata: str = ""
+) -> EncodedPassage:
+    ids = tuple(range(tokens))
+    offsets = tuple((min(n, len(text) - 1), min(n + 1, len(text))) for n in ids)
+    vector = np.eye(1, 384, dtype=np.float32)[0]
+    title_ids = tuple(range(len(title) * 3 // 2))
+    return EncodedPassage(
+        Passage(name, title, text, metadata), title_ids, Tokens(ids, offsets), vector
+    )
+
+
+def putting(name: str, **more: Any) -> Write:
+    return Write(name, 7, encoded(name, **more))
+
+
+def soon() -> Deadline:
+    return Deadline.after(30)
+
+
+async def test_writes_arrive_as_they_were_and_their_results_come_back() -> None:
+    async with reached() as (servicer, writer):
+        written = await writer.write([putting("a"), putting("a"), Write("b")], soon())
+        assert [each.outcome for each in written] == [
+            Outcome.STORED,
+            Outcome.UNCHANGED,
+            Outcome.UNCHANGED,
+        ]
+        (request,) = servicer.requests
+        assert (request.index_id, request.shard) == ("an-index", 3)
+        assert request.encoding_fingerprint == "an-encoder"
+        stored, sent = servicer.shard.passages["a"], encoded("a")
+        assert (stored.passage, stored.title_ids, stored.tokens) == (
+            sent.passage,
+            sent.title_ids,
+            sent.tokens,
+        )
+        assert np.array_equal(stored.vector, sent.vector)
+        assert writer.calls == 0
+
+
+async def test_what_one_message_cannot_hold_goes_in_several_and_in_order() -> None:
+    async with reached() as (servicer, writer):
+        names = [str(number) for number in range(40)]
+        writes = [putting(name, text="words " * 1_600, tokens=1_600) for name in names]
+        written = await writer.write(writes, soon())
+        assert [each.sequence for each in written] == list(range(1, 41))
+        assert len(servicer.requests) > 3
+        assert all(request.ByteSize() < NODE for request in servicer.requests)
+        assert [name for batch in servicer.shard.batches for name in batch] == names
+
+
+async def test_the_largest_passage_that_is_valid_fits_in_a_message() -> None:
+    text, title = "🎻" * MOST_TEXT, "🎻" * MOST_TITLE
+    metadata = f'{{"a": "{"b" * (MOST_METADATA - 9)}"}}'
+    assert len(metadata) == MOST_METADATA
+    largest = putting("🎻" * 256, text=text, title=title, tokens=MOST_TOKENS, metadata=metadata)
+    (message,) = convert.writes_to_messages([largest])
+    assert message.ByteSize() < LARGEST
+    async with reached() as (servicer, writer):
+        await writer.write([largest, largest], soon())
+        assert len(servicer.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("fails", "kind"),
+    [
+        (OverloadedError("the disk is full", 0.25), OverloadedError),
+        (NotWritableError("no log"), NotWritableError),
+        (UnavailableError("leaving"), UnavailableError),
+    ],
+)
+async def test_an_error_of_the_node_comes_back_as_it_is(
+    fails: WinnowError, kind: type[WinnowError]
+) -> None:
+    async with reached() as (servicer, writer):
+        servicer.shard.fails = fails
+        with pytest.raises(kind, match=f"{writer.address}: {fails}") as caught:
+            await writer.write([putting("a")], soon())
+        if isinstance(caught.value, OverloadedError):
+            assert caught.value.retry_after == 0.25
+
+
+async def test_a_node_that_takes_no_writes_says_what_to_change() -> None:
+    async with reached(serves=False) as (_, writer):
+        with pytest.raises(NotWritableError, match="start the node with --feed"):
+            await writer.write([putting("a")], soon())
+
+
+async def test_a_node_that_is_gone_is_unavailable() -> None:
+    async with reached() as (_, writer):
+        pass
+    channel = open_apart(writer.address)
+    gone = RemoteShardWriter(channel, writer.address, "an-index", 3, "an-encoder")
+    with pytest.raises(UnavailableError):
+        await gone.write([putting("a")], soon())
+    await channel.close()
+
+
+async def test_a_node_that_hangs_is_given_up_at_the_deadline() -> None:
+    async with reached() as (servicer, writer):
+        servicer.shard.hangs = True
+        with pytest.raises(DeadlineExceededError):
+            await writer.write([putting("a")], Deadline.after(0.1))
+        await asyncio.wait_for(servicer.shard.released.wait(), 10)
+
+
+async def test_a_write_that_is_cancelled_ends_on_the_node() -> None:
+    async with reached() as (servicer, writer):
+        servicer.shard.hangs = True
+        writing = asyncio.create_task(writer.write([putting("a")], soon()))
+        await asyncio.wait_for(servicer.shard.hanging.wait(), 10)
+        assert writer.calls == 1
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        await asyncio.wait_for(servicer.shard.released.wait(), 10)
+        assert writer.calls == 0
+
+
+async def test_counts_of_words_come_back() -> None:
+    async with reached() as (servicer, writer):
+        servicer.shard.sequence = 7
+        assert (await writer.changes(soon())).sequence == 7
+        assert (await writer.built_counts(soon())).vocabulary == 1

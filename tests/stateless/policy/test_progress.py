@@ -1,0 +1,64 @@
+"""How far a replica has got, now and a while ago."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+
+from stateless.policy.progress import SETTLED, Progress
+
+
+def test_at_first_nothing_is_known_to_be_there() -> None:
+    progress = Progress(ManualClock())
+    assert (progress.sequence, progress.settled) == (0, 0)
+
+
+def test_what_was_there_a_while_ago_is_settled_and_what_came_since_is_not() -> None:
+    clock = ManualClock()
+    progress = Progress(clock)
+    progress.told(5)
+    clock.advance(SETTLED / 2)
+    progress.told(7)
+    assert (progress.sequence, progress.settled) == (7, 0)
+    clock.advance(SETTLED / 2)
+    assert (progress.sequence, progress.settled) == (7, 5)
+    clock.advance(SETTLED / 2)
+    assert progress.settled == 7
+
+
+def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew_does() -> None:
+    progress = Progress(ManualClock())
+    progress.told(5)
+    progress.reached(3)
+    assert progress.sequence == 5
+    progress.told(3)
+    assert progress.sequence == 3
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), max_size=40))
+def test_whatever_comes_only_what_is_old_is_settled_and_little_is_remembered(
+    steps: list[tuple[float, int]],
+) -> None:
+    clock = ManualClock()
+    progress, sequence = Progress(clock), 0
+    came = [(clock(), 0)]
+    for seconds, more in steps:
+        clock.advance(seconds)
+        sequence += more
+        progress.reached(sequence)
+        came.append((clock(), sequence))
+        assert progress.sequence == sequence
+        assert progress.settled <= sequence
+        # at most a step before it is old enough
+        old = [known for at, known in came if at <= clock() - SETTLED + 0.2]
+        assert progress.settled <= max(old, default=0)
+    assert len(progress._known) <= SETTLED / 0.1 + 42
+
+
+def test_thousands_of_writes_in_a_moment_are_remembered_as_few() -> None:
+    clock = ManualClock()
+    progress = Progress(clock)
+    for sequence in range(1, 10_000):
+        clock.advance(0.0001)
+        progress.reached(sequence)
+    assert len(progress._known) < 20
+    assert progress.sequence == 9_999

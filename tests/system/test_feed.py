@@ -1,0 +1,235 @@
+"""`winnow feed` as a user has it: a process of its own, against a front over real gRPC."""
+
+import asyncio
+import gzip
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fed_front import FedFront
+from tenacious import happens
+
+from winnow.bundle import Bundle
+from winnow.errors import NotWritableError
+from winnow.tools.local.ports import free_ports
+
+COMMAND = [sys.executable, "-m", "winnow", "feed"]
+
+
+async def started(*arguments: object) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *COMMAND, *map(str, arguments), stdin=-1, stdout=-1, stderr=-1
+    )
+
+
+async def feed(*arguments: object, lines: bytes = b"") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; `lines` is its standard input."""
+    process = await started(*arguments)
+    out, err = await asyncio.wait_for(process.communicate(lines), 100)
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+async def front(bundle: Bundle) -> AsyncIterator[FedFront]:
+    made = FedFront(bundle)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def address(front: FedFront) -> AsyncIterator[str]:
+    async with front.serving() as made:
+        yield made
+
+
+def passages(path: Path, count: int, **more: Any) -> Path:
+    rows = [{"id": f"p{n}", "title": "T", "text": f"text {n}", **more} for n in range(count)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+async def test_every_row_of_a_file_is_stored(front: FedFront, address: str, tmp_path: Path) -> None:
+    file = passages(tmp_path / "p.jsonl", 120, metadata={"year": 2015}, version=3)
+    code, out, err = await feed(file, "--address", address, "--json", "--batch", 7)
+    assert code == 0, err
+    said = json.loads(out)
+    assert (said["stored"], said["unchanged"], said["line"], said["bad_rows"]) == (120, 0, 120, 0)
+    assert {name: each.passage.text for name, each in front.passages.items()} == {
+        f"p{n}": f"text {n}" for n in range(120)
+    }
+    assert front.passages["p7"].passage.metadata == '{"year": 2015}'
+    assert front.shard("p7").versions["p7"] == 3
+    assert not list(tmp_path.glob("*.feeding"))
+    code, out, _ = await feed(file, "--address", address)
+    assert (code, out) == (0, f"{file}: 0 stored, 120 unchanged, 0 outdated\n")
+
+
+async def test_packed_tsv_and_a_pipe_are_read_as_the_builder_does(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.tsv.gz"
+    file.write_bytes(gzip.compress(b"id\ttext\ttitle\na\tsome words\tT\n"))
+    assert (await feed(file, "--address", address))[0] == 0
+    piped = b'{"id": "b", "text": "other words"}\n'
+    assert (await feed("-", "--address", address, lines=piped))[0] == 0
+    columns = b"c\tmore words\tT\n"
+    assert (await feed("-", "--format", "tsv", "--address", address, lines=columns))[0] == 0
+    assert sorted(front.passages) == ["a", "b", "c"]
+
+
+async def test_the_same_file_takes_its_passages_out_again(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = passages(tmp_path / "p.jsonl", 30)
+    await feed(file, "--address", address)
+    code, out, _ = await feed(file, "--delete", "--address", address)
+    assert (code, out) == (0, f"{file}: 30 stored, 0 unchanged, 0 outdated\n")
+    assert not front.passages
+    ids = tmp_path / "ids.txt"
+    ids.write_text("p1\np2\n")
+    code, out, _ = await feed(ids, "--delete", "--address", address)
+    assert (code, out) == (0, f"{ids}: 0 stored, 2 unchanged, 0 outdated\n")
+
+
+async def test_documents_are_cut_and_leave_nothing_behind_when_they_shrink(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "documents.jsonl"
+    for count in (450, 120):
+        text = " ".join(f"word{n}" for n in range(count))
+        file.write_text(json.dumps({"id": "doc", "title": "T", "text": text}) + "\n")
+        assert (await feed(file, "--cut", "--batch", 2, "--address", address))[0] == 0
+        assert len(front.passages) == -(-count // 100)
+    assert front.passages["doc#1"].passage.text == " ".join(f"word{n}" for n in range(100, 120))
+
+
+async def test_bad_rows_are_all_named_before_anything_is_sent(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"id": "a", "text": "words"}\n{"id": "b"}\nno json\n')
+    code, out, err = await feed(file, "--address", address)
+    assert (code, out, front.passages) == (1, "", {})
+    assert "line 2: text is missing or not a string" in err
+    assert "line 3: not JSON" in err
+    assert "2 bad rows, and nothing was sent" in err
+    code, out, err = await feed(file, "--address", address, "--skip-bad-rows")
+    assert (code, sorted(front.passages)) == (0, ["a"])
+    assert "2 bad rows were left out" in out
+
+
+async def test_what_only_the_front_refuses_is_named_with_its_line(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.jsonl"
+    rows = [{"id": "a", "text": "words"}, {"id": "b", "text": "a" * 10_001}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = await feed(file, "--address", address)
+    assert code == 1
+    assert "line 2: text has 10001 characters" in err
+    code, out, _ = await feed(file, "--address", address, "--skip-bad-rows")
+    assert (code, sorted(front.passages)) == (0, ["a"])
+    assert "1 bad rows were left out" in out
+
+
+async def test_a_feed_that_failed_goes_on_where_it_was(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = passages(tmp_path / "p.jsonl", 40)
+    front.shards[0].fails = front.shards[1].fails = NotWritableError("its replicas share no log")
+    for shard in front.shards:
+        shard.failures_left = 0
+    flags = ("--address", address, "--batch", 4, "--concurrency", 1)
+
+    async def fail_later() -> None:
+        await happens(lambda: len(front.passages) >= 20, 60)
+        front.shards[0].failures_left = front.shards[1].failures_left = -1
+
+    failing = asyncio.create_task(fail_later())
+    code, out, err = await feed(file, *flags)
+    await failing
+    assert (code, out) == (1, "")
+    assert "its replicas share no log" in err
+    assert "--resume" in err
+    noted = json.loads((tmp_path / "p.jsonl.feeding").read_text())["line"]
+    assert 20 <= noted < 40
+    assert f"all rows up to line {noted} are durable" in err
+    front.shards[0].fails = front.shards[1].fails = None
+    code, out, _ = await feed(file, *flags, "--resume", "--json")
+    assert (code, json.loads(out)["line"]) == (0, 40)
+    assert len(front.passages) == 40
+    assert not list(tmp_path.glob("*.feeding"))
+
+
+async def test_ctrl_c_says_how_to_go_on(front: FedFront, address: str, tmp_path: Path) -> None:
+    file = passages(tmp_path / "p.jsonl", 2_000)
+    process = await started(file, "--address", address, "--batch", 10)
+    await happens(lambda: len(front.passages) >= 100, 60)
+    process.send_signal(signal.SIGINT)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 130
+    assert "to go on: winnow feed" in err.decode()
+    line = json.loads((tmp_path / "p.jsonl.feeding").read_text())["line"]
+    assert all(f"p{n}" in front.passages for n in range(line))
+    assert (await feed(file, "--address", address, "--resume"))[0] == 0
+    assert len(front.passages) == 2_000
+
+
+async def test_ctrl_c_ends_a_feed_that_waits_for_its_input(address: str) -> None:
+    process = await started("-", "--address", address, "--patience", 1)
+    assert process.stderr is not None
+    async with asyncio.timeout(60):
+        assert b"feeding" in await process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(process.wait(), 30) == 130
+
+
+async def test_a_front_that_is_away_for_a_moment_is_waited_for(
+    front: FedFront, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    file = passages(tmp_path / "p.jsonl", 10)
+    process = await started(file, "--address", f"127.0.0.1:{port}", "--json")
+    assert process.stderr is not None
+    async with asyncio.timeout(60):
+        while b"feeding" not in await process.stderr.readline():
+            pass
+    async with front.serving(port):
+        _, err = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0, err
+    assert len(front.passages) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["/missing.jsonl"], 1, "cannot read /missing.jsonl: No such file"),
+        (["-", "--resume"], 2, "name a --resume-file to go on with"),
+        (["-", "--address", "nowhere"], 2, "neither HOST:PORT nor"),
+        ([], 2, "FILE"),
+    ],
+)
+async def test_what_is_wrong_is_said(arguments: list[str], code: int, said: str) -> None:
+    found, out, err = await feed(*arguments)
+    assert (found, out) == (code, "")
+    assert said.lower() in err.lower()
+
+
+async def test_a_file_that_cannot_be_told_apart_is_refused(address: str, tmp_path: Path) -> None:
+    file = tmp_path / "passages"
+    file.write_text("{}")
+    code, _, err = await feed(file, "--address", address)
+    assert (code, "cannot tell the format" in err) == (1, True)
+
+
+async def test_where_nothing_listens_it_says_so(tmp_path: Path) -> None:
+    file = passages(tmp_path / "p.jsonl", 1)
+    nowhere = f"127.0.0.1:{free_ports(1)[0]}"
+    code, _, err = await feed(file, "--address", nowhere, "--patience", 0)
+    assert code == 1
+    assert "cannot reach a front node at" in err

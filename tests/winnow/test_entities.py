@@ -1,0 +1,31 @@
+"""Labelled spans of a text to entities."""
+
+import pytest
+
+from winnow.domain.prediction import Entity
+from winnow.text.entities import Labelled, in_whole_words
+
+
+def found(text: str, *spans: Labelled) -> list[tuple[str, str]]:
+    return [(each.label, each.text) for each in in_whole_words(text, spans)]
+
+
+def test_a_span_is_grown_to_whole_words_with_its_label_and_score() -> None:
+    assert in_whole_words("to Frooming now", [(4, 6, "place", 0.5)]) == (
+        Entity("place", "Frooming", 3, 11, 0.5),
+    )
+
+
+@pytest.mark.parametrize(("second", "stays"), [(0.7, "b"), (0.2, "a"), (0.5, "a")])
+def test_of_two_in_one_word_the_more_probable_stays_or_the_first(second: float, stays: str) -> None:
+    spans = [(0, 2, "a", 0.5), (2, 4, "b", second)]
+    assert found("word", *spans) == [(stays, "word")]
+
+
+def test_entities_are_in_the_order_of_the_text() -> None:
+    assert found("one two", (4, 5, "b", 0.1), (0, 1, "a", 0.2)) == [("a", "one"), ("b", "two")]
+
+
+def test_a_span_of_no_characters_is_no_entity() -> None:
+    assert found("a b", (1, 1, "x", 0.9)) == []
+    assert found("", (0, 0, "x", 0.9)) == []

@@ -1,0 +1,132 @@
+"""Waiting for the reply of a call."""
+
+import asyncio
+import ctypes
+import gc
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import pytest
+from tenacious import happens, turn
+
+from winnow.rpc.replying import until_replied
+
+CALLS = 4_000
+KEPT = 600
+"""Bytes for each call: gRPC's server keeps some, too; its client kept 975."""
+
+
+@dataclass
+class Server:
+    """Replies when it is told to."""
+
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: int = 0
+    given_up: int = 0
+
+    async def reply(self, request: bytes, context: Any) -> bytes:
+        self.asked += 1
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        if request == b"fail":
+            await context.abort(grpc.StatusCode.NOT_FOUND, "not here")
+        return request
+
+
+@pytest.fixture
+async def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def ask(server: Server) -> AsyncIterator[Callable[[bytes], Any]]:
+    class Everything(grpc.GenericRpcHandler):
+        def service(self, _: Any) -> Any:
+            return grpc.unary_unary_rpc_method_handler(server.reply)
+
+    made = grpc.aio.server()
+    made.add_generic_rpc_handlers((Everything(),))
+    port = made.add_insecure_port("127.0.0.1:0")
+    await made.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        method: Any = channel.unary_unary("/any/Method")
+        yield lambda request: until_replied(method(request, timeout=60.0))
+    await made.stop(None)
+
+
+async def test_a_reply_is_returned(server: Server, ask: Callable[[bytes], Any]) -> None:
+    server.go_on.set()
+    assert await ask(b"hello") == b"hello"
+
+
+async def test_what_went_wrong_is_raised(server: Server, ask: Callable[[bytes], Any]) -> None:
+    server.go_on.set()
+    with pytest.raises(grpc.aio.AioRpcError, match="not here"):
+        await ask(b"fail")
+
+
+async def test_a_call_that_is_given_up_ends_on_the_server(
+    server: Server, ask: Callable[[bytes], Any]
+) -> None:
+    waiting = asyncio.create_task(ask(b"hello"))
+    await happens(lambda: server.asked == 1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await happens(lambda: server.given_up == 1)
+
+
+async def test_a_call_that_is_given_up_before_it_was_sent_is_not_sent(
+    server: Server, ask: Callable[[bytes], Any]
+) -> None:
+    waiting = asyncio.create_task(ask(b"hello"))
+    await turn()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    server.go_on.set()
+    assert await ask(b"again") == b"again"
+    assert server.asked <= 1 + server.given_up
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="memory is counted by glibc only"
+)
+async def test_calls_that_are_given_up_leave_nothing_behind(
+    server: Server, ask: Callable[[bytes], Any]
+) -> None:
+    """gRPC never frees what it keeps for a call whose waiting task is cancelled."""
+
+    async def give_up(calls: int) -> None:
+        for _ in range(calls // 50):
+            before = server.asked
+            tasks = [asyncio.create_task(ask(b"hello")) for _ in range(50)]
+            await happens(lambda: server.asked == before + 50)  # noqa: B023 (at once)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await happens(lambda: server.given_up == server.asked)
+
+    await give_up(CALLS // 4)
+    before = _used()
+    await give_up(CALLS)
+    assert (_used() - before) / CALLS < KEPT
+
+
+class _Memory(ctypes.Structure):
+    """`struct mallinfo2` of malloc.h, whose eighth number counts bytes that are not free."""
+
+    _fields_ = [(f"number_{place}", ctypes.c_size_t) for place in range(10)]
+
+
+def _used() -> int:
+    """Bytes that are not free in the heap of the main thread, which runs the loop."""
+    gc.collect()
+    told = ctypes.CDLL(None).mallinfo2
+    told.restype = _Memory
+    return int(told().number_7)

@@ -1,0 +1,196 @@
+"""Batches on their way: several at once, tried again, each durable or the end."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from manual_clock import ManualClock
+from tenacious import happens
+
+from winnow.client import Outcome, Position, WriteResult
+from winnow.domain.passage import Passage
+from winnow.errors import (
+    InvalidRequestError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.passages.rows import BadRow, Row
+from winnow.tools.feed.batches import Batch
+from winnow.tools.feed.ledger import Ledger
+from winnow.tools.feed.sending import Sender
+
+
+class Feeds:
+    """A front that stores what it is sent, and fails as it is told to."""
+
+    def __init__(self) -> None:
+        self.errors: list[WinnowError] = []
+        self.refused: set[str] = set()
+        self.requests: list[tuple[str, ...]] = []
+        self.stored: list[str] = []
+        self.there: set[str] = set()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.most = self.now = 0
+
+    async def store(self, batch: Batch) -> Sequence[WriteResult]:
+        self.requests.append(batch.ids)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(0)
+            await self.go_on.wait()
+            if self.errors:
+                raise self.errors.pop(0)
+            if wrong := [n for n, name in enumerate(batch.ids) if name in self.refused]:
+                raise InvalidRequestError(
+                    *(Violation(f"passages[{n}].text", "is too long") for n in wrong)
+                )
+            self.stored += batch.ids
+            return [result(name) for name in batch.ids]
+        finally:
+            self.now -= 1
+
+    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
+        await asyncio.sleep(0)
+        gone = self.there & set(ids)
+        self.there -= gone
+        return [result(n, Outcome.STORED if n in gone else Outcome.UNCHANGED) for n in ids]
+
+
+def result(name: str, outcome: Outcome = Outcome.STORED) -> WriteResult:
+    return WriteResult(name, outcome, Position(0, 1))
+
+
+def batch(line: int, *names: str, after: tuple[str, ...] = ()) -> Batch:
+    rows = tuple(Row(line, Passage(name, "", "words"), "{}") for name in names)
+    return Batch(rows, line, after)
+
+
+class Desk:
+    def __init__(self, skip: bool = False, patience: float = 60) -> None:
+        self.feeds, self.ledger, self.clock = Feeds(), Ledger(), ManualClock()
+        self.bad: list[BadRow] = []
+        self.rests: list[float] = []
+        self.stored = 0
+        self.sender = Sender(
+            self.feeds,
+            self.ledger,
+            patience,
+            self.bad.append,
+            self._stored,
+            skip,
+            self._rest,
+            self.clock,
+        )
+
+    async def send(self, *sent: Batch, at_once: int = 4) -> None:
+        left = list(sent)
+
+        async def next_batch() -> Batch | None:
+            await asyncio.sleep(0)
+            return left.pop(0) if left else None
+
+        await asyncio.wait_for(self.sender.run(next_batch, at_once), 10)
+
+    def _stored(self, count: int) -> None:
+        self.stored += count
+
+    async def _rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        self.clock.advance(seconds)
+        await asyncio.sleep(0)
+
+
+async def test_everything_is_sent_and_no_more_at_once_than_asked_for() -> None:
+    desk = Desk()
+    desk.feeds.go_on.clear()
+    sent = [batch(line, f"p{line}") for line in range(1, 21)]
+    sending = asyncio.create_task(desk.send(*sent, at_once=3))
+    await happens(lambda: desk.feeds.now == 3)
+    desk.feeds.go_on.set()
+    await sending
+    assert sorted(desk.feeds.stored) == sorted(f"p{line}" for line in range(1, 21))
+    assert (desk.feeds.most, desk.ledger.line, desk.stored) == (3, 20, 20)
+    assert desk.sender.totals.outcomes == {Outcome.STORED: 20}
+
+
+async def test_batches_with_a_common_id_are_sent_one_after_the_other() -> None:
+    desk = Desk()
+    desk.feeds.go_on.clear()
+    sending = asyncio.create_task(desk.send(batch(1, "a", "b"), batch(2, "b", "c"), batch(3, "d")))
+    await happens(lambda: len(desk.feeds.requests) == 1)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert desk.feeds.requests == [("a", "b")]
+    desk.feeds.go_on.set()
+    await sending
+    assert desk.feeds.stored == ["a", "b", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("error", [UnavailableError("gone"), OverloadedError("full", 3.0)])
+async def test_what_may_succeed_later_is_tried_again(error: WinnowError) -> None:
+    desk = Desk()
+    desk.feeds.errors = [error, error]
+    await desk.send(batch(1, "a"))
+    assert desk.feeds.stored == ["a"]
+    assert (len(desk.rests), desk.sender.totals.retries) == (2, 2)
+    assert min(desk.rests) > (3 if isinstance(error, OverloadedError) else 0)
+
+
+async def test_patience_ends() -> None:
+    desk = Desk(patience=10)
+    desk.feeds.errors = [UnavailableError(f"gone {n}") for n in range(1_000)]
+    with pytest.raises(UnavailableError):
+        await desk.send(batch(1, "a"))
+    assert 5 < desk.clock() - 100 <= 10
+    assert desk.ledger.line == 0
+
+
+async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand() -> None:
+    desk = Desk()
+    desk.feeds.errors = [NotWritableError("no log")]
+    with pytest.raises(NotWritableError):
+        await desk.send(*[batch(line, f"p{line}") for line in range(1, 20)])
+    assert desk.ledger.line == 0
+    assert desk.feeds.now == 0
+    assert len(desk.feeds.stored) < 10
+    assert not desk.rests
+
+
+async def test_a_row_that_the_front_refuses_is_named_with_its_line() -> None:
+    desk = Desk()
+    desk.feeds.refused = {"b"}
+    with pytest.raises(InvalidRequestError):
+        await desk.send(batch(1, "a"), batch(2, "b"))
+    assert desk.bad == [BadRow(2, "text is too long (id b)")]
+
+
+async def test_refused_rows_can_be_left_out() -> None:
+    desk = Desk(skip=True)
+    desk.feeds.refused = {"b", "d"}
+    await desk.send(batch(1, "a", "b", "c"), batch(2, "d"))
+    assert desk.feeds.stored == ["a", "c"]
+    assert (desk.sender.totals.refused, desk.ledger.line) == (2, 2)
+
+
+async def test_passages_that_a_document_no_longer_has_are_deleted() -> None:
+    desk = Desk()
+    desk.feeds.there = {"doc#2", "doc#3", "doc#5", "other#0"}
+    await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
+    assert desk.feeds.there == {"doc#5", "other#0"}
+
+
+async def test_cancelling_leaves_nothing_behind() -> None:
+    desk = Desk()
+    desk.feeds.go_on.clear()
+    sending = asyncio.create_task(desk.send(batch(1, "a"), batch(2, "b")))
+    await happens(lambda: desk.feeds.now == 2)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert desk.feeds.now == 0
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -1,0 +1,35 @@
+"""Filters: which passages may answer, by their metadata. `docs/filters.md` has the language."""
+
+from winnow.filtering.expression import (
+    And,
+    AnyOf,
+    Compare,
+    Exists,
+    Filter,
+    Not,
+    Operator,
+    Or,
+)
+from winnow.filtering.fields import Fields, Kind, Value, fields_of, kind_of
+from winnow.filtering.lexer import FIELD
+from winnow.filtering.parser import MAX_CANONICAL, MAX_CHARACTERS, parse
+
+__all__ = [
+    "FIELD",
+    "MAX_CANONICAL",
+    "MAX_CHARACTERS",
+    "And",
+    "AnyOf",
+    "Compare",
+    "Exists",
+    "Fields",
+    "Filter",
+    "Kind",
+    "Not",
+    "Operator",
+    "Or",
+    "Value",
+    "fields_of",
+    "kind_of",
+    "parse",
+]

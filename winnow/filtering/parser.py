@@ -1,0 +1,177 @@
+"""From the text of a filter to the filter, by recursive descent. Pure.
+
+filter     = both ("or" both)*
+both       = part ("and" part)*
+part       = "not" part | "(" filter ")" | comparison
+comparison = "exists" field
+           | field ("=" | "!=" | "<" | "<=" | ">" | ">=") value
+           | field ["not"] "in" "(" value ("," value)* ")"
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from winnow.filtering.expression import And, AnyOf, Compare, Exists, Filter, Not, Operator, Or
+from winnow.filtering.fields import LONGEST_NAME, Value
+from winnow.filtering.lexer import Shape, Token, tokens, wrong
+from winnow.filtering.writing import KEYWORDS, NUMBER
+
+MAX_CHARACTERS = 1_000
+MAX_CANONICAL = 8 * MAX_CHARACTERS
+"""Characters of a canonical text: `in(9e9,9e9)` becomes four times as long, nothing more."""
+MAX_DEPTH = 32
+"""Parentheses in parentheses, and `not` before them."""
+MAX_COMPARISONS = 100
+_OPERATORS = {each.value: each for each in Operator}
+_ORDERED = frozenset(Operator) - {Operator.EQUAL, Operator.UNEQUAL}
+
+
+def parse(text: str, most: int = MAX_CHARACTERS) -> Filter:
+    """The filter that a text of at most `most` characters says.
+
+    Raises:
+        InvalidRequestError: it says none; the violation is of the field `filter`, and says where
+            something else was expected, and what.
+
+    """
+    if len(text) > most:
+        raise wrong(f"has {len(text)} characters, at most {most} are allowed")
+    return _Parser(list(tokens(text))).filter()
+
+
+class _Parser:
+    """Goes through tokens once."""
+
+    def __init__(self, found: Sequence[Token]) -> None:
+        self._tokens, self._place = found, 0
+        self._depth = self._comparisons = 0
+
+    def filter(self) -> Filter:
+        """All of it."""
+        found = self._either()
+        if self._next.shape is not Shape.END:
+            raise self._expected("and, or, or the end")
+        return found
+
+    def _either(self) -> Filter:
+        parts = [self._both()]
+        while self._took("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def _both(self) -> Filter:
+        parts = [self._part()]
+        while self._took("and"):
+            parts.append(self._part())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def _part(self) -> Filter:
+        if self._took("not"):
+            with self._deeper():
+                return Not(self._part())
+        if not self._took("("):
+            return self._comparison()
+        with self._deeper():
+            found = self._either()
+        self._expect(")", "and, or, or )")
+        return found
+
+    def _comparison(self) -> Filter:
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            raise wrong(f"has more than {MAX_COMPARISONS} comparisons")
+        if self._took("exists"):
+            return Exists(self._field("the name of a field"))
+        field = self._field("the name of a field, not, exists or (")
+        if self._took("not"):
+            self._expect("in", "in")
+            with self._deeper():  # as it is written out: not … in …
+                return Not(AnyOf(field, self._values()))
+        if self._took("in"):
+            return AnyOf(field, self._values())
+        return self._compared(field)
+
+    def _compared(self, field: str) -> Compare:
+        token = self._next
+        if token.shape is not Shape.SIGN or token.text not in _OPERATORS:
+            raise self._expected(f"{', '.join(_OPERATORS)}, in or not in")
+        self._place += 1
+        chosen, at, value = _OPERATORS[token.text], self._next.at, self._value()
+        if isinstance(value, bool) and chosen in _ORDERED:
+            raise wrong(f"true and false have no order: use = or != before character {at}")
+        return Compare(field, chosen, value)
+
+    def _values(self) -> tuple[Value, ...]:
+        self._expect("(", "( and a list of values")
+        values = [self._value()]
+        while self._took(","):
+            values.append(self._value())
+        self._expect(")", "a comma or )")
+        return tuple(values)
+
+    def _field(self, what: str) -> str:
+        token = self._next
+        if not (token.shape is Shape.STRING or _is_name(token)):
+            raise self._expected(what)
+        if len(token.text) > LONGEST_NAME:
+            raise wrong(
+                f"the name at character {token.at} has {len(token.text)} characters, at most "
+                f"{LONGEST_NAME} are allowed"
+            )
+        self._place += 1
+        return token.text
+
+    def _value(self) -> Value:
+        token = self._next
+        value = _value_of(token)
+        if value is None:
+            raise self._expected("a value", "write strings and dates in quotes")
+        self._place += 1
+        return value
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._place]
+
+    def _took(self, text: str) -> bool:
+        """Whether a keyword or a sign comes next, which is then behind us."""
+        found = self._next.sign == text
+        self._place += found
+        return found
+
+    def _expect(self, text: str, what: str) -> None:
+        if not self._took(text):
+            raise self._expected(what)
+
+    def _expected(self, what: str, advice: str = "") -> Exception:
+        token = self._next
+        hint = f": {advice}" if advice and token.shape is Shape.WORD else ""
+        return wrong(f"expected {what} at character {token.at}, found {token}{hint}")
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise wrong(f"is nested deeper than {MAX_DEPTH} levels at character {self._next.at}")
+        yield
+        self._depth -= 1
+
+
+def _is_name(token: Token) -> bool:
+    word = token.shape is Shape.WORD and not NUMBER.fullmatch(token.text)
+    return word and token.sign not in KEYWORDS
+
+
+def _value_of(token: Token) -> Value | None:
+    """The value that a token is, if it is one."""
+    if token.shape is Shape.STRING:
+        return token.text
+    if token.sign in {"true", "false"}:
+        return token.sign == "true"
+    if token.shape is not Shape.WORD or not NUMBER.fullmatch(token.text):
+        return None
+    number = float(token.text) + 0.0  # no -0
+    if math.isinf(number):
+        raise wrong(f"the number at character {token.at} is too large: {token}")
+    return number

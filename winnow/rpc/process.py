@@ -1,0 +1,78 @@
+"""A serving process as its settings have it: logs, event loop, bundle, end.
+
+Knows settings that all processes have; knows no service.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle, load_bundle
+from winnow.rpc import service
+from winnow.rpc.server import Server
+from winnow.rpc.service import Listener
+from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
+from winnow.signals import ignore_signals
+from winnow.telemetry.logs import logging_to_stderr
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics
+
+Result = TypeVar("Result")
+Prepare = Callable[[], Awaitable[None]]
+Served = Callable[[CollectorRegistry], Coroutine[Any, Any, Result]]
+"""Serves until it is told to end; its metrics go into the registry."""
+
+
+class Listening(Protocol):
+    """Where a process listens, and how it ends."""
+
+    @property
+    def listen(self) -> str:
+        """HOST:PORT."""
+
+    @property
+    def drain_linger(self) -> float:
+        """Seconds to serve on after the first signal."""
+
+    @property
+    def drain_grace(self) -> float:
+        """Seconds that running calls get then."""
+
+
+def run(settings: ProcessSettings, served: Served[Result]) -> Result:
+    """Runs an event loop until what is served has ended, with logs to stderr."""
+    registry = CollectorRegistry()
+    with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
+        LogMetrics(registry, lambda: logs.dropped)
+        try:
+            return asyncio.run(served(registry))
+        finally:
+            ignore_signals()
+
+
+async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
+    """The bundle that the settings name, loaded in a thread and told to the metrics."""
+    bundle = await asyncio.to_thread(load_bundle, settings.bundle)
+    manifest = bundle.manifest
+    BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
+    return bundle
+
+
+async def serve(
+    server: Server,
+    settings: Listening,
+    prepare: Prepare,
+    leave: Callable[[], None] = lambda: None,
+    further: Sequence[Listener] = (),
+) -> None:
+    """Serves until SIGTERM or SIGINT, as `winnow.rpc.service.serve` does."""
+    await service.serve(
+        server,
+        settings.listen,
+        prepare,
+        linger=settings.drain_linger,
+        grace=settings.drain_grace,
+        leave=leave,
+        further=further,
+    )

@@ -1,0 +1,1 @@
+"""`winnow feed`: passages out of a file into a running index."""

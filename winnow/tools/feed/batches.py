@@ -1,0 +1,78 @@
+"""Rows of a file as requests of some size, each with the line up to which it goes. Pure."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from winnow.client import PassageFields
+from winnow.passages.cutting import MARK
+from winnow.passages.rows import Row
+
+MOST_BYTES = 700_000
+"""Of a request, in UTF-8 and without what is around the texts; a message has at most 1 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is sent at once."""
+
+    rows: tuple[Row, ...]
+    through: int
+    """The last line that ends in it, or in one before it."""
+    after: tuple[str, ...] = ()
+    """Ids that the documents which end in it had next when they were longer."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of its passages."""
+        return tuple(row.passage.id for row in self.rows)
+
+    def fields(self) -> list[PassageFields]:
+        """As a client stores them."""
+        return [_fields(row) for row in self.rows]
+
+
+def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[Batch]:
+    """The rows in their order, up to `most` at a time.
+
+    `documents`: whether rows of one line are one document that was cut.
+    """
+    held: list[Row] = []
+    after: list[str] = []
+    size = through = 0
+    for line, own in itertools.groupby(rows, key=lambda row: row.line):
+        for row in own:
+            if len(held) == most or (held and size + _size(row) > MOST_BYTES):
+                yield Batch(tuple(held), through, tuple(after))
+                held, after, size = [], [], 0
+            held.append(row)
+            size += _size(row)
+        through = line
+        if documents:
+            after.append(following(held[-1].passage.id))
+    if held:
+        yield Batch(tuple(held), through, tuple(after))
+
+
+def following(name: str) -> str:
+    """The id of the passage after this one, of the same document."""
+    document, _, number = name.rpartition(MARK)
+    return f"{document}{MARK}{int(number) + 1}"
+
+
+def _size(row: Row) -> int:
+    passage = row.passage
+    texts = (passage.id, passage.title, passage.text, row.metadata)
+    return sum(len(each.encode()) for each in texts)
+
+
+def _fields(row: Row) -> PassageFields:
+    passage = row.passage
+    return {
+        "id": passage.id,
+        "title": passage.title,
+        "text": passage.text,
+        "metadata": json.loads(row.metadata),
+        "version": row.version,
+    }

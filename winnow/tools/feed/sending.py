@@ -1,0 +1,178 @@
+"""Sends batches, several at a time, until each is durable.
+
+Knows a client and when to try again; does not know where batches come from.
+"""
+
+import asyncio
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from winnow.client import Outcome, WriteResult
+from winnow.deadline import Clock
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.passages.rows import BadRow
+from winnow.tools.feed.batches import Batch, following
+from winnow.tools.feed.ledger import Ledger
+from winnow.tools.feed.patience import backoff
+
+_FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
+_PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
+"""Errors after which the same request may succeed."""
+
+
+class Feeds(Protocol):
+    """What stores a batch, and what deletes ids: one request each."""
+
+    async def store(self, batch: Batch) -> Sequence[WriteResult]: ...
+    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
+
+
+@dataclass
+class Totals:
+    """What became of all rows."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    truncated: int = 0
+    refused: int = 0
+    """Rows that the front refused."""
+    retries: int = 0
+
+    def add(self, results: Sequence[WriteResult]) -> None:
+        self.outcomes.update(each.outcome for each in results)
+        self.truncated += sum(each.truncated for each in results)
+
+
+class Sender:
+    """Sends batches. A batch that has an id in common with one in hand waits for that one."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        ledger: Ledger,
+        patience: float,
+        refused: Callable[[BadRow], None],
+        stored: Callable[[int], None],
+        skip: bool = False,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """Sends nothing yet.
+
+        Args:
+            feeds: one request at a time.
+            ledger: is told what is durable.
+            patience: seconds for which a request is tried again.
+            refused: is told of each row that the front refused.
+            stored: is told of numbers of rows that are durable.
+            skip: whether refused rows are left out; else the first one is an error.
+            rest: waits for so many seconds.
+            clock: seconds.
+
+        """
+        self._feeds, self._ledger, self._patience = feeds, ledger, patience
+        self._refused, self._stored, self._skip = refused, stored, skip
+        self._rest, self._clock = rest, clock
+        self._in_hand: dict[asyncio.Task[None], frozenset[str]] = {}
+        self.totals = Totals()
+
+    async def run(self, next_batch: Callable[[], Awaitable[Batch | None]], at_once: int) -> None:
+        """Sends batches until there are none; raises the first error that no waiting mends.
+
+        What is in hand then ends first, so that what is durable is known.
+        """
+        try:
+            while (batch := await next_batch()) is not None:
+                ids = frozenset({*batch.ids, *batch.after})
+                await self._until(partial(self._room, ids, at_once))
+                task = asyncio.create_task(self._send(batch, self._ledger.begin()))
+                self._in_hand[task] = ids
+            await self._until(lambda: not self._in_hand)
+        except (WinnowError, OSError):
+            await asyncio.gather(*self._in_hand, return_exceptions=True)
+            raise
+        finally:
+            for task in self._in_hand:
+                task.cancel()
+            await asyncio.gather(*self._in_hand, return_exceptions=True)
+
+    def _room(self, ids: frozenset[str], at_once: int) -> bool:
+        shared = any(ids & each for each in self._in_hand.values())
+        return not shared and len(self._in_hand) < at_once
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            done, _ = await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                del self._in_hand[task]
+            for task in done:
+                task.result()
+
+    async def _send(self, batch: Batch, number: int) -> None:
+        batch = await self._store(batch)
+        after = batch.after
+        while after:
+            results = await self._tried(partial(self._feeds.delete, after))
+            gone = [each.id for each in results if each.outcome is Outcome.STORED]
+            after = tuple(map(following, gone))
+        self._ledger.end(number, batch.through)
+        self._stored(len(batch.rows))
+
+    async def _store(self, batch: Batch) -> Batch:
+        """Stores a batch; gives it back without the rows that were refused."""
+        while batch.rows:
+            try:
+                self.totals.add(await self._tried(partial(self._feeds.store, batch)))
+            except InvalidRequestError as error:
+                batch = self._without(batch, error)
+            else:
+                break
+        return batch
+
+    def _without(self, batch: Batch, error: InvalidRequestError) -> Batch:
+        wrong = dict(_rows(error.violations))
+        if not wrong:
+            raise error
+        for number, why in sorted(wrong.items()):
+            row = batch.rows[number]
+            self._refused(BadRow(row.line, f"{why} (id {row.passage.id})"))
+        if not self._skip:
+            raise error
+        self.totals.refused += len(wrong)
+        kept = [row for number, row in enumerate(batch.rows) if number not in wrong]
+        return replace(batch, rows=tuple(kept))
+
+    async def _tried(
+        self, request: Callable[[], Awaitable[Sequence[WriteResult]]]
+    ) -> Sequence[WriteResult]:
+        """Sends a request until it succeeds, or fails for longer than anybody waits."""
+        began, attempt = self._clock(), 0
+        while True:
+            try:
+                return await request()
+            except _PASSING as error:
+                attempt += 1
+                wanted = error.retry_after if isinstance(error, OverloadedError) else 0.0
+                wait = backoff(attempt, random.random(), wanted)
+                if self._clock() + wait - began > self._patience:
+                    raise
+            self.totals.retries += 1
+            await self._rest(wait)
+
+
+def _rows(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:
+    for each in violations:
+        if found := _FIELD.fullmatch(each.field):
+            yield int(found[1]), f"{found[2] or 'the row'} {each.description}"
