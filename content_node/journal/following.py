@@ -106,6 +106,11 @@ class Follower:
                 f"{self._journal.name} is not the journal that this shard has followed so far: "
                 "restore it, or remove the shard and begin from the index as it was built"
             )
+        if known and not self._replica.place:
+            raise IdentityError(
+                "the shard was written to before it followed a journal, and its replicas were not: "
+                "begin from the index as it was built, and feed it again"
+            )
         if not self._replica.place:
             await self._replica.follow([], _NONE, found)
         number, _, key = self._replica.place.partition(" ")

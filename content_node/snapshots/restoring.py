@@ -1,6 +1,7 @@
 """Restoring a snapshot, of an index or of one shard, into a new directory."""
 
 import errno
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from content_node.snapshots.aside import open_aside
 from content_node.snapshots.copying import MB, Progress, in_megabytes
 from content_node.snapshots.finding import Found, find
 from content_node.snapshots.place import FILES, Advance
+from content_node.snapshots.renaming import rename_logs
 from winnow.errors import ArtefactError
 from winnow.files.checksum import verify
 from winnow.files.durable import sync_file
@@ -38,7 +40,13 @@ def restore(url: str, target: Path, progress: Progress, name: str = "") -> Found
     try:
         with open_aside(target) as aside:
             _Restoring(found, aside.content).get(progress)
+            rename_logs(aside.content)
             aside.publish()
+    except sqlite3.Error as error:
+        raise ArtefactError(
+            f"the log in {target.name}.partial cannot be written: {error}: make room, and run the "
+            "same command again to go on"
+        ) from error
     except OSError as error:
         advice = "make room, and" if error.errno in _FULL else "see that it can be written, and"
         raise ArtefactError(

@@ -153,7 +153,7 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:
 
 async def test_another_journal_ends_it_and_all_who_wait_are_told() -> None:
     journal = FakeJournal()
-    node = JournaledNode(journal, FakeReplica(place="7"))
+    node = JournaledNode(journal, FakeReplica(place="7 key"))
     with pytest.raises(IdentityError, match="another journal"):
         await node.follower.run()
     writing = asyncio.create_task(node.shard.write([put("a")], LATER))
@@ -189,12 +189,11 @@ async def test_a_journal_that_lost_what_it_acknowledged_is_not_followed() -> Non
         await JournaledNode(journal, replica).follower.run()
 
 
-async def test_a_shard_with_a_log_of_its_own_may_begin_to_follow() -> None:
+async def test_a_shard_that_was_written_to_before_is_not_one_of_several_replicas() -> None:
     journal, replica = FakeJournal(), FakeReplica(log_id="own")
-    await publish(journal, [put("a")])
-    async with following(journal, replica):
-        await happens(lambda: stored(replica) == 1)
-    assert replica.log_id == "own"
+    with pytest.raises(IdentityError, match="was written to before it followed a journal"):
+        await JournaledNode(journal, replica).follower.run()
+    assert replica.place == ""
 
 
 async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None:

@@ -16,6 +16,8 @@ from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
 from content_node.live.reading import LIVE, log_path
 from content_node.merging.names import generation_path
+from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from content_node.shard.manifest import write as write_manifest
 from content_node.snapshots import shard as of_shard
 from content_node.snapshots.log_copy import LogCopy, copy_log
 from content_node.snapshots.manifest import SnapshotShard
@@ -62,6 +64,9 @@ def merge(shard: Path, log: WriteLog, upto: int) -> None:
     """As a merge leaves it: the passages are not what matters here."""
     generation = generation_path(shard, upto)
     shutil.copytree(shard, generation, ignore=shutil.ignore_patterns(LIVE))
+    manifest = read_shard_manifest(shard)
+    changes = {"sequence": upto, "log_id": log.log_id}
+    write_manifest(generation / SHARD_FILE, manifest.model_copy(update=changes))
     log.trim(upto)
     for older in (shard / LIVE).glob("generation-*"):
         if older.name < generation.name:
@@ -80,12 +85,38 @@ def test_the_log_is_in_it_and_goes_on_where_it_is_restored(shard: Path) -> None:
     copy = restored(shard)
     assert written(copy) == list(log.after(0))
     again = open_log(copy)
-    assert (again.log_id, again.last) == (log.log_id, 7)
+    assert again.last == 7
     write(again, 1)
     with pytest.raises(ArtefactError, match="held by another node"):
         open_log(copy)
     again.close()
     log.close()
+
+
+def test_what_is_restored_goes_on_under_another_name(shard: Path) -> None:
+    """Or two that go on apart would be taken for replicas of one log."""
+    log = open_log(shard)
+    write(log, 4)
+    merge(shard, log, 3)
+    taken(shard)
+    names = {log.log_id}
+    for _ in range(2):
+        copy = restored(shard)
+        with contextlib.closing(open_log(copy)) as again:
+            names.add(again.log_id)
+            assert read_shard_manifest(generation_path(copy, 3)).log_id == again.log_id
+            assert [each.sequence for each in again.after(3)] == [4]
+    assert len(names) == 3
+    log.close()
+
+
+def test_a_log_that_follows_a_journal_keeps_its_name(shard: Path) -> None:
+    with contextlib.closing(open_log(shard)) as log:
+        log.append([logged(1)], "1 key", "journal-1")
+        log.acknowledge()
+        taken(shard)
+    with contextlib.closing(open_log(restored(shard))) as again:
+        assert (again.log_id, again.place) == ("journal-1", "1 key")
 
 
 def test_a_snapshot_under_load_is_the_log_up_to_the_write_that_it_states(shard: Path) -> None:
