@@ -13,13 +13,16 @@ from content_node.admission import AdmittedSearcher
 from content_node.changing import Changing
 from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
 from content_node.identity import shard_info
-from content_node.journal.composing import FollowedShard
+from content_node.journal.composing import FedShard
 from content_node.live.limiting import write_limits
 from content_node.live.loading import open_live
 from content_node.live.shard import LiveShard
 from content_node.loading import Loading
-from content_node.merging.newest import open_newest
-from content_node.metrics import FeedMetrics, NodeMetrics
+from content_node.merging.child import MergeChild
+from content_node.merging.merger import Merger
+from content_node.merging.newest import open_newest, tidy
+from content_node.merging.policy import MergePolicy
+from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.pulling import pull_shard
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
@@ -39,7 +42,6 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
 from winnow.settings.common import cores
-from winnow.shard_writer import ShardWriter
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
@@ -85,9 +87,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
+    merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
-    lives: list[LiveShard] = []
-    followed: list[FollowedShard] = []
+    fed: list[FedShard] = []
 
     async def prepare() -> None:
         try:
@@ -97,16 +99,14 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
-        lives.append(loaded.live)
-        writer: ShardWriter = loaded.live
         encoding = bundle.manifest.encoding_fingerprint
-        if settings.journal:
-            own = FollowedShard(settings.journal, loaded.live, loaded.info, encoding, registry)
-            followed.append(own)
-            writer = own.start(changing.tell)
-        feed.serve(writer, loaded.info, encoding)
+        fed.append(FedShard(settings.journal, loaded.live, loaded.info, encoding, registry))
+        feed.serve(fed[0].start(changing.tell), loaded.info, encoding)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
+        if settings.feed:
+            merger = _merger(settings, loaded.live, merge_metrics)
+            watching.add(asyncio.create_task(merger.run()))
 
     def leave() -> None:
         for task in watching:
@@ -119,10 +119,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     finally:
         for task in watching:
             task.cancel()
-        for own in followed:
-            await own.close()
-        for live in lives:
-            await live.close()
+        await asyncio.gather(*watching, return_exceptions=True)
+        for each in fed:
+            await each.close()
         pool.close()
     return loading
 
@@ -200,7 +199,27 @@ def _answering(
 
 
 def _open_base(settings: NodeSettings, trimmed: int) -> StoredSegment:
-    def opened(directory: Path) -> StoredSegment:
-        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+    return open_newest(
+        settings.shard, trimmed, partial(_open_segment, settings), feeding=settings.feed
+    )
 
-    return open_newest(settings.shard, trimmed, opened, feeding=settings.feed)
+
+def _open_segment(settings: NodeSettings, directory: Path) -> StoredSegment:
+    return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+
+
+def _merger(
+    settings: NodeSettings, live: LiveShard, metrics: MergeMetrics
+) -> Merger[StoredSegment]:
+    def open_merged(directory: Path) -> StoredSegment:
+        give_way(settings.reader_nice)
+        return _open_segment(settings, directory)
+
+    return Merger(
+        live,
+        MergePolicy(settings.merge_after),
+        lambda base, upto: MergeChild(base, settings.shard, upto),
+        open_merged,
+        partial(tidy, settings.shard),
+        metrics,
+    )

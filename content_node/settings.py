@@ -65,6 +65,12 @@ class NodeSettings(ServiceSettings):
         description="Journal that all replicas of the shard follow, such as nats://HOST:4222; "
         "writes go there first. Needs --feed. Empty for a shard without replicas.",
     )
+    merge_after: int = Field(
+        2_000,
+        ge=1,
+        description="Fewest writes that are merged into the shard's files at once; a large shard "
+        "waits for a tenth of its passages, and one that nobody writes to for ten minutes.",
+    )
     max_unmerged: int = Field(
         200_000,
         ge=1,

@@ -58,9 +58,11 @@ class Fed:
         self.log = open_log(self.shard)
         self.passages = {name: Stored(text, 0, None) for name, text in self.texts.items()}
 
-    def put(self, identifier: str, text: str, version: int | None = None) -> None:
+    def put(
+        self, identifier: str, text: str, version: int | None = None, metadata: str = ""
+    ) -> None:
         """Writes a passage."""
-        sequence = self._append(identifier, text, version)
+        sequence = self._append(identifier, text, version, metadata)
         self.passages[identifier] = Stored(text, sequence, version)
         self.tombstones.pop(identifier, None)
 
@@ -80,10 +82,12 @@ class Fed:
             elif identifier in self.passages:
                 self.delete(identifier)
 
-    def _append(self, identifier: str, text: str | None, version: int | None) -> int:
+    def _append(
+        self, identifier: str, text: str | None, version: int | None, metadata: str = ""
+    ) -> int:
         old = self.passages.get(identifier)
         removed = None if old is None else packed(encoded(identifier, old.text)).words
-        put = None if text is None else packed(encoded(identifier, text))
+        put = None if text is None else packed(encoded(identifier, text, metadata))
         write = Logged(self.log.last + 1, identifier, version, put, removed)
         self.log.append([write])
         self.log.acknowledge()

@@ -1,4 +1,4 @@
-"""A served shard that follows a journal, put together."""
+"""A served shard that takes writes, put together with the journal that it may follow."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -66,3 +66,31 @@ class FollowedShard:
             _log.exception("the journal is not followed any more", reason=reason)
             self._writer.end(reason)
             await tell(Change(reason, readable=True))
+
+
+class FedShard:
+    """A served shard, and what takes its writes: itself, or the journal that it follows."""
+
+    def __init__(
+        self,
+        journal: str,
+        shard: LiveShard,
+        info: ShardInfo,
+        encoding_fingerprint: str,
+        registry: CollectorRegistry,
+    ) -> None:
+        """`journal` is its URL, empty for none; raises as `FollowedShard`."""
+        self._shard = shard
+        self._followed = (
+            FollowedShard(journal, shard, info, encoding_fingerprint, registry) if journal else None
+        )
+
+    def start(self, tell: Tell) -> ShardWriter:
+        """What takes writes from now on; see `FollowedShard.start`."""
+        return self._shard if self._followed is None else self._followed.start(tell)
+
+    async def close(self) -> None:
+        """Stores what waits, and lets go of journal and directory."""
+        if self._followed is not None:
+            await self._followed.close()
+        await self._shard.close()

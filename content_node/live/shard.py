@@ -72,7 +72,12 @@ class LiveShard:
 
     def change(self) -> Change | None:
         """What became of the files of the base that is served; None where nothing did."""
-        return self._state.base.change()
+        while True:
+            base = self._state.base
+            change = base.change()
+            # files of a base that was replaced meanwhile are removed
+            if base is self._state.base:
+                return change
 
     @property
     def directory(self) -> Path:

@@ -145,7 +145,9 @@ class Merger(Generic[Base]):
         """
         served = self._shard.merged
         try:
+            reach("trim.begun")
             await self._shard.trim(served)
+            reach("trim.done")
             await Loading(partial(self._tidy, served)).result()
         except Exception as error:  # noqa: BLE001 (a full disk, a file that cannot be removed)
             _log.warning("what was merged could not be cleaned up", reason=str(error))

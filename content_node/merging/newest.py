@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from content_node.live.reading import LIVE
+from content_node.live.reading import LIVE, log_path
 from content_node.merging.lock import locked
 from content_node.merging.names import (
     LOCK,
@@ -37,7 +37,7 @@ def open_newest(
     """Opens the newest generation of a shard, or what was built where there is none that is newer.
 
     `trimmed` is the last write that the log has not any more. Only with `feeding` is anything
-    changed on the disk. To be called before anything is merged.
+    changed on the disk. To be called while nothing can be merged.
 
     Raises:
         ArtefactError: it is damaged beyond repair.
@@ -56,7 +56,7 @@ def open_newest(
             return _opened(directory, shard, open_base, feeding)
         except ArtefactError as error:
             before = _before(name, names)
-            if not feeding or trimmed > before:
+            if not feeding or trimmed > before or not log_path(shard).exists():
                 raise ArtefactError(
                     f"{error}; restore the shard from a snapshot, or copy it from a replica"
                 ) from error

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from content_node.live.schema import State, get_state
+from content_node.shard.attribute_tables import write_attributes
 from content_node.shard.schema import SCHEMA
 
 Chunks = Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]
@@ -170,6 +171,7 @@ class Passages:
         if self._knows_writes:
             run(_KEEP_TOMBSTONES)
         run(_ADD_TOMBSTONES)
+        write_attributes(self._connection)
         self._connection.commit()
 
     def vectors(self) -> Chunks:

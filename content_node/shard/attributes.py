@@ -89,7 +89,7 @@ class Attributes:
             case Exists(field):
                 yield self._select("SELECT rows FROM fields WHERE name = ?", (field,))
             case AnyOf(field, values):
-                for kind in Kind:
+                for kind in set(map(kind_of, values)):
                     own = [value for value in values if kind_of(value) is kind]
                     marks = ", ".join("?" * len(own))
                     yield self._select(f"{_FINE}IN ({marks})", (field, kind, *own))

@@ -21,9 +21,9 @@ from winnow.inference.stop import Stop
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-WALKED = 1.0
+WALKED = 0.7
 """Vectors that can be read and compared in the time in which a graph finds one more of the nearest.
-Measured by `python bench/filtering.py`.
+Measured by `python bench/masked.py`.
 """
 _SPREAD = 3.0
 """Standard deviations that are fetched beyond what is needed on average, if allowed rows lie near
@@ -61,7 +61,8 @@ class ExactIndex:
     def __init__(self, vectors: Vectors, rows: Numbers | None = None) -> None:
         """`vectors` is float32 [vectors, dimension], of `rows`, or of rows 0, 1, 2 and so on."""
         self._rows = np.arange(len(vectors)) if rows is None else rows
-        self._index = hnswlib.BFIndex(space=SPACE, dim=vectors.shape[1])
+        self._dimension = vectors.shape[1]
+        self._index = hnswlib.BFIndex(space=SPACE, dim=self._dimension)
         self._index.init_index(max_elements=max(len(vectors), 1))
         if len(vectors):
             self._index.add_items(vectors, self._rows)
@@ -75,6 +76,8 @@ class ExactIndex:
         return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed)[:k]
 
     def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
+        if len(vector) != self._dimension:  # hnswlib would read on in whatever lies beside it
+            raise ValueError(f"a vector of {len(vector)} values, not {self._dimension}")
         if not k:
             return np.empty(0, np.uint64), np.empty(0, np.float32)
         rows, distances = self._index.knn_query(vector, k=k)

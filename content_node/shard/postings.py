@@ -4,6 +4,7 @@ The rows of rare words are scored first, and those of frequent ones only as far 
 (MaxScore: Turtle and Flood 1995). Scores are bit for bit those of `content_node.shard.words`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,6 +23,10 @@ from winnow.inference.stop import Stop
 
 _SLACK = 1e-6
 """Share of a score by which sums of the same terms differ at most, and single precision."""
+_WORTH_LOOKING = 0.25
+"""Rows of terms, as a share of all rows, that take as long to score as to look how good the best
+are.
+"""
 _BLOCK = 1 << 20
 """Values that are looked at at a time when a file is opened."""
 
@@ -58,6 +63,7 @@ class Postings:
         """
         self._tokens, self._starts, self._lengths = tokens, starts, lengths
         self._rows, self._counts = rows, counts
+        self._known_rooms = math.nan, room(lengths, 1.0)
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
@@ -94,29 +100,41 @@ class Postings:
         be one of these are not scored.
         """
         order = np.argsort(-terms.rarities, kind="stable")
-        left = np.append(np.cumsum(most(terms.rarities)[order][::-1])[::-1], 0.0)
+        bounds = most(terms.rarities)[order]
+        left = np.append(np.cumsum(bounds[::-1])[::-1], 0.0)
+        to_come = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1]
+        rooms = self._rooms(terms.mean_length)
         scores = np.zeros(len(self._lengths))
-        least, bound = 0.0, 0.0
+        least = bound = 0.0
         for place, term in enumerate(order.tolist()):
             if stop is not None and stop.is_set:
                 raise StoppedError("the search was ended")
-            bound = left[place]
-            least = _least(scores, k)
-            if least * (1 - _SLACK) > bound:
-                break
+            # looking takes time, too: only where it may end this, and save as much
+            if left[place] < left[0] / 2 and to_come[place] > len(scores) * _WORTH_LOOKING:
+                least = _least(scores, k)
+                if least * (1 - _SLACK) > left[place]:
+                    bound = left[place]
+                    break
             own = lists[term]
-            rooms = room(self._lengths[own.rows], terms.mean_length)
-            gained = worth(own.counts, rooms, float(terms.rarities[term]))
+            gained = worth(own.counts, rooms[own.rows], float(terms.rarities[term]))
             if allowed is not None:
                 gained *= allowed[own.rows]
             scores[own.rows] += gained
         else:
-            least, bound = _least(scores, k), 0.0
+            least = _least(scores, k)
         return np.flatnonzero((scores > 0) & (scores + bound >= least * (1 - _SLACK)))
+
+    def _rooms(self, mean_length: float) -> Floats:
+        """The room of every row; the same for all questions until passages come or go."""
+        known_for, rooms = self._known_rooms
+        if known_for != mean_length:
+            rooms = room(self._lengths, mean_length)
+            self._known_rooms = mean_length, rooms
+        return rooms
 
     def _scores(self, terms: Terms, lists: list[_List], rows: NDArray[np.int64]) -> Floats:
         """BM25 of rows, term by term as it is everywhere."""
-        rooms = room(self._lengths[rows], terms.mean_length)
+        rooms = self._rooms(terms.mean_length)[rows]
         rarities = terms.rarities.tolist()
         worths = (
             worth(_counts(own, rows), rooms, rarity)

@@ -132,4 +132,7 @@ class Answerer:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
-        metrics.coverage.observe(answered.coverage.searched / max(answered.coverage.known, 1))
+        coverage = answered.coverage
+        # an index from which everything was deleted can be searched, too
+        share = 1.0 if coverage.complete else coverage.searched / max(coverage.known, 1)
+        metrics.coverage.observe(share)

@@ -14,7 +14,7 @@ from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 TEXTS = {"a": "First.", "b": "Zoë's café.", "c": "🎻"}
-METADATA = {"a": '{"year": 2010, "tags": ["x", "y"]}', "b": '{"year": "2010"}', "c": "{}"}
+METADATA = {"a": "{}", "b": '{"year": 2010, "tags": ["x", "y"]}', "c": '{"year": "2010"}'}
 
 
 def main() -> None:

@@ -64,6 +64,8 @@ def test_a_front_has_shards_or_heads_or_both() -> None:
         FrontSettings.load({}, None, {})
     with pytest.raises(SettingsError, match="give the first one by --heads"):
         FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
+    with pytest.raises(SettingsError, match="there is nothing to feed without --shards"):
+        FrontSettings.load({"heads": "store", "feed_listen": "127.0.0.1:8081"}, None, {})
     assert FrontSettings.load({"heads": "store"}, None, {}).serves_heads
     assert not FrontSettings.load({"shards": [NODE]}, None, {}).serves_heads
 

@@ -10,10 +10,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
-from winnow.errors import ArtefactError, NotLoadedError
+from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
-from winnow.rpc.service import serve
+from winnow.rpc.service import Listener, serve
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.tools.local.ports import free_ports
 
@@ -118,3 +118,34 @@ async def test_a_signal_while_it_loads_ends_it_at_once() -> None:
     await asyncio.wait_for(loading.wait(), LONG)
     signal.raise_signal(signal.SIGTERM)
     await asyncio.wait_for(running, LONG / 2)
+
+
+async def test_further_servers_begin_and_end_with_the_first() -> None:
+    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    ports = free_ports(2)
+    further = [Listener(Server([], boundary), f"127.0.0.1:{ports[1]}")]
+    listen = f"127.0.0.1:{ports[0]}"
+    one = Server([], boundary)
+    running = asyncio.create_task(serve(one, listen, nothing, linger=0, grace=0, further=further))
+    for port in ports:
+        async for status in Process(nothing, port=port).health():
+            if status == SERVING:
+                break
+    signal.raise_signal(signal.SIGTERM)
+    await asyncio.wait_for(running, LONG)
+
+
+async def test_if_a_further_server_cannot_listen_none_does() -> None:
+    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    taken = Server([], boundary)
+    port = await taken.start("127.0.0.1:0")
+    (free,) = free_ports(1)
+    further = [Listener(Server([], boundary), f"127.0.0.1:{port}")]
+    with pytest.raises(UnavailableError, match="cannot listen"):
+        await serve(
+            Server([], boundary), f"127.0.0.1:{free}", nothing, linger=0, grace=0, further=further
+        )
+    again = Server([], boundary)
+    assert await again.start(f"127.0.0.1:{free}") == free
+    await again.drain(0)
+    await taken.drain(0)

@@ -27,8 +27,14 @@ Reading the message is about a third of what a refused call takes.
 class Intake(grpc.aio.ServerInterceptor):
     """Makes handlers of one message of those that are declared as handlers of a stream."""
 
-    def __init__(self, arrivals: Arrivals, door: Door = lambda _method, _metadata: None) -> None:
-        self._arrivals, self._door = arrivals, door
+    def __init__(
+        self,
+        arrivals: Arrivals,
+        door: Door = lambda _method, _metadata: None,
+        began: Callable[[Any], None] = lambda _context: None,
+    ) -> None:
+        """`began` is told of every call, by its context."""
+        self._arrivals, self._door, self._began = arrivals, door, began
         self._made: dict[str, Any] = {}
         """The handlers of the methods that there are: made once, not for every call."""
         self.calls = 0
@@ -97,6 +103,7 @@ class Intake(grpc.aio.ServerInterceptor):
         bounded = method.startswith("/winnow.")
 
         async def call(_stream: Any, context: Any) -> Any:
+            self._began(context)
             self._begin(context)
             request = self._door(method, context.invocation_metadata())
             if request is None:
@@ -121,6 +128,7 @@ class Intake(grpc.aio.ServerInterceptor):
 
     def _many(self, handler: Callable[[Any, Any], AsyncIterator[Any]]) -> Callable[..., Any]:
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+            self._began(context)
             request = await self._request(context)
             if isinstance(request, WinnowError):
                 await _abort(request, context)
@@ -133,6 +141,7 @@ class Intake(grpc.aio.ServerInterceptor):
         """Each message of a stream has the time, and takes the place, of a call's only message."""
 
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+            self._began(context)
             async for reply in handler(self._requests(context), context):
                 yield reply
 

@@ -11,8 +11,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
+from winnow.heap import trimming
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
+from winnow.rpc.ebb import Ebb
 from winnow.rpc.health import Health
 from winnow.rpc.intake import Door, Intake
 
@@ -76,7 +78,7 @@ class Server:
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
         )
         most = () if streams is None else (("grpc.max_concurrent_streams", streams),)
-        self._intake = Intake(Arrivals(arriving // largest), door)
+        self._intake = Intake(Arrivals(arriving // largest), door, Ebb(trimming()).begin)
         self.grpc = grpc.aio.server(
             interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits, *most)
         )

@@ -133,6 +133,21 @@ def test_a_version_that_was_deleted_is_remembered_over_merges(fed: Fed) -> None:
     expect_same(opened(merged(fed, Path(second.directory))), fed)
 
 
+def test_metadata_is_merged_and_filters_find_it(fed: Fed) -> None:
+    fed.put("old", "text", metadata='{"year": 1999}')
+    fed.put("new", "other text", metadata='{"year": 2015, "lang": ["en", "de"]}')
+    fed.put("none", "no metadata")
+    first = opened(merged(fed))
+    assert first.where("year >= 2010").nonzero()[0].tolist() == [31]
+    assert first.load(31).passage.metadata == '{"year": 2015, "lang": ["en", "de"]}'
+    assert first.load(32).passage.metadata == ""
+    fed.put("new", "other text", metadata='{"year": 2001}')
+    second = opened(merged(fed, first.files[0].path.parent))
+    assert not second.where("year >= 2010").any()
+    assert second.where("year >= 1990").nonzero()[0].tolist() == [30, 33]
+    assert second.fields == ("year",)
+
+
 def test_a_merge_that_was_interrupted_is_made_anew_and_one_that_is_there_is_taken(
     fed: Fed,
 ) -> None:
@@ -182,8 +197,8 @@ def test_damage_is_not_merged(fed: Fed) -> None:
 def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
     fed.put("a", "text")
     done = merged(fed)
-    other = Fed(built(tmp_path / "other", TEXTS), TEXTS) if (tmp_path / "other").mkdir() else None
-    other = other or Fed(built(tmp_path / "other", TEXTS), TEXTS)
+    (tmp_path / "other").mkdir()
+    other = Fed(built(tmp_path / "other", TEXTS), TEXTS)
     other.apply([("b", "one"), ("c", "two")])
     with pytest.raises(
         ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"

@@ -45,7 +45,7 @@ def open_base(directory: Path) -> StoredSegment:
     return open_shard(directory, ef=64, exact_up_to=0)
 
 
-def opened(shard: Path, trimmed: int = 5, feeding: bool = True) -> StoredSegment:
+def opened(shard: Path, feeding: bool = True, trimmed: int = 5) -> StoredSegment:
     return open_newest(shard, trimmed, open_base, feeding=feeding)
 
 
@@ -107,7 +107,7 @@ def test_what_is_open_is_served_on_when_its_generation_is_removed(shard: Path, f
     old = open_base(generation_path(shard, 3))
     tidy(shard, 5)
     assert old.store.load([20])[0].passage.text == "one"
-    assert old.nearest(np.ones(4, np.float32), 3)
+    assert old.nearest(np.ones(8, np.float32), 3)
 
 
 def sampled() -> list[tuple[str, float]]:
@@ -120,14 +120,14 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
     """225 places in all: every file of a generation, its manifest included."""
     directory, good = newest(shard), expected(fed)
     kept = shutil.copytree(directory, shard.parent / "kept")
-    asked = open_base(directory).nearest(np.ones(4, np.float32), 5)
+    asked = open_base(directory).nearest(np.ones(8, np.float32), 5)
     for name, place in sampled():
         flip(directory / name, int(place * (directory / name).stat().st_size))
         with capture_logs() as said:
             if name in DERIVED:
                 segment = opened(shard)
                 assert texts(segment) == good
-                assert segment.nearest(np.ones(4, np.float32), 5) == asked
+                assert segment.nearest(np.ones(8, np.float32), 5) == asked
                 (line,) = said
                 assert name in line["files"]
                 assert "made again from its database" in line["event"]
@@ -179,21 +179,24 @@ def test_a_damaged_generation_whose_writes_are_gone_is_refused_by_name(
 ) -> None:
     flip(newest(shard) / name, 30)
     before = names(shard)
+    with pytest.raises(ArtefactError, match=name):
+        opened(shard, feeding=False, trimmed=0)
     with pytest.raises(ArtefactError, match=rf"{name}.*restore the shard"):
         opened(shard, trimmed=4)
-    with pytest.raises(ArtefactError, match=name):
-        opened(shard, trimmed=0, feeding=False)
+    (shard / "live" / "writes.sqlite").unlink()
+    with pytest.raises(ArtefactError, match=rf"{name}.*restore the shard"):
+        opened(shard, trimmed=0)
     assert names(shard) == before
 
 
 def test_a_generation_of_another_shard_is_refused(shard: Path) -> None:
     newest(shard).rename(generation_path(shard, 7))
     with pytest.raises(IdentityError, match="up to write 5"):
-        opened(shard, trimmed=0)
+        opened(shard)
 
 
 def test_damage_of_what_was_built_is_not_taken_for_damage_of_a_generation(shard: Path) -> None:
     flip(shard / "manifest.json", 30)
     with pytest.raises(ArtefactError, match=r"manifest\.json"):
-        opened(shard, trimmed=0)
+        opened(shard)
     assert len(names(shard)) == 2

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from stateless.cluster.edition import Edition, edition_of
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
 
 INFOS = {n: ShardInfo(n, 2, "index", 10, 2, "bundle", "print", f"rows-{n}") for n in range(2)}
@@ -23,6 +25,8 @@ def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
         {"index_id": "other"},
         {"bundle_fingerprint": "other"},
         {"passages": 11},
+        {"sequence": 1},
+        {"log_id": "log"},
     ],
 )
 def test_whatever_answers_depend_on_makes_it_another_edition(change: dict[str, Any]) -> None:
@@ -48,6 +52,42 @@ def test_a_shard_that_may_have_changed_unnoticed_makes_it_unsure(
 
 def test_one_replica_that_was_heard_of_will_do() -> None:
     assert edition_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).sure
+
+
+def test_what_replicas_of_a_log_have_merged_makes_no_other_edition() -> None:
+    logged = {n: replace(info, log_id="log", sequence=7) for n, info in INFOS.items()}
+    merged = {n: replace(info, generation="merged") for n, info in logged.items()}
+    assert edition_of(merged, NOW, 1.0) == edition_of(logged, NOW, 1.0)
+
+
+def test_a_write_that_is_known_of_and_other_counts_of_words_make_another_edition() -> None:
+    names = {
+        edition_of(INFOS, NOW, 1.0).name,
+        edition_of(INFOS, NOW, 1.0, {0: 1, 1: 0}).name,
+        edition_of(INFOS, NOW, 1.0, {0: 0, 1: 1}).name,
+        edition_of(INFOS, NOW, 1.0, words=("other",)).name,
+    }
+    assert len(names) == 4
+
+
+def test_an_edition_knows_the_writes_up_to_its_last_ones() -> None:
+    edition = edition_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
+    assert edition.knows([])
+    assert edition.knows([Position(0, 7), Position(1, 0)])
+    assert not edition.knows([Position(0, 8)])
+    assert not edition.knows([Position(1, 1)])
+
+
+@pytest.mark.parametrize(("sequence", "made"), [(7, True), (6, False), (8, False), (None, False)])
+def test_an_answer_is_of_an_edition_only_if_every_shard_had_just_its_writes(
+    sequence: int | None, made: bool
+) -> None:
+    edition = edition_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
+    parts = [(0, sequence), (1, 0)]
+    coverage = Coverage.of(
+        ShardCoverage(n, 10, ShardStatus.SEARCHED, sequence=each) for n, each in parts
+    )
+    assert edition.made(coverage) == made
 
 
 def test_an_index_of_unknown_rows_has_no_name() -> None:

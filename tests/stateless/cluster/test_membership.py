@@ -118,6 +118,41 @@ def test_generations_of_which_there_are_equally_many_are_chosen_alike_everywhere
     assert served(nodes(a=shard(0, 1, generation="h"), b=shard(0, 1))).replicas == {0: ("b",)}
 
 
+def test_replicas_of_one_log_belong_together_whatever_they_have_merged() -> None:
+    held = {
+        name: replace(shard(0, 1, generation=name), log_id="log", sequence=sequence, passages=more)
+        for name, sequence, more in (("a", 7, 12), ("b", 9, 13), ("c", 0, 10))
+    }
+    view = served(held)
+    assert view.replicas == {0: ("a", "b", "c")}
+    assert (view.infos[0].sequence, view.infos[0].passages) == (9, 13), "of the most advanced one"
+
+
+@pytest.mark.parametrize("log_id", ["other", ""])
+def test_one_that_does_not_follow_the_log_is_refused_by_name(log_id: str) -> None:
+    own = replace(shard(0, 1), log_id="log")
+    view = served({"a": own, "b": replace(own, log_id=log_id)}, {"a": own})
+    assert view.replicas == {0: ("a",)}
+    said = f"log {log_id}" if log_id else "generation g0"
+    assert view.refused["b"].startswith(f"shard 0 of 1 has {said}, log log is served")
+
+
+def test_a_shard_never_seen_of_an_index_that_was_written_to_is_like_those_that_were() -> None:
+    """What the index had when it was built says nothing of it any more."""
+    grown = {
+        name: replace(info, passages=1_000, sequence=990)
+        for name, info in nodes(a=shard(0), b=shard(1)).items()
+    }
+    expected = served(grown).expected()
+    assert expected is not None
+    assert {n: info.passages for n, info in expected.items()} == {0: 1_000, 1: 1_000, 2: 1_000}
+    assert expected[2].sequence == 0
+    emptied = {name: replace(info, passages=0) for name, info in grown.items()}
+    none_left = served(emptied).expected()
+    assert none_left is not None
+    assert none_left[2].passages == 0
+
+
 def test_a_shard_never_seen_counts_with_what_is_left_of_the_index() -> None:
     expected = served(nodes(b=shard(1))).expected()
     assert expected is not None
@@ -145,6 +180,8 @@ infos = st.builds(
     st.sampled_from(["print", "print", "other"]),
     st.sampled_from(["g", "h"]),
     st.just(20),
+    st.integers(0, 3),
+    st.sampled_from(["", "", "log", "other"]),
 )
 crowds = st.dictionaries(st.sampled_from("abcdefgh"), infos, max_size=8)
 
@@ -161,7 +198,8 @@ def test_whoever_comes_and_goes_nothing_is_mixed_and_nobody_is_ignored(
         assert not asked & view.refused.keys()
         for number, own in view.replicas.items():
             assert {present[a].shard for a in own} <= {number}
-            assert len({present[a].generation for a in own}) <= 1
+            assert len({present[a].rows for a in own}) <= 1
+            assert all(present[a].sequence <= view.infos[number].sequence for a in own)
         assert len({Identity.of(present[a]) for a in asked}) <= 1
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
         if before.identity != view.identity and before.identity is not None:

@@ -48,3 +48,12 @@ def test_every_process_has_metrics_of_its_own() -> None:
 def test_the_front_may_find_a_node_elsewhere() -> None:
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", seen_as={1: "127.0.0.1:7"})
     assert f"--shards {NODES[0]} --shards 127.0.0.1:7 " in planned(plan)["front"]
+
+
+def test_a_cluster_that_is_fed_has_one_front_that_takes_passages() -> None:
+    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
+    fronts = ["127.0.0.1:8080", "127.0.0.1:8081"]
+    found = commands(plan, SHARDS, fronts, NODES, (), feed="127.0.0.1:8090")
+    flags = {name: "--feed-listen 127.0.0.1:8090" in " ".join(own) for name, own in found.items()}
+    assert flags == {"node 0": False, "node 1": False, "front": True, "front 1": False}
+    assert [name for name, own in found.items() if "--feed" in own] == ["node 0", "node 1"]

@@ -1,0 +1,143 @@
+"""A shard that takes writes, as a process that is killed: `python -m bench.crashes.victim SHARD`.
+
+What a node makes of a shard, without models and gRPC. Reads commands as lines of JSON from its
+standard input and answers each with a line; they are worked on side by side.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from bench.crashes.made_up import DIMENSION, VOCABULARY, tokens, vector, write
+from content_node.live.limits import WriteLimits
+from content_node.live.loading import open_live
+from content_node.live.shard import LiveShard
+from content_node.merging.child import MergeChild
+from content_node.merging.merger import Merger
+from content_node.merging.newest import open_newest, tidy
+from content_node.merging.policy import MergePolicy, Reason
+from content_node.metrics import FeedMetrics, MergeMetrics
+from content_node.shard import StoredSegment, open_shard
+from content_node.shard.retrieving import retrieve
+from winnow.deadline import Deadline
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import WinnowError
+from winnow.parent import die_with_parent
+
+_LIMITS = WriteLimits(0, 1, DIMENSION, VOCABULARY, unmerged=100_000, refusal="")
+_ALL = 1_000
+_SECONDS = 60.0
+
+
+class Victim:
+    """A shard and its merger, told what to do."""
+
+    def __init__(self, shard: Path) -> None:
+        registry = CollectorRegistry()
+        self._shard: LiveShard = open_live(
+            shard,
+            lambda trimmed: open_newest(shard, trimmed, _open, feeding=True),
+            lambda _: _LIMITS,
+            FeedMetrics(registry),
+            feeding=True,
+        )
+        self.merger: Merger[StoredSegment] = Merger(
+            self._shard,
+            MergePolicy(after=_ALL),
+            lambda base, upto: MergeChild(base, shard, upto),
+            _open,
+            lambda served: tidy(shard, served),
+            MergeMetrics(registry),
+        )
+
+    async def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Does what a command says."""
+        try:
+            (kind,) = command.keys() - {"number"}
+            said = await getattr(self, kind)(command[kind])
+        except WinnowError as error:
+            said = {"error": str(error)}
+        return {"number": command["number"], "said": said}
+
+    async def writes(self, drafts: list[Any]) -> Any:
+        """Stores passages: what became of each."""
+        written = await self._shard.write(
+            [write(*draft) for draft in drafts], Deadline.after(_SECONDS)
+        )
+        return [(each.outcome.value, each.sequence) for each in written]
+
+    async def merge(self, _: Any) -> Any:
+        """Merges what was written."""
+        await self.merger.merge(Reason.WRITES)
+        return self._shard.merged
+
+    async def dump(self, _: Any) -> Any:
+        """All that is stored, by id."""
+        question = EncodedQuestion("", (1,), vector("all"), "")
+        view = self._shard.view
+        found = retrieve(view, question, Depth(_ALL), 0.0)
+        return {
+            "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
+            "sequence": view.sequence,
+            "passages": view.passages,
+        }
+
+    async def search(self, text: str) -> Any:
+        """The nearest passages by meaning, and all that have a word, each by id."""
+        question = EncodedQuestion(text, tokens(text), vector(text), "")
+        view = self._shard.view
+        near = retrieve(view, question, Depth(5), 0.0)
+        words = retrieve(view, question, Depth(_ALL, 0, _ALL), 1.0)
+        return {
+            "near": [view.load(hit.row).passage.text for hit in near.hits],
+            "words": sorted(hit.passage_id for hit in words.hits if hit.words > 0),
+        }
+
+
+def _open(directory: Path) -> StoredSegment:
+    # small shards would be compared one by one; here it is the graph that is tried
+    return open_shard(directory, ef=_ALL, exact_up_to=0)
+
+
+async def _serve(shard: Path) -> None:
+    victim = await asyncio.to_thread(Victim, shard)
+    loop = asyncio.get_running_loop()
+    cleaning = asyncio.create_task(victim.merger.run())
+    lines: asyncio.Queue[str] = asyncio.Queue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+        os._exit(0)
+
+    loop.run_in_executor(None, read)
+    _say({"ready": True})
+    tasks = {cleaning}
+    while True:
+        command = json.loads(await lines.get())
+        tasks.add(asyncio.create_task(_answered(victim, command)))
+
+
+async def _answered(victim: Victim, command: dict[str, Any]) -> None:
+    _say(await victim.answer(command))
+
+
+def _say(said: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    asyncio.run(_serve(Path(sys.argv[1])))

@@ -1,0 +1,206 @@
+"""What feeding through a front costs: its rate, and what questions notice of it.
+
+    python bench/feeding_front.py --index INDEX --passages FILE --questions FILE [--rounds 5]
+
+Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one interleaved run:
+
+- the rate of the encoder alone, in threads of this process, against that of feeding the same
+  passages until they are durable (wanted: a share of at least 0.9);
+- the latency of questions, asked one after the other, while passages are fed at half of that rate
+  against while none are (wanted: p99 at most 1.3 times as long).
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from statistics import median, quantiles
+
+from winnow.bundle import default_bundle, load_bundle
+from winnow.client import AsyncClient, PassageFields
+from winnow.client.messages import AnswerClient
+from winnow.domain.passage import Passage
+from winnow.inference.encoder import open_passage_encoder
+from winnow.inference.runtime import InferenceOptions
+from winnow.passages.encoding import PassageEncoder
+from winnow.passages.rows import Row, read_rows
+from winnow.settings.common import cores
+from winnow.text.tokenizer import Tokenizer
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.questions import read_questions
+from winnow.v1 import answer_pb2
+
+AT_ONCE = 4
+"""Requests that feed at the same time."""
+REQUEST, SMALL = 50, 10
+"""Passages of a request, at full rate and at half of it."""
+
+
+class Source:
+    """Passages of a file, again and again, each time under new ids: nothing is unchanged."""
+
+    def __init__(self, path: Path) -> None:
+        rows = islice((row for row in read_rows(path) if isinstance(row, Row)), 20_000)
+        self._passages = [row.passage for row in rows]
+        self._numbers = count()
+
+    def take(self, number: int) -> list[Passage]:
+        return [self._one(next(self._numbers)) for _ in range(number)]
+
+    def _one(self, number: int) -> Passage:
+        passage = self._passages[number % len(self._passages)]
+        return Passage(f"fed-{number}", passage.title, passage.text)
+
+
+class Raw:
+    """The encoder alone, on passages that are tokenised."""
+
+    def __init__(self, threads: int) -> None:
+        bundle = load_bundle(default_bundle())
+        self._tokenizer, self._threads = Tokenizer(bundle.tokenizer), threads
+        options = InferenceOptions(runs=threads)
+        model = open_passage_encoder(bundle, self._tokenizer.special, options)
+        self._encoder = PassageEncoder(model, bundle.manifest.encoder)
+
+    def rate(self, passages: Sequence[Passage]) -> float:
+        """Passages a second."""
+        work = [
+            (self._tokenizer.tokenise(each.title).ids, self._tokenizer.tokenise(each.text).ids)
+            for each in passages
+        ]
+        started = time.perf_counter()
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(lambda pair: self._encoder.encode(*pair), work))
+        return len(work) / (time.perf_counter() - started)
+
+
+def fields(passages: Sequence[Passage]) -> list[PassageFields]:
+    return [{"id": each.id, "title": each.title, "text": each.text} for each in passages]
+
+
+def parts(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage]]:
+    return (passages[start : start + size] for start in range(0, len(passages), size))
+
+
+async def feed_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
+    """Passages a second, from the first request until the last one is durable."""
+    waiting = parts(passages, REQUEST)
+    started = time.perf_counter()
+
+    async def work() -> None:
+        for part in waiting:
+            await client.put(fields(part))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(work())
+    return len(passages) / (time.perf_counter() - started)
+
+
+async def feed_at(client: AsyncClient, source: Source, rate: float, until: asyncio.Event) -> int:
+    """Feeds small requests at a rate, until an event; returns how many passages that were."""
+    fed, started = 0, time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        while not until.is_set():
+            group.create_task(client.put(fields(source.take(SMALL))))
+            fed += SMALL
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
+                    await until.wait()
+    return fed
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Questions asked in turn, in seconds each."""
+
+    client: AnswerClient
+    questions: list[str]
+
+    async def latencies(self, number: int, start: int) -> list[float]:
+        found = []
+        for place in range(start, start + number):
+            question = self.questions[place % len(self.questions)]
+            request = answer_pb2.AnswerRequest(question=question, fresh=True)
+            began = time.perf_counter()
+            await self.client.ask(request, timeout=30)
+            found.append(time.perf_counter() - began)
+        return found
+
+
+async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[str, object]:
+    source, raw = Source(options.passages), Raw(options.threads)
+    questions = [each.question for each in read_questions(options.questions)]
+    raws, feds, calm, busy = [], [], [], []
+    async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
+        asking = Asking(client, questions)
+        await feed_rate(feeding, source.take(REQUEST))
+        await asking.latencies(20, 0)
+        for number in range(options.rounds):
+            passages = source.take(options.block)
+            raws.append(await asyncio.to_thread(raw.rate, passages))
+            feds.append(await feed_rate(feeding, passages))
+            start = number * options.questions_each
+            calm += await asking.latencies(options.questions_each, start)
+            enough = asyncio.Event()
+            background = asyncio.create_task(feed_at(feeding, source, median(feds) / 2, enough))
+            busy += await asking.latencies(options.questions_each, start)
+            enough.set()
+            fed = await background
+            print(
+                f"round {number + 1}: encoder {raws[-1]:.1f}/s, feeding {feds[-1]:.1f}/s; "
+                f"{fed} fed while {options.questions_each} questions were asked",
+                flush=True,
+            )
+    return figures(raws, feds, calm, busy)
+
+
+def figures(
+    raws: list[float], feds: list[float], calm: list[float], busy: list[float]
+) -> dict[str, object]:
+    shares = [fed / raw for fed, raw in zip(feds, raws, strict=True)]
+    marks = {name: quantiles(found, n=100) for name, found in (("calm", calm), ("fed", busy))}
+    return {
+        "encoder_per_second": round(median(raws), 1),
+        "fed_per_second": round(median(feds), 1),
+        "share": round(median(shares), 3),
+        "questions_each_way": len(calm),
+        "p50_ms": {name: round(each[49] * 1e3, 1) for name, each in marks.items()},
+        "p99_ms": {name: round(each[98] * 1e3, 1) for name, each in marks.items()},
+        "p99_ratio": round(marks["fed"][98] / marks["calm"][98], 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--index", type=Path, required=True)
+    parser.add_argument("--passages", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--block", type=int, default=1_000, help="passages fed in a round")
+    parser.add_argument("--questions-each", type=int, default=200, help="each way, in a round")
+    parser.add_argument("--threads", type=int, default=cores(), help="that encode")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        index = Path(directory) / "index"
+        shutil.copytree(options.index, index)
+        front = ("--feed-threads", str(options.threads))
+        plan = LocalPlan(
+            index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0", front=front
+        )
+        with LocalCluster(plan) as cluster:
+            cluster.start()
+            asyncio.run(cluster.wait_ready())
+            print(json.dumps(asyncio.run(measure(cluster, options)), indent=2))
+
+
+if __name__ == "__main__":
+    main()

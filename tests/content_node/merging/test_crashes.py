@@ -1,0 +1,41 @@
+"""Whatever moment a process is killed at, nothing that was acknowledged is lost.
+
+A short run of `python -m bench.crashes`, whose long one kills hundreds.
+"""
+
+import random
+
+import pytest
+
+from bench.crashes.checking import WrongError, survivor
+from bench.crashes.model import Draft, Model
+from bench.crashes.tries import Shown, try_often
+
+
+@pytest.mark.timeout(300)
+async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
+    shown: list[Shown] = []
+    last = await try_often(30, 60.0, random.Random(20_150_727), shown.append, calls=8)
+    assert last.kills.total() >= 5  # more on a machine that has nothing else to do
+    assert last.checks >= last.lives - last.kills.total()
+
+
+def test_the_dictionary_knows_what_versions_mean() -> None:
+    model = Model()
+    assert model.apply([("a", "one", None)]) == [("stored", 1)]
+    assert model.apply([("a", "one", None), ("a", "two", 3)]) == [("unchanged", 1), ("stored", 2)]
+    assert model.apply([("a", "old", 2), ("a", None, 2)]) == [("outdated", 2), ("outdated", 2)]
+    assert model.apply([("a", None, 4), ("a", None, None)]) == [("stored", 3), ("unchanged", 3)]
+    assert model.apply([("a", "late", 3), ("a", "new", 4)]) == [("outdated", 3), ("stored", 4)]
+    assert model.texts == {"a": ("new", 4)}
+
+
+def test_calls_that_were_not_acknowledged_are_there_from_the_first_on_or_not_at_all() -> None:
+    model = Model({"a": ("one", None)}, {}, 1)
+    calls: list[list[Draft]] = [[("a", "two", None), ("b", "x", None)], [("a", None, None)]]
+    for texts, sequence in (({"a": "one"}, 1), ({"a": "two", "b": "x"}, 3), ({"b": "x"}, 4)):
+        found = survivor(model, calls, {"texts": texts, "sequence": sequence})
+        assert {name: text for name, (text, _) in found.texts.items()} == texts
+    for texts, sequence in (({"a": "two"}, 2), ({}, 1), ({"a": "one"}, 2), ({}, 2)):
+        with pytest.raises(WrongError, match="up to write"):
+            survivor(model, calls, {"texts": texts, "sequence": sequence})

@@ -1,0 +1,99 @@
+"""A whole cluster of processes that is fed while it answers."""
+
+import asyncio
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tenacious import until
+
+from winnow.bundle import default_bundle
+from winnow.client import Client, Outcome
+from winnow.errors import OverloadedError, UnavailableError
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+
+FROOME = {
+    "id": "alonso",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+    "metadata": {"year": 2031},
+}
+ASKED = "Who won the Zorblax Prize in 2031?"
+
+
+@pytest.fixture
+def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
+    index = tmp_path / "index"
+    shutil.copytree(indexes[2], index)
+    plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")
+    with LocalCluster(plan) as made:
+        made.start()
+        asyncio.run(made.wait_ready())
+        yield made
+
+
+def test_what_is_fed_is_answered_from_and_what_is_deleted_is_not(cluster: LocalCluster) -> None:
+    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
+        assert "Quendelheim" not in (asking.ask(ASKED).answer or "")
+        (put,) = feeding.put(FROOME)
+        assert put.outcome is Outcome.STORED
+        reply = asking.ask(ASKED, fresh=True)
+        assert "Marta Quendelheim" in (reply.answer or "")
+        best = reply.answers[0].passage
+        assert (best.id, best.metadata) == ("alonso", {"year": 2031})
+        assert [each.outcome for each in feeding.put(FROOME)] == [Outcome.UNCHANGED]
+        feeding.put({**FROOME, "text": "The Zorblax Prize of 2031 was won by Ib Olsen."})
+        assert "Ib Olsen" in (asking.ask(ASKED, fresh=True).answer or "")
+        feeding.delete("alonso")
+        answers = asking.ask(ASKED, fresh=True).answers
+        assert "alonso" not in [each.passage.id for each in answers]
+
+
+def test_a_passage_of_the_built_index_can_be_replaced(cluster: LocalCluster) -> None:
+    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
+        asked = "How many hearts does an octopus have?"
+        assert asking.ask(asked).answer == "three"
+        text = "An octopus has seventeen hearts and eight arms."
+        feeding.put({"id": "octopus", "title": "Octopus", "text": text})
+        assert asking.ask(asked, fresh=True).answer == "seventeen"
+
+
+def test_nothing_acknowledged_is_lost_when_a_node_is_killed_and_writes_go_on(
+    cluster: LocalCluster,
+) -> None:
+    """Requests wait for a node that comes back; what they say is stored, is."""
+    stored: list[str] = []
+    errors: list[Exception] = []
+
+    def feed() -> None:
+        with Client(cluster.feed) as feeding:
+            for number in range(60):
+                passages = [
+                    {"id": f"n{number}-{n}", "text": f"Thing {number} {n} is blue."}
+                    for n in range(4)
+                ]
+                try:
+                    feeding.put(passages, timeout=60)  # type: ignore[arg-type]
+                except (UnavailableError, OverloadedError) as error:
+                    errors.append(error)
+                else:
+                    stored.extend(str(each["id"]) for each in passages)
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    until(lambda: len(stored) > 20, 60)
+    os.kill(cluster.pid("node 0"), signal.SIGKILL)
+    until(lambda: "node 0" in cluster.ended(), 60)
+    cluster.again("node 0")
+    thread.join(100)
+    assert not thread.is_alive()
+    assert not errors
+    assert len(stored) == 240
+    with Client(cluster.feed) as feeding:
+        for start in range(0, len(stored), 100):
+            gone = feeding.delete(stored[start : start + 100])
+            assert {each.outcome for each in gone} == {Outcome.STORED}

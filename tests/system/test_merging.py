@@ -1,0 +1,191 @@
+"""A node that answers, takes writes and merges, all at once: a real process, over real gRPC."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import QUESTIONS
+from tenacious import turn
+
+from content_node.merging.names import newest_first, sequence_of
+from stateless.feed.remote import RemoteShardWriter
+from stateless.replicas.remote import RemoteSearcher
+from winnow.bundle import Bundle
+from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
+from winnow.domain.passage import Passage
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.shard import ShardInfo
+from winnow.domain.write import EncodedPassage, Outcome, Write
+from winnow.errors import UnavailableError, WinnowError
+from winnow.inference.encoder import open_question_encoder
+from winnow.rpc.channel import open_channel
+from winnow.text.tokenizer import Tokenizer
+from winnow.tools.local.ports import free_ports
+from winnow.tools.local.processes import Processes
+
+MERGES = 3
+FEW = 12
+"""Writes that are merged at once."""
+
+
+@dataclass
+class Node:
+    """A node's process, and what a front has of it."""
+
+    shard: Path
+    processes: Processes
+    searcher: RemoteSearcher
+    writer: RemoteShardWriter
+    questions: list[tuple[EncodedQuestion, str]]
+    tokenizer: Tokenizer
+    dimension: int
+    stored: set[str] = field(default_factory=set)
+    """Ids of passages that were put and not deleted."""
+    answered: int = 0
+
+    async def info(self) -> ShardInfo:
+        return await self.searcher.info(Deadline.after(10))
+
+    async def ready(self) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                with contextlib.suppress(WinnowError):
+                    await self.info()
+                    return
+                await turn()
+
+    async def ask(self, place: int) -> None:
+        """Asks in two calls, as a front does, and expects the right answer."""
+        question, expected = self.questions[place % len(self.questions)]
+        found = await self.searcher.retrieve(question, Depth(3), Deadline.after(30))
+        await turn()  # let a swap come in between
+        read = await self.searcher.read(question, found.hits[:3], 10, Deadline.after(30))
+        assert len(read.readings) == 3
+        best = max(read.readings, key=lambda reading: reading.score)
+        assert best.text == expected
+        self.answered += 1
+
+    async def put(self, identifier: str, text: str) -> None:
+        rng = np.random.default_rng(list(text.encode()))
+        vector = rng.standard_normal(self.dimension)
+        passage = EncodedPassage(
+            Passage(identifier, "", text),
+            (),
+            self.tokenizer.tokenise(text),
+            (vector / np.linalg.norm(vector)).astype(np.float32),
+        )
+        await self._write(Write(identifier, None, passage))
+        self.stored.add(identifier)
+
+    async def delete(self, identifier: str) -> None:
+        await self._write(Write(identifier))
+        self.stored.remove(identifier)
+
+    async def _write(self, write: Write) -> None:
+        (written,) = await self.writer.write([write], Deadline.after(30))
+        assert written.outcome is Outcome.STORED
+
+    def generations(self) -> list[str]:
+        return newest_first(path.name for path in (self.shard / "live").glob("*"))
+
+    async def found(self) -> set[str]:
+        """The ids of all passages that were put."""
+        question = self.questions[0][0]
+        found = await self.searcher.retrieve(question, Depth(500), Deadline.after(30))
+        return {hit.passage_id for hit in found.hits if hit.passage_id.startswith("fed")}
+
+
+@pytest.fixture
+async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> AsyncIterator[Node]:
+    shard = Path(shutil.copytree(indexes[1] / shard_name(0, 1), tmp_path / "shard"))
+    (port,) = free_ports(1)
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = open_question_encoder(bundle, tokenizer.special)
+    fingerprint = bundle.manifest.fingerprint
+    questions = []
+    for text, answer in QUESTIONS:
+        ids = tokenizer.tokenise(text).ids
+        vector = encoder.question(ids)
+        questions.append((EncodedQuestion(text, tuple(ids), vector, fingerprint), answer))
+    address = f"127.0.0.1:{port}"
+    with Processes() as processes:
+        arguments = ["node", "--shard", str(shard), "--listen", address, "--bundle"]
+        arguments += [str(bundle.directory), "--feed", "--merge-after", str(FEW)]
+        processes.start("node", [*arguments, "--exact-up-to", "0", "--drain-linger", "0"])
+        async with open_channel(address) as channel:
+            searcher = RemoteSearcher(channel, address)
+            made = Node(
+                shard,
+                processes,
+                searcher,
+                RemoteShardWriter(channel, address, "", 0, ""),
+                questions,
+                tokenizer,
+                bundle.manifest.encoder.dimension,
+            )
+            await made.ready()
+            info = await made.info()
+            made.writer = RemoteShardWriter(
+                channel, address, info.index_id, 0, bundle.manifest.encoding_fingerprint
+            )
+            yield made
+
+
+async def fed_until_merged(node: Node, merges: int) -> None:
+    """Puts, overwrites and deletes passages until so many merges were served."""
+    seen: set[str] = set()
+    number = 0
+    while len(seen) < merges:
+        await node.put(f"fed {number}", f"Drawer number {number} holds {number + 7} forks.")
+        if number % 4 == 2:
+            await node.delete(f"fed {number - 1}")
+        if number % 5 == 4:
+            await node.put(f"fed {number}", f"Drawer number {number} is empty.")
+        seen.update(node.generations())
+        number += 1
+        assert number < 20_000, "it was never merged"
+
+
+async def test_no_question_fails_while_passages_come_and_go_and_are_merged(node: Node) -> None:
+    feeding = asyncio.create_task(fed_until_merged(node, MERGES))
+
+    async def ask(place: int) -> None:
+        while not feeding.done():
+            await node.ask(place)
+            place += 1
+
+    async with asyncio.timeout(100):
+        await asyncio.gather(feeding, ask(0), ask(1))
+        await node.ask(0)
+        assert node.answered >= MERGES
+        assert await node.found() == node.stored
+        while len(node.generations()) > 1:  # the one before goes when the last one is served
+            await turn()
+    merged = sequence_of(node.generations()[0])
+    assert merged is not None
+    assert 0 < merged <= (await node.info()).sequence
+
+
+async def test_a_node_that_is_killed_serves_what_was_merged_and_what_was_not(node: Node) -> None:
+    """Deletions do not come back, merged or not."""
+    async with asyncio.timeout(100):
+        await fed_until_merged(node, 1)
+        await node.put("fed last", "It was never merged.")
+        sequence = (await node.info()).sequence
+        node.processes.send("node", signal.SIGKILL)
+        node.processes.wait("node")
+        with pytest.raises(UnavailableError):
+            await node.info()
+        node.processes.again("node")
+        await node.ready()
+        info = await node.info()
+        assert (info.sequence, info.passages) == (sequence, 12 + len(node.stored))
+        assert await node.found() == node.stored
+        await node.ask(0)
