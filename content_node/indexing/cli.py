@@ -1,6 +1,7 @@
 """`winnow index`: build, inspect, verify."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from content_node.indexing.builder import build_index
+from content_node.indexing.contents import K
 from content_node.indexing.plan import BuildPlan
 from content_node.indexing.progress import BuildProgress
-from content_node.indexing.verify import K, verify_index
+from content_node.indexing.verify import ShardReport, verify_index
+from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
 from winnow.bundle import default_bundle, load_bundle
@@ -31,7 +34,7 @@ def build(
         typer.Option(
             help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
             "metadata), plain, .gz or .zst. Or an index, to cut it into other shards or to bring "
-            "it up to date without encoding it again."
+            "it up to date without encoding it again; with all that was written to it since."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
@@ -97,14 +100,16 @@ def build(
 
 @app.command()
 def inspect(directory: _Directory, as_json: _Json = False) -> None:
-    """Show what an index is, without checking it."""
+    """Show what an index is and how far it was written to, without checking it."""
     index = read_index_manifest(directory)
-    shards = [
-        read_shard_manifest(directory / shard_name(shard, index.shards))
-        for shard in range(index.shards)
-    ]
+    places = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
+    shards, writes = list(map(read_shard_manifest, places)), list(map(written, places))
     if as_json:
-        content = {**index.model_dump(), "shard_manifests": [s.model_dump() for s in shards]}
+        content = {
+            **index.model_dump(),
+            "shard_manifests": [s.model_dump() for s in shards],
+            "writes": [_writes(each) for each in writes],
+        }
         typer.echo(json.dumps(content, indent=2))
         return
     console = Console(highlight=False)
@@ -124,6 +129,9 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
             f"{size:,.1f}",
         )
     console.print(table)
+    for each in writes:
+        if each.state is not None:
+            typer.echo(_said_of(each))
 
 
 @app.command()
@@ -135,18 +143,41 @@ def verify(
     ] = 0.95,
     as_json: _Json = False,
 ) -> None:
-    """Check checksums, counts, vectors and the recall of every graph; exit 1 on any fault."""
+    """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
+
+    Nodes may serve the index and write to it meanwhile.
+    """
     reports = verify_index(directory, sample, min_recall)
     faulty = any(report.faults for report in reports)
     if as_json:
-        rows = [
-            {"shard": r.shard, "passages": r.passages, "recall": r.recall, "faults": r.faults}
-            for r in reports
-        ]
+        rows = [asdict(report) for report in reports]
         typer.echo(json.dumps({"ok": not faulty, "shards": rows}, indent=2))
     else:
         for report in reports:
-            good = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
-            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or good}")
+            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or _good(report)}")
         typer.echo("faults found" if faulty else "ok")
     raise typer.Exit(1 if faulty else 0)
+
+
+def _good(report: ShardReport) -> str:
+    said = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
+    if not report.sequence:
+        return said
+    return f"{said}; {report.sequence} writes, {report.unmerged} of them unmerged"
+
+
+def _writes(now: Written) -> dict[str, object]:
+    """What programs are told of the writes to a shard."""
+    return {
+        "sequence": now.sequence,
+        "unmerged": now.unmerged,
+        "generation": now.generation,
+        "log_id": now.log_id,
+    }
+
+
+def _said_of(now: Written) -> str:
+    return (
+        f"shard {now.manifest.shard}: {now.sequence} writes, {now.unmerged} of them unmerged; "
+        f"generation {now.generation}, log {now.log_id}"
+    )

@@ -6,14 +6,12 @@ from pathlib import Path
 from content_node.live.entry import Logged
 from content_node.live.limits import WriteLimits
 from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.live.reading import AGAIN, log_path
+from content_node.live.opening import expect_base, open_log
 from content_node.live.shard import LiveShard
 from content_node.live.state import LiveState
 from content_node.live.tally import WordTally
 from content_node.metrics import FeedMetrics
 from content_node.shard.stored_segment import StoredSegment
-from winnow.errors import ArtefactError
 
 _CHUNK = 8_000
 """Writes that are applied at a time, as one segment."""
@@ -40,7 +38,7 @@ def open_live(
     log = open_log(directory, replay.begin, feeding=feeding)
     try:
         state = replay.done(log)
-        _check(state.base, log, directory)
+        expect_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
         return LiveShard(state, replay.words, log, limits(state.base), metrics)
     except BaseException:
         log.close()
@@ -83,17 +81,3 @@ class _Replay:
         assert self._state is not None
         self._state.apply(self._some)
         self._some = []
-
-
-def _check(base: StoredSegment, log: WriteLog, directory: Path) -> None:
-    manifest, path = base.manifest, log_path(directory)
-    if manifest.log_id not in ("", log.log_id):
-        raise ArtefactError(
-            f"{path} is log {log.log_id or '(none)'}, and the shard's base follows log "
-            f"{manifest.log_id}: {AGAIN}"
-        )
-    if not log.trimmed <= manifest.sequence <= log.last:
-        raise ArtefactError(
-            f"{path} holds writes {log.trimmed + 1} to {log.last}, and the shard's base those up "
-            f"to {manifest.sequence}: {AGAIN}"
-        )

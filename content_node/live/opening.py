@@ -11,6 +11,7 @@ from content_node.live.lock import LOCK, DirectoryLock
 from content_node.live.log import WriteLog
 from content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
 from content_node.live.schema import State, Trimmed
+from content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError
 
 _log = structlog.get_logger("content_node")
@@ -45,6 +46,23 @@ def open_log(
         raise
 
 
+def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, last: int) -> None:
+    """Raises ArtefactError if a base is not one that this log goes on from; a log that is not there
+    has no name and no writes.
+    """
+    path = log_path(shard)
+    if base.log_id not in ("", log_id):
+        raise ArtefactError(
+            f"{path} is log {log_id or '(none)'}, and the shard's base follows log "
+            f"{base.log_id}: {AGAIN}"
+        )
+    if not trimmed <= base.sequence <= last:
+        raise ArtefactError(
+            f"{path} holds writes {trimmed + 1} to {last}, and the shard's base those up "
+            f"to {base.sequence}: {AGAIN}"
+        )
+
+
 def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
     """The lock, if there is anything to be locked yet."""
     if not path.exists():
@@ -59,7 +77,7 @@ def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
     """Where the log stands; None if there is none."""
     told = acknowledged.read(path.with_name(ACKNOWLEDGED))
     if not path.exists():
-        _expect_nothing(path, told)
+        expect_nothing(path, told)
         return None
     tail = _unfinished(wal_path(path))
     state, trimmed = check(path, told, begin)
@@ -79,7 +97,7 @@ def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
     return state, trimmed
 
 
-def _expect_nothing(path: Path, told: Acknowledged | None) -> None:
+def expect_nothing(path: Path, told: Acknowledged | None) -> None:
     """Raises ArtefactError if there must have been a log."""
     if (told is not None and told.sequence) or wal_path(path).exists():
         raise ArtefactError(f"{path} is missing, and other files of the log are there: {AGAIN}")

@@ -64,8 +64,25 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
             sequence = found[-1][0].sequence
 
 
-def check(log: Path, acknowledged: Acknowledged | None, begin: Begin) -> tuple[State, Trimmed]:
+def state_of(log: Path) -> State | None:
+    """Where a log stands that a node may be writing to; None if there is none.
+
+    Raises:
+        ArtefactError: it is damaged, or cannot be read.
+
+    """
+    if not log.exists():
+        return None
+    with _readable(log) as readable, _reading(readable, named=log) as connection:
+        return get_state(connection)
+
+
+def check(
+    log: Path, acknowledged: Acknowledged | None, begin: Begin, copy: Path | None = None
+) -> tuple[State, Trimmed]:
     """Reads all of a log, and checks it against what was acknowledged.
+
+    Nobody is to write to it meanwhile; where somebody may, a `copy` is read in its place.
 
     Changes nothing in the directory of a log that is refused, so that it can still be looked into.
 
@@ -73,7 +90,7 @@ def check(log: Path, acknowledged: Acknowledged | None, begin: Begin) -> tuple[S
         ArtefactError: it is damaged, or its end is missing.
 
     """
-    with _readable(log) as readable:
+    with contextlib.nullcontext(copy) if copy else _readable(log) as readable:
         with _reading(readable, named=log) as connection:
             _check_pages(connection)
             state, trimmed = get_state(connection), get_trimmed(connection)

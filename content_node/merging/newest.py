@@ -71,6 +71,16 @@ def open_newest(
     return open_base(shard)
 
 
+def newest_name(shard: Path) -> str:
+    """The name of the newest generation in `live`; empty if there is none but what was built.
+
+    Raises:
+        ArtefactError: the directory cannot be read.
+
+    """
+    return next(iter(newest_first(_names(shard))), "")
+
+
 def tidy(shard: Path, served: int) -> None:
     """Removes what nobody needs now that the generation of write `served` is served: what is open
     can be read on. Raises OSError if something cannot be removed.

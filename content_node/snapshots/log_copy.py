@@ -1,20 +1,15 @@
 """A copy of a shard's log, which others may be writing to: all of it up to one of its writes."""
 
-import contextlib
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from content_node.live import acknowledged
 from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from content_node.live.copying import back_up
 from content_node.live.lock import LOCK
-from content_node.live.reading import BUSY, check, log_path
+from content_node.live.reading import check, log_path
 from content_node.snapshots.contents import Item, item_of
-from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
-
-_PRIMARY = 0xFF
-"""The bits of an extended code that are the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +38,9 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
     if not source.exists():
         return None
     copy = room / source.name
-    _backup(source, copy)
-    state, trimmed = check(copy, told, lambda _: lambda _: None)
+    back_up(source, copy)
+    state, trimmed = check(source, told, lambda _: lambda _: None, copy)
     AcknowledgedFile(room / ACKNOWLEDGED, Acknowledged(state.last, state.link)).close()
     (room / LOCK).touch()  # or a node that feeds what is restored would find none to hold
     items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED, LOCK))
     return LogCopy(tuple(items), state.last, trimmed.last)
-
-
-def _backup(source: Path, copy: Path) -> None:
-    """All pages at once, which are then those of one moment."""
-    uri = f"{source.resolve().as_uri()}?mode=ro"
-    try:
-        with (
-            contextlib.closing(sqlite3.connect(uri, BUSY, uri=True)) as reading,
-            contextlib.closing(sqlite3.connect(copy)) as writing,
-        ):
-            reading.backup(writing)
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise ArtefactError(f"{source} is damaged: {error}") from error
-        raise UnavailableError(
-            f"cannot copy {source} to {copy.parent}: {error}: run this as a user who may write to "
-            "the shard, and say by TMPDIR where there is room"
-        ) from error

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from content_node.live.reading import LIVE
-from content_node.merging.names import newest_first, sequence_of
+from content_node.merging.names import sequence_of
+from content_node.merging.newest import newest_name
 from content_node.shard.manifest import ShardManifest
 from content_node.snapshots.contents import Item, opened_base
 from content_node.snapshots.log_copy import LogCopy, copy_log
@@ -76,23 +77,16 @@ class _Generation:
 
 def _consistent(directory: Path, room: Path) -> tuple[_Generation | None, LogCopy | None] | None:
     """A generation, and a log that has every write since; None if they do not fit together."""
-    name = _newest(directory)
+    name = newest_name(directory)
     try:
         newest = _opened(directory, name) if name else None
     except ArtefactError:
-        if _newest(directory) == name:
+        if newest_name(directory) == name:
             raise
         return None  # a merge has removed it
     log = copy_log(directory, room)
     held = newest.sequence if newest else 0
     return (newest, log) if log is None or log.trimmed <= held else None
-
-
-def _newest(directory: Path) -> str:
-    """The name of the newest generation; empty if there is none but the one that was built."""
-    live = directory / LIVE
-    names = [each.name for each in live.iterdir()] if live.is_dir() else []
-    return next(iter(newest_first(names)), "")
 
 
 def _opened(directory: Path, name: str) -> _Generation:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from content_node.indexing.verify import recall_at, verify_index
+from content_node.indexing.contents import recall_at
+from content_node.indexing.verify import verify_index
 from content_node.shard import open_shard
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from content_node.shard.saving import FILES

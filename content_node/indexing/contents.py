@@ -1,0 +1,121 @@
+"""Checking what was built or merged into one directory: files, counts, vectors, words, recall.
+
+Knows nothing of what was written since.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.shard.graph_vectors import GraphVectors
+from content_node.shard.inverting import inverted
+from content_node.shard.manifest import ShardManifest
+from content_node.shard.nearest import ExactIndex, load_graph
+from content_node.shard.store import PassageStore
+from winnow.files.checksum import verify
+from winnow.files.opened import OpenFile
+
+K = 10
+_EF = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How well a graph is to find what is near."""
+
+    sample: int
+    """Vectors that are searched for."""
+    min_recall: float
+    """Lowest recall@10 that is no fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What was found in one directory."""
+
+    recall: float
+    faults: tuple[str, ...]
+
+
+def recall_at(graph_rows: list[list[int]], exact_rows: list[list[int]]) -> float:
+    """Share of the exact results that the graph found too."""
+    wanted = sum(map(len, exact_rows))
+    found = sum(len(set(g) & set(e)) for g, e in zip(graph_rows, exact_rows, strict=True))
+    return found / wanted if wanted else 1.0
+
+
+def check_contents(directory: Path, manifest: ShardManifest, asked: Asked) -> Contents:
+    """Checks all that a manifest vouches for.
+
+    Raises:
+        ArtefactError: a file is missing, or damaged.
+
+    """
+    for name, entry in manifest.files.items():
+        verify(directory / name, entry.sha256, entry.bytes)
+    store = PassageStore(OpenFile(directory / manifest.store))
+    try:
+        store.expect(manifest.passages, manifest.dimension, manifest.rows)
+        vectors, rows = store.vectors(manifest.dimension), store.numbers()
+        derived = _word_faults(directory, manifest, store)
+        if not store.attributes_are_right():
+            derived.append("its fields are not those of its metadata")
+    finally:
+        store.close()
+    faults = [*_vector_faults(vectors), *derived]
+    recall = _recall(directory, manifest, vectors, rows, asked.sample)
+    if recall < asked.min_recall:
+        faults.append(
+            f"recall@{K} of the graph is {recall:.3f}, at least {asked.min_recall} is wanted"
+        )
+    return Contents(recall, tuple(faults))
+
+
+def _vector_faults(vectors: NDArray[np.float32]) -> list[str]:
+    norms = np.linalg.norm(vectors, axis=1)
+    wrong = int((~np.isclose(norms, 1.0, atol=1e-3)).sum())
+    return [f"{wrong} vectors are not of norm one"] if wrong else []
+
+
+def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) -> list[str]:
+    if manifest.words is None:
+        return []
+    vocabulary = len(np.load(directory / manifest.words.frequencies))
+    kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
+    tokens, ends = store.words(vocabulary, manifest.rows)
+    faults = []
+    if not all(map(np.array_equal, kept, (tokens, ends))):
+        faults.append("its words are not those of its passages")
+    made = inverted(tokens, ends)
+    leading = [np.load(directory / name) for name in manifest.words.inverted]
+    right: list[NDArray[np.generic]] = [made.rows, made.starts, made.counts]
+    if leading and not all(map(np.array_equal, leading, right)):
+        faults.append("its words do not lead to the passages that have them")
+    return faults
+
+
+def _recall(
+    directory: Path,
+    manifest: ShardManifest,
+    vectors: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    sample: int,
+) -> float:
+    if not len(vectors):
+        return 1.0
+    file = OpenFile(directory / manifest.graph)
+    held = np.zeros(manifest.rows, np.bool_)
+    held[rows] = True
+    source = GraphVectors(file, manifest.dimension, manifest.rows)
+    graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, held)
+    exact = ExactIndex(vectors, rows)
+    chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
+    # midpoints of two passages: like questions, they lie beside the vectors and not on them
+    asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
+    asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
+    # by the graph alone: where it leads to too few, search would hide that
+    by_graph = [[row for row, _ in graph.walk(vector, K) or ()] for vector in asked]
+    by_hand = [[row for row, _ in exact.search(vector, K)] for vector in asked]
+    return recall_at(by_graph, by_hand)

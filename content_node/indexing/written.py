@@ -1,0 +1,62 @@
+"""How far a shard was written to since it was built, without checking it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from content_node.live.reading import LIVE, log_path, state_of
+from content_node.live.schema import State
+from content_node.merging.newest import newest_name
+from content_node.shard.manifest import ShardManifest, read_shard_manifest
+from content_node.shard.view import live_generation
+from winnow.errors import ArtefactError
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A shard as it is now: its newest base, and where its log stands."""
+
+    base: Path
+    """The directory of the newest generation."""
+    manifest: ShardManifest
+    """Of that generation."""
+    state: State | None
+    """None if there is no log."""
+
+    @property
+    def sequence(self) -> int:
+        """The last write; 0 if there was none."""
+        return self.state.last if self.state else self.manifest.sequence
+
+    @property
+    def unmerged(self) -> int:
+        """Writes that only the log has."""
+        return self.sequence - self.manifest.sequence
+
+    @property
+    def log_id(self) -> str:
+        """Names the log; empty if there is none."""
+        return self.state.log_id if self.state else ""
+
+    @property
+    def generation(self) -> str:
+        """As a node calls it that serves this."""
+        own = self.manifest.generation
+        return live_generation(own, self.log_id) if self.log_id else own
+
+
+def written(shard: Path) -> Written:
+    """How far a shard was written to, also while a node writes to it.
+
+    Raises:
+        ArtefactError: a manifest or the state of the log is damaged.
+
+    """
+    name = newest_name(shard)
+    base = shard / LIVE / name if name else shard
+    try:
+        manifest = read_shard_manifest(base)
+    except ArtefactError:
+        if newest_name(shard) == name:
+            raise
+        return written(shard)  # a merge has removed it: there is a newer one
+    return Written(base, manifest, state_of(log_path(shard)))

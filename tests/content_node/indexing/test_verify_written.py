@@ -1,0 +1,141 @@
+"""Checking an index that was written to, also while it is."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import PASSAGES
+from fed_index import FedIndex
+from live_writes import logged
+from typer.testing import CliRunner
+
+from content_node.indexing import verify_writes
+from content_node.indexing.cli import app
+from content_node.indexing.verify import ShardReport, verify_index
+from content_node.live.copying import check_in_use
+from content_node.live.reading import log_path
+from content_node.merging.names import generation_path
+from content_node.shard.saving import FILES
+
+FIRST, SECOND = PASSAGES[0][0], PASSAGES[1][0]
+
+
+@pytest.fixture
+def fed(indexes: dict[int, Path], tmp_path: Path) -> FedIndex:
+    """One shard: three writes that were merged and two that were not."""
+    fed = FedIndex(indexes[1], tmp_path / "fed")
+    fed.put("new", "a first text")
+    fed.put(FIRST, "another text")
+    fed.delete(SECOND)
+    fed.merge(0)
+    fed.put("new", "a second text")
+    fed.put("last", "of all")
+    return fed
+
+
+def verified(fed: FedIndex) -> ShardReport:
+    [report] = verify_index(fed.index, 50, 0.95)
+    return report
+
+
+def test_an_index_is_good_with_all_that_was_written(fed: FedIndex) -> None:
+    """Also while a node holds it."""
+    report = verified(fed)
+    assert report.faults == ()
+    assert (report.passages, report.sequence, report.unmerged) == (len(fed.held), 5, 2)
+    fed.merge(0)
+    report = verified(fed)
+    assert report.faults == ()
+    assert (report.passages, report.sequence, report.unmerged) == (len(fed.held), 5, 0)
+    fed.close()
+    assert verified(fed) == report
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_damaged_file_of_a_generation_is_named(fed: FedIndex, name: str) -> None:
+    fed.close()
+    path = generation_path(fed.shards[0], 3) / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x40
+    path.write_bytes(data)
+    [fault] = verified(fed).faults
+    assert f"{path} is damaged" in fault
+
+
+def test_a_graph_of_a_generation_that_finds_too_little_is_a_fault(fed: FedIndex) -> None:
+    fed.close()
+    [report] = verify_index(fed.index, 50, 1.1)
+    built, merged = report.faults
+    assert "at least 1.1 is wanted" in built
+    assert merged == f"{generation_path(fed.shards[0], 3).name}: {built}"
+
+
+def test_a_damaged_log_is_named(fed: FedIndex) -> None:
+    fed.close()
+    path = log_path(fed.shards[0])
+    path.write_bytes(path.read_bytes().replace(b"of all", b"of alI"))
+    [fault] = verified(fed).faults
+    assert f"{path} is damaged" in fault
+    path.unlink()
+    [fault] = verified(fed).faults
+    assert f"{path} is missing" in fault
+
+
+def test_a_generation_that_is_missing_is_a_fault(fed: FedIndex) -> None:
+    fed.close()
+    shutil.rmtree(generation_path(fed.shards[0], 3))
+    [fault] = verified(fed).faults
+    assert "holds writes 4 to 5, and the shard's base those up to 0" in fault
+
+
+def test_a_log_that_does_not_go_on_from_the_base_is_a_fault(fed: FedIndex) -> None:
+    log = fed.logs[0]
+    log.append([logged(6, "not there", None, removed=b"\1\0\0\0"), logged(7, "short")])
+    log.acknowledge()
+    fed.close()
+    there, vector = verified(fed).faults
+    assert "do not agree whether there was a passage not there" in there
+    assert "has a vector of 8 values" in vector
+
+
+def test_a_merge_meanwhile_is_no_fault(fed: FedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    merges = [fed.merge]
+
+    def after_merging(*values: object) -> object:
+        if merges:
+            merges.pop()(0)
+            shutil.rmtree(generation_path(fed.shards[0], 3))
+        return check_in_use(*values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verify_writes, "check_in_use", after_merging)
+    report = verified(fed)
+    assert (report.faults, report.passages, report.unmerged) == ((), len(fed.held), 0)
+    fed.close()
+
+
+def test_the_command_says_how_many_writes_are_unmerged(fed: FedIndex) -> None:
+    done = CliRunner().invoke(app, ["verify", str(fed.index)])
+    assert done.exit_code == 0
+    assert "5 writes, 2 of them unmerged" in done.stdout
+    fed.close()
+
+
+def test_what_was_written_is_shown(fed: FedIndex) -> None:
+    """Also while a node holds it."""
+    log_id = fed.logs[0].log_id
+    done = CliRunner().invoke(app, ["inspect", str(fed.index)])
+    assert "shard 0: 5 writes, 2 of them unmerged; generation " in done.stdout
+    assert log_id in done.stdout
+    done = CliRunner().invoke(app, ["inspect", str(fed.index), "--json"])
+    [writes] = json.loads(done.stdout)["writes"]
+    assert (writes["sequence"], writes["unmerged"], writes["log_id"]) == (5, 2, log_id)
+    fed.close()
+
+
+def test_an_index_that_was_never_written_to_says_nothing_of_writes(
+    indexes: dict[int, Path],
+) -> None:
+    done = CliRunner().invoke(app, ["inspect", str(indexes[1])])
+    assert done.exit_code == 0
+    assert "unmerged" not in done.stdout

@@ -1,0 +1,106 @@
+"""A copy of an index that is written to, and what it should hold."""
+
+import contextlib
+import shutil
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from live_writes import encoded
+
+from content_node.indexing.written import written
+from content_node.live.entry import Logged, PackedPassage, packed
+from content_node.live.opening import open_log
+from content_node.merging.merge import merge
+from content_node.shard.manifest import read_index_manifest
+from winnow.domain.layout import shard_name, shard_of
+
+Held = dict[str, tuple[str, int | None]]
+"""Text and version of each passage, by id."""
+
+
+class FedIndex:
+    """Feeds every shard, as nodes do: it holds their locks until it is closed."""
+
+    def __init__(self, source: Path, index: Path) -> None:
+        self.index = Path(shutil.copytree(source, index))
+        self.manifest = read_index_manifest(index)
+        self.shards = shards_of(index)
+        self.logs = [open_log(shard) for shard in self.shards]
+        self.held = held(index)
+        self.tombstones: dict[str, int] = {}
+        self._words = {name: words for shard in self.shards for name, words in _words(shard)}
+
+    def put(self, identifier: str, text: str, version: int | None = None) -> None:
+        """Writes a passage to its shard."""
+        chance = np.random.default_rng(list(text.encode()))
+        vector = chance.standard_normal(self.manifest.dimension).astype("<f4")
+        vector /= np.linalg.norm(vector)
+        self._append(
+            identifier, version, replace(packed(encoded(identifier, text)), vector=vector.tobytes())
+        )
+        self.held[identifier] = text, version
+
+    def delete(self, identifier: str, version: int | None = None) -> None:
+        """Deletes a passage that is there, or any with a version."""
+        self._append(identifier, version, None)
+        self.held.pop(identifier, None)
+        if version is not None:
+            self.tombstones[identifier] = version
+
+    def merge(self, shard: int) -> Path:
+        """Makes a generation of all that was written to a shard, and trims the log."""
+        directory, log = self.shards[shard], self.logs[shard]
+        done = merge(written(directory).base, directory, log.last, lambda _: None)
+        log.trim(log.last)
+        return Path(done.directory)
+
+    def close(self) -> None:
+        """As if the nodes were stopped."""
+        for log in self.logs:
+            log.close()
+
+    def _append(self, identifier: str, version: int | None, put: PackedPassage | None) -> None:
+        log = self.logs[shard_of(identifier, self.manifest.shards)]
+        removed = self._words.pop(identifier, None)
+        log.append([Logged(log.last + 1, identifier, version, put, removed)])
+        log.acknowledge()
+        self.tombstones.pop(identifier, None)
+        if put is not None:
+            self._words[identifier] = put.words
+
+
+def shards_of(index: Path) -> list[Path]:
+    """The directories of an index's shards."""
+    shards = read_index_manifest(index).shards
+    return [index / shard_name(shard, shards) for shard in range(shards)]
+
+
+def held(index: Path) -> Held:
+    """What the shards of an index hold as they were built."""
+    rows = (
+        row for shard in shards_of(index) for row in _rows(shard, "passages", "id, text, version")
+    )
+    return {name: (text, version) for name, text, version in rows}
+
+
+def tombstones(index: Path) -> dict[str, int]:
+    """The versions with which passages were deleted, each in the shard of its id."""
+    found = {}
+    for number, shard in enumerate(shards := shards_of(index)):
+        for name, version in _rows(shard, "tombstones", "id, version"):
+            assert shard_of(name, len(shards)) == number
+            found[name] = version
+    return found
+
+
+def _words(shard: Path) -> list[tuple[str, bytes]]:
+    rows = _rows(shard, "passages", "id, title_tokens, text_tokens")
+    return [(name, title + text) for name, title, text in rows]
+
+
+def _rows(shard: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(shard / "passages.sqlite")) as connection:
+        return connection.execute(f"SELECT {columns} FROM {table}").fetchall()
