@@ -16,7 +16,7 @@ from content_node.indexing.encode import encode_pending
 from content_node.indexing.faults import named_faults
 from content_node.indexing.intake import check_source, take_in
 from content_node.indexing.plan import BuildPlan, Progress
-from content_node.indexing.recut import is_index
+from content_node.indexing.recut import at_rest, fingerprint, is_index
 from content_node.indexing.staging import Staging
 from content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
 from content_node.shard.manifest import FORMAT, IndexManifest, write
@@ -59,11 +59,12 @@ def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexMan
 
 
 def _build(place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexManifest:
-    wanted = _wanted(plan, bundle)
     with contextlib.closing(Staging(place.staging)) as staging:
-        if not _is_staged(staging, wanted, place.directory):
-            place.fate = Fate.REMOVE
-            take_in(staging, plan, bundle, wanted, progress)
+        with _unchanging(plan.source):
+            wanted = _wanted(plan, bundle)
+            if not _is_staged(staging, wanted, place.directory):
+                place.fate = Fate.REMOVE
+                take_in(staging, plan, bundle, wanted, progress)
         place.fate = Fate.KEEP
         _encode(staging, plan, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
@@ -76,11 +77,15 @@ def _build(place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress
     return manifest
 
 
+def _unchanging(source: Path) -> contextlib.AbstractContextManager[None]:
+    return at_rest(source) if is_index(source) else contextlib.nullcontext()
+
+
 def _wanted(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
     """What must be the same for a build to go on."""
-    file = plan.source / INDEX_FILE if is_index(plan.source) else plan.source
+    source = plan.source
     return {
-        "source": sha256(file),
+        "source": fingerprint(source) if is_index(source) else sha256(source),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,

@@ -5,8 +5,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 from content_node.indexing.plan import BuildPlan, Progress
-from content_node.indexing.recut import is_index, stores
+from content_node.indexing.recut import is_index, replay, sources
 from content_node.indexing.staging import Staging
+from content_node.live.entry import Logged
 from content_node.shard.manifest import read_index_manifest
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_of
@@ -71,11 +72,20 @@ def take_in(
 def _take_over(
     staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress
 ) -> tuple[str, int]:
-    found = stores(plan.source, bundle.manifest)
+    def place(identifier: str) -> int:
+        return shard_of(identifier, plan.shards)
+
+    def apply(write: Logged) -> None:
+        staging.apply(write, place(write.id))
+        progress.advance(1)
+
+    found = sources(plan.source, bundle.manifest)
     index = read_index_manifest(plan.source)
-    progress.start("taking over passages", index.passages)
-    for store in found:
-        staging.copy(store, lambda name: shard_of(name, plan.shards), progress.advance)
+    steps = sum(now.manifest.passages + now.unmerged for _, now in found)
+    progress.start("taking over passages", steps)
+    for shard, now in found:
+        staging.copy(now.base / now.manifest.store, place, progress.advance)
+        replay(shard, now, apply)
     return index.source, index.bad_rows
 
 

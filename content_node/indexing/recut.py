@@ -1,17 +1,28 @@
 """An index as the source of another: its passages and their vectors are taken over as they are.
 
 For another number of shards, other graphs, or what an older version did not build yet; encoding
-again, which takes by far the longest, is not needed.
+again, which takes by far the longest, is not needed. What was written to it since it was built is
+taken over, too.
 """
 
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from content_node.indexing.verify import identity_faults
+from content_node.indexing.written import Written, written
+from content_node.live.entry import Logged
+from content_node.live.lock import LOCK, DirectoryLock
+from content_node.live.opening import expect_base, open_log
+from content_node.live.reading import log_path, state_of
+from content_node.merging.newest import open_newest
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.bundle import Manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.checksum import verify
+from winnow.files.checksum import sha256, verify
 
 
 def is_index(source: Path) -> bool:
@@ -19,8 +30,43 @@ def is_index(source: Path) -> bool:
     return (source / INDEX_FILE).is_file()
 
 
-def stores(index: Path, bundle: Manifest) -> list[Path]:
-    """The verified passages of every shard.
+@contextlib.contextmanager
+def at_rest(index: Path) -> Iterator[None]:
+    """Keeps every node from writing to an index meanwhile.
+
+    Raises:
+        ArtefactError: a node is writing to it, or has begun to.
+        OSError: a shard cannot be locked.
+
+    """
+    with contextlib.ExitStack() as held:
+        for shard in _shards(index):
+            if (lock := log_path(shard).with_name(LOCK)).exists():
+                held.callback(_lock(lock).release)
+        before = fingerprint(index)
+        yield
+        # what was never written to has no lock that could be held
+        if fingerprint(index) != before:
+            raise ArtefactError(f"{index} was written to while it was taken over: do it again")
+
+
+def fingerprint(index: Path) -> str:
+    """What a build from an index depends on: what was built, and every write since.
+
+    Raises:
+        ArtefactError: a manifest or the state of a log is damaged.
+
+    """
+    built = sha256(index / INDEX_FILE)
+    states = [state_of(log_path(shard)) for shard in _shards(index)]
+    if not any(states):
+        return built
+    logs = [[each.log_id, each.last, each.link.hex()] if each else None for each in states]
+    return hashlib.sha256(json.dumps([built, logs]).encode()).hexdigest()
+
+
+def sources(index: Path, bundle: Manifest) -> list[tuple[Path, Written]]:
+    """Every shard, and what it is now; the passages of the newest generation are verified.
 
     Raises:
         ArtefactError: a file is missing or damaged, or the index was encoded by another bundle.
@@ -34,17 +80,52 @@ def stores(index: Path, bundle: Manifest) -> list[Path]:
             f"({bundle.encoding_fingerprint}): name that bundle, or build from the passages"
         )
     found, passages = [], 0
-    for shard in range(manifest.shards):
-        directory = index / shard_name(shard, manifest.shards)
+    for shard, directory in enumerate(_shards(index)):
         own = read_shard_manifest(directory)
         if faults := identity_faults(own, shard, manifest):
             raise ArtefactError(f"{directory} is not of this index: {'; '.join(faults)}")
-        entry = own.files[own.store]
-        verify(directory / own.store, entry.sha256, entry.bytes)
-        found.append(directory / own.store)
+        open_newest(directory, 0, _verify_passages, feeding=False)
+        found.append((directory, written(directory)))
         passages += own.passages
     if passages != manifest.passages:
         raise ArtefactError(
             f"the shards of {index} hold {passages} passages, its manifest says {manifest.passages}"
         )
     return found
+
+
+def replay(shard: Path, now: Written, apply: Callable[[Logged], None]) -> None:
+    """Checks the log of a shard, and calls `apply` with each write that its base does not hold.
+
+    Raises:
+        ArtefactError: the log is damaged, or is not that of the base.
+
+    """
+
+    def take(write: Logged) -> None:
+        if write.sequence > now.manifest.sequence:
+            apply(write)
+
+    with contextlib.closing(open_log(shard, lambda _: take, feeding=False)) as log:
+        expect_base(now.manifest, shard, log.log_id, log.trimmed, log.last)
+
+
+def _shards(index: Path) -> list[Path]:
+    shards = read_index_manifest(index).shards
+    return [index / shard_name(shard, shards) for shard in range(shards)]
+
+
+def _lock(path: Path) -> DirectoryLock:
+    try:
+        return DirectoryLock(path, shared=True)
+    except ArtefactError as error:
+        raise ArtefactError(
+            f"a node is feeding {path.parent.parent}: stop it; or take a snapshot with `winnow "
+            "index snapshot`, restore it, and build from that"
+        ) from error
+
+
+def _verify_passages(directory: Path) -> None:
+    manifest = read_shard_manifest(directory)
+    entry = manifest.files[manifest.store]
+    verify(directory / manifest.store, entry.sha256, entry.bytes)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.live.entry import Logged
 from content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
@@ -29,11 +30,21 @@ CREATE TABLE IF NOT EXISTS passages (
     text_offsets BLOB NOT NULL,
     shard INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
-    vector BLOB
+    vector BLOB,
+    version INTEGER
 );
+CREATE TABLE IF NOT EXISTS tombstones (
+    id TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    shard INTEGER NOT NULL
+) WITHOUT ROWID;
 """
 
 _BATCH = 512
+_TAKEN = (
+    "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector, version"
+    " FROM passages ORDER BY row"
+)
 
 
 class Staging:
@@ -45,6 +56,8 @@ class Staging:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
+        if "version" not in _columns(self._connection):  # an older version has begun it
+            self._connection.execute("ALTER TABLE passages ADD COLUMN version INTEGER")
 
     def get(self, key: str) -> object:
         """What was noted under `key`, or none."""
@@ -77,27 +90,57 @@ class Staging:
     def copy(
         self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
     ) -> None:
-        """Adds the passages of a shard's database, with their vectors; tells `advance` how many."""
+        """Adds the passages of a shard's database, with their vectors, and the versions of what was
+        deleted; tells `advance` how many passages.
+        """
         uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
-            rows = old.execute(
-                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector"
-                " FROM passages ORDER BY row"
-            )
+            # before format 3 nothing had a version
+            knows_writes = "version" in _columns(old)
+            rows = old.execute(_TAKEN if knows_writes else _TAKEN.replace("version", "NULL"))
             while batch := rows.fetchmany(_BATCH):
                 self._connection.executemany(
                     "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-                    " text_offsets, vector, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    " text_offsets, vector, version, shard, tokens)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     [
                         (*row, shard_of(row[0]), (len(row[4]) + len(row[5])) // TOKEN_BYTES)
                         for row in batch
                     ],
                 )
                 advance(len(batch))
+            if knows_writes:
+                self._connection.executemany(
+                    "INSERT INTO tombstones VALUES (?, ?, ?)",
+                    [
+                        (name, version, shard_of(name))
+                        for name, version in old.execute("SELECT id, version FROM tombstones")
+                    ],
+                )
+
+    def apply(self, write: Logged, shard: int) -> None:
+        """Does what a write did that came after what was copied."""
+        run, put = self._connection.execute, write.put
+        for table in ("passages", "tombstones"):
+            run(f"DELETE FROM {table} WHERE id = ?", (write.id,))  # noqa: S608
+        if put is not None:
+            run(
+                "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
+                " text_offsets, vector, version, shard, tokens)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(write.id, put.title, put.text, put.metadata or "{}"),
+                    *(put.title_tokens, put.text_tokens, put.text_offsets, put.vector),
+                    *(write.version, shard, len(put.words) // TOKEN_BYTES),
+                ),
+            )
+        elif write.version is not None:
+            run("INSERT INTO tombstones VALUES (?, ?, ?)", (write.id, write.version, shard))
 
     def clear(self) -> None:
-        """Forgets every passage that was added."""
+        """Forgets everything that was added."""
         self._connection.execute("DELETE FROM passages")
+        self._connection.execute("DELETE FROM tombstones")
         self._connection.commit()
 
     def counts(self) -> tuple[int, int]:
@@ -144,3 +187,8 @@ class Staging:
         query = "SELECT title_tokens, text_tokens FROM passages WHERE seq = ?"
         title, text = self._connection.execute(query, (seq,)).fetchone()
         return seq, unpack_ids(title), unpack_ids(text)
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    """Of the table of passages."""
+    return {name for _, name, *_ in connection.execute("PRAGMA table_info(passages)")}

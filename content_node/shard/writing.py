@@ -95,9 +95,15 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
         connection.execute("ATTACH ? AS staging", (str(staging),))
         connection.execute(
             "INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens,"
-            " text_offsets, vector) SELECT row_number() OVER (ORDER BY seq) - 1, id, title, text,"
-            " metadata, title_tokens, text_tokens, text_offsets, vector"
+            " text_offsets, vector, version)"
+            " SELECT row_number() OVER (ORDER BY seq) - 1, id, title, text,"
+            " metadata, title_tokens, text_tokens, text_offsets, vector, version"
             " FROM staging.passages WHERE shard = ?",
+            (shard,),
+        )
+        connection.execute(
+            "INSERT INTO main.tombstones SELECT id, version FROM staging.tombstones"
+            " WHERE shard = ?",
             (shard,),
         )
         write_attributes(connection)
