@@ -14,6 +14,7 @@ from content_node.indexing import verify_writes
 from content_node.indexing.cli import app
 from content_node.indexing.verify import ShardReport, verify_index
 from content_node.live.copying import check_in_use
+from content_node.live.entry import Logged
 from content_node.live.reading import log_path
 from content_node.merging.names import generation_path
 from content_node.shard.saving import FILES
@@ -139,3 +140,17 @@ def test_an_index_that_was_never_written_to_says_nothing_of_writes(
     done = CliRunner().invoke(app, ["inspect", str(indexes[1])])
     assert done.exit_code == 0
     assert "unmerged" not in done.stdout
+
+
+def test_writes_meanwhile_change_nothing_of_what_is_checked(fed: FedIndex) -> None:
+    seen = []
+
+    def take(write: Logged) -> None:
+        seen.append(write.sequence)
+        fed.put(f"meanwhile {write.sequence}", "some text")
+
+    found = check_in_use(fed.shards[0], lambda _: take)
+    assert found is not None
+    assert (found[0].last, seen) == (5, [4, 5])
+    assert verified(fed).sequence == 7
+    fed.close()
