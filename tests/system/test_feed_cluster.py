@@ -12,11 +12,11 @@ import pytest
 from tenacious import until
 
 from winnow.bundle import default_bundle
-from winnow.client import Client, Outcome
-from winnow.errors import OverloadedError, UnavailableError
+from winnow.client import Client, Outcome, PassageFields
+from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 
-FROOME = {
+FROOME: PassageFields = {
     "id": "alonso",
     "title": "Zorblax Prize",
     "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
@@ -51,6 +51,36 @@ def test_what_is_fed_is_answered_from_and_what_is_deleted_is_not(cluster: LocalC
         feeding.delete("alonso")
         answers = asking.ask(ASKED, fresh=True).answers
         assert "alonso" not in [each.passage.id for each in answers]
+
+
+def test_filters_find_what_was_fed_by_fields_that_no_passage_had_before(
+    cluster: LocalCluster,
+) -> None:
+    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
+
+        def found(where: str) -> list[str]:
+            """With the last write: the front need not have heard of its field yet."""
+            reply = asking.ask(ASKED, where=where, after=[put.position])
+            assert reply.coverage.complete
+            return [answer.passage.id for answer in reply.answers]
+
+        (put,) = feeding.put(FROOME)
+        assert found("year >= 2031") == ["alonso"]
+        assert "alonso" not in found("not exists year")
+        (put,) = feeding.put({**FROOME, "metadata": {"year": 1031}})
+        assert found("year >= 2031") == []
+        until(lambda: knows(asking, "year"), 60)
+        with pytest.raises(InvalidRequestError, match="no field 'yaer': known are year"):
+            asking.ask(ASKED, where="yaer = 1")
+
+
+def knows(asking: Client, field: str) -> bool:
+    """Whether the front has heard of a field."""
+    try:
+        asking.ask(ASKED, where=f"exists {field}")
+    except InvalidRequestError:
+        return False
+    return True
 
 
 def test_a_passage_of_the_built_index_can_be_replaced(cluster: LocalCluster) -> None:
