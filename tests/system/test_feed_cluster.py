@@ -13,11 +13,11 @@ from tenacious import until
 
 from winnow.bundle import default_bundle
 from winnow.client import Client, Outcome, PassageFields
-from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
+from winnow.errors import OverloadedError, UnavailableError
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 
-FROOME: PassageFields = {
-    "id": "alonso",
+WON: PassageFields = {
+    "id": "zorblax",
     "title": "Zorblax Prize",
     "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
     "metadata": {"year": 2031},
@@ -39,47 +39,18 @@ def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
 def test_what_is_fed_is_answered_from_and_what_is_deleted_is_not(cluster: LocalCluster) -> None:
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
         assert "Quendelheim" not in (asking.ask(ASKED).answer or "")
-        (put,) = feeding.put(FROOME)
+        (put,) = feeding.put(WON)
         assert put.outcome is Outcome.STORED
         reply = asking.ask(ASKED, fresh=True)
         assert "Marta Quendelheim" in (reply.answer or "")
         best = reply.answers[0].passage
-        assert (best.id, best.metadata) == ("alonso", {"year": 2031})
-        assert [each.outcome for each in feeding.put(FROOME)] == [Outcome.UNCHANGED]
-        feeding.put({**FROOME, "text": "The Zorblax Prize of 2031 was won by Ib Olsen."})
+        assert (best.id, best.metadata) == ("zorblax", {"year": 2031})
+        assert [each.outcome for each in feeding.put(WON)] == [Outcome.UNCHANGED]
+        feeding.put({**WON, "text": "The Zorblax Prize of 2031 was won by Ib Olsen."})
         assert "Ib Olsen" in (asking.ask(ASKED, fresh=True).answer or "")
-        feeding.delete("alonso")
+        feeding.delete("zorblax")
         answers = asking.ask(ASKED, fresh=True).answers
-        assert "alonso" not in [each.passage.id for each in answers]
-
-
-def test_filters_find_what_was_fed_by_fields_that_no_passage_had_before(
-    cluster: LocalCluster,
-) -> None:
-    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
-
-        def found(where: str) -> list[str]:
-            """With the last write: the front need not have heard of its field yet."""
-            reply = asking.ask(ASKED, where=where, after=[put.position])
-            assert reply.coverage.complete
-            return [answer.passage.id for answer in reply.answers]
-
-        (put,) = feeding.put(FROOME)
-        assert found("year >= 2031") == ["alonso"]
-        assert "alonso" not in found("not exists year")
-        (put,) = feeding.put({**FROOME, "metadata": {"year": 1031}})
-        assert found("year >= 2031") == []
-        # until the front has heard of the write, any field may be one
-        until(lambda: "no field 'yaer': known are year" in refusal(asking, "yaer = 1"), 60)
-
-
-def refusal(asking: Client, where: str) -> str:
-    """Why a filter is refused; empty if it is not."""
-    try:
-        asking.ask(ASKED, where=where)
-    except InvalidRequestError as error:
-        return str(error)
-    return ""
+        assert "zorblax" not in [each.passage.id for each in answers]
 
 
 def test_a_passage_of_the_built_index_can_be_replaced(cluster: LocalCluster) -> None:
