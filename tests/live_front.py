@@ -121,10 +121,15 @@ class LiveFront:
         await self.words._statistics.refresh()
 
     async def ask(
-        self, text: str = "Who?", *after: Position, fresh: bool = False, left: float = 60.0
+        self,
+        text: str = "Who?",
+        *after: Position,
+        fresh: bool = False,
+        where: str = "",
+        left: float = 60.0,
     ) -> Answered:
         """Asks once."""
-        request = AnswerRequest(text, after=after, fresh=fresh)
+        request = AnswerRequest(text, after=after, fresh=fresh, where=where)
         return await self.core.ask(request, Deadline.after(left))
 
     def _counting(self, shard: int) -> list[WordSource]:

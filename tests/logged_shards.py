@@ -103,6 +103,8 @@ class LiveReplica:
     asked: list[EncodedQuestion] = field(default_factory=list)
     counts: int = 0
     """How often it told its counts."""
+    left: float = 0.0
+    """Seconds that its last retrieval had."""
     hangs: asyncio.Event | None = None
     """Retrieval waits for it."""
 
@@ -145,6 +147,7 @@ class LiveReplica:
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline
     ) -> Retrieved:
         self.asked.append(question)
+        self.left = deadline.left()
         await self._behave()
         if self.hangs is not None:
             await self.hangs.wait()

@@ -95,12 +95,14 @@ PURE = [
     "content_node/admission.py",
     "content_node/validation.py",
     "content_node/reader",
+    "content_node/live",
     "content_node/shard",
     "content_node/indexing",
+    "content_node/merging",
     "content_node/searcher.py",
 ]
 
-POLICIES = ["winnow/policy", "stateless/policy"]
+POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
 CALCULATING = {
     "bisect",
     "collections",

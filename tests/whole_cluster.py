@@ -27,8 +27,9 @@ from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.edition import Edition, edition_of
+from stateless.cluster.edition import Edition
 from stateless.cluster.formation import Formation
+from stateless.cluster.known import Known as ClusterKnown
 from stateless.cluster.membership import Encoding
 from stateless.cluster.node import Node as Known
 from stateless.encoding import QuestionEncoder
@@ -151,10 +152,8 @@ async def _front(
     defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(rings))
 
     def edition() -> Edition:
-        replicas = formation.view.replicas
-        silences = {shard: map(known.silence, own) for shard, own in replicas.items()}
         # tests may be held up for longer than a node is silent
-        return edition_of(formation.view.expected() or {}, silences, 60.0)
+        return ClusterKnown(formation, known, 60.0).edition()
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
     remembered = RememberedAnswers(MIB, edition, watch)

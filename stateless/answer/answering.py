@@ -85,6 +85,7 @@ class Answerer:
             self._limits,
             self._after(question),
             self._cluster.reached,
+            self._unheard(question),
         )
         try:
             searched = await search(calls, self._rule_for(question.max_loss), timings)
@@ -120,6 +121,12 @@ class Answerer:
         named = {place.shard: place.sequence for place in question.after}
         needed = {shard: self._cluster.needed(shard) for shard in self._cluster.searchers}
         return {n: max(sequence, named.get(n, 0)) for n, sequence in needed.items()}
+
+    def _unheard(self, question: Question) -> frozenset[int]:
+        """The shards of which the question names a write that nobody here has heard of."""
+        latest = self._cluster.latest()
+        unheard = (each.shard for each in question.after if each.sequence > latest[each.shard])
+        return frozenset(unheard)
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings

@@ -15,6 +15,8 @@ from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Quest
 from winnow.searcher import Read, Retrieved, Searcher
 
 Result = TypeVar("Result")
+_LONGEST_WAIT = 10.0
+"""Seconds that a shard may take for a question if it may have to wait in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Calls:
     """The write that a shard must have before it retrieves, by shard; any will do where none is."""
     reached: Callable[[int], int] = lambda _: 0
     """The last write that a shard is known to have."""
+    unheard: frozenset[int] = frozenset()
+    """Shards of which the caller named a write that nobody here has heard of."""
 
     @property
     def depth(self) -> Depth:
@@ -75,7 +79,9 @@ class Calls:
         """Every shard retrieves and reads its own best passages, in one round trip."""
         most = self.question.max_answer_tokens
         calls = {
-            shard: searcher.search(self.encoded, self._depth_of(shard), most, self.deadline)
+            shard: searcher.search(
+                self.encoded, self._depth_of(shard), most, self._patient(shard, self.deadline)
+            )
             for shard, searcher in self.searchers.items()
         }
         return await self.gather(calls, self.deadline, _nothing_read)
@@ -84,14 +90,17 @@ class Calls:
         """Every shard retrieves, within its share of the time left."""
         until = self._retrieval_deadline
         calls = {
-            shard: searcher.retrieve(self.encoded, self._depth_of(shard), until)
+            shard: searcher.retrieve(
+                self.encoded, self._depth_of(shard), self._patient(shard, until)
+            )
             for shard, searcher in self.searchers.items()
         }
         return await self.gather(calls, until, lambda found: not found.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
         """One shard retrieves, as all of them did."""
-        depth, until = self._depth_of(shard), self._retrieval_deadline
+        depth = self._depth_of(shard)
+        until = self._patient(shard, self._retrieval_deadline)
         return self.searchers[shard].retrieve(self.encoded, depth, until)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
@@ -132,6 +141,14 @@ class Calls:
 
     def _depth_of(self, shard: int) -> Depth:
         return replace(self.depth, after=self.after.get(shard, 0))
+
+    def _patient(self, shard: int, deadline: Deadline) -> Deadline:
+        """A deadline, but an earlier one for a shard that may wait in vain: callers name writes as
+        they like, and whoever waits takes up room.
+        """
+        if shard not in self.unheard:
+            return deadline
+        return deadline.earlier(max(deadline.left() - _LONGEST_WAIT, 0.0))
 
     def _why_late(self, shard: int) -> str:
         """What a shard may have waited for until it was late; empty for nothing."""

@@ -30,7 +30,8 @@ class Cluster:
 
         To be called before its caller is told.
         """
-        self._sequences.acknowledged(self.infos[shard], sequence)
+        if shard in self.infos:  # another index may be served by now
+            self._sequences.acknowledged(self.infos[shard], sequence)
 
     def answered(self, shard: int, sequence: int) -> None:
         """A shard answered a question, and this was its last write."""

@@ -56,7 +56,7 @@ class Discovery:
         self._settings, self._chance = settings, chance
         self._clock, self._attention = clock, Attention(clock)
         self.asked = self._attention.asked
-        """To be called whenever a question comes: nodes are then looked at more often."""
+        """To be called when a question or a write comes: nodes are then looked at more often."""
         self.nodes: dict[str, Node] = {}
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""

@@ -51,8 +51,9 @@ class Known:
     def notice(self, shard: int, sequence: int) -> None:
         """A write to a shard was acknowledged: no answer from before it is given any more.
 
-        To be called before its caller is told.
+        To be called before its caller is told. Nodes are looked at closely for a while then.
         """
+        self._nodes.asked()
         if self._formation.cluster is not None:
             self._formation.cluster.notice(shard, sequence)
 

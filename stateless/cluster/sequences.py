@@ -10,9 +10,9 @@ from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 
 PATIENCE = 2.0
-"""Seconds for which an acknowledged write is waited for that no replica is known to have. Where a
-log is replicated, the replica that had it may be gone, and the others may take long to catch up:
-then questions are answered from what there is, and say so.
+"""Seconds for which an acknowledged write is waited for that no node has said it has: some looks.
+Where a log is replicated, the replica that had it may be gone, and the others may take long to
+catch up: then questions are answered from what there is, and say so.
 """
 
 
@@ -50,11 +50,11 @@ class Sequences:
 
     def needed(self, info: ShardInfo) -> int:
         """The write that a question asked now must know of."""
-        sequence, reached = self._of(self._acknowledged, info), self.reached(info)
-        if sequence <= reached:
+        sequence = self._of(self._acknowledged, info)
+        if sequence <= info.sequence:
             return sequence
         waited = self._clock() - self._acknowledged[info.shard].at
-        return sequence if waited < PATIENCE else reached
+        return sequence if waited < PATIENCE else info.sequence
 
     def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int) -> None:
         if sequence > self._of(known, info):

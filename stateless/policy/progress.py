@@ -24,6 +24,7 @@ class Progress:
         self._clock = clock
         self._known = deque([(clock(), 0)])
         """When it was known to have got how far."""
+        self._told = 0
 
     @property
     def sequence(self) -> int:
@@ -45,12 +46,14 @@ class Progress:
             self._add(sequence)
 
     def told(self, sequence: int) -> None:
-        """It said that this is its last write: fewer than before if it was started anew."""
-        if sequence < self.sequence:
+        """At the last look it said that this is its last write. It has answered with later ones
+        since, perhaps; only if it says less than at another look was it started anew.
+        """
+        if sequence < self._told:
             self._known.clear()
             self._known.append((self._clock(), sequence))
-        else:
-            self.reached(sequence)
+        self._told = sequence
+        self.reached(sequence)
 
     def _add(self, sequence: int) -> None:
         now, (last, _) = self._clock(), self._known[-1]

@@ -91,6 +91,8 @@ class ReplicaPool:
 
     def take(self, excluding: Collection[str], brief: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a request; see `Replicas.take`."""
+        if self._replicas.lagging() != self._lagging:
+            self._tell_lag()
         return self._replicas.take(excluding, brief, after)
 
     def take_spare(self, excluding: Collection[str], busy: bool, after: int = 0) -> Attempt | None:

@@ -12,6 +12,9 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
 from winnow.text.rarity import mean_length, rarities
 
+_MOST_TOKEN = 10_000_000
+"""No vocabulary is larger; it is memory that counts."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexCounts:
@@ -32,7 +35,7 @@ class IndexCounts:
 
         """
         every = list(changes)
-        greatest = max((int(each.ids[-1]) for each in every if len(each.ids)), default=-1)
+        greatest = max((_greatest(each) for each in every), default=-1)
         containing = np.zeros(max(built.vocabulary, greatest + 1), np.int64)
         containing[: built.vocabulary] = built.passages
         for each in every:
@@ -54,6 +57,17 @@ class IndexCounts:
         rarity = rarities(containing, self.passages)
         length = mean_length(self.tokens, self.passages)
         return replace(question, rarities=tuple(rarity.tolist()), mean_length=length)
+
+
+def _greatest(changes: WordChanges) -> int:
+    """The greatest token, -1 if there is none; raises WinnowError if they are no row of tokens."""
+    ids = changes.ids.astype(np.int64)
+    if (np.diff(ids) <= 0).any():
+        raise WinnowError("tokens whose counts changed are in no order, which cannot be")
+    greatest = int(ids[-1]) if len(ids) else -1
+    if greatest > _MOST_TOKEN:
+        raise WinnowError(f"a count changed of token {greatest}, which cannot be")
+    return greatest
 
 
 def same(one: WordCounts, other: WordCounts) -> bool:

@@ -322,3 +322,26 @@ async def test_one_that_comes_with_a_log_of_its_own_is_refused_by_name() -> None
         "shard 0 of 1 has log another, log log is served"
     )
     await turn()
+
+
+async def test_a_write_that_nobody_has_heard_of_is_not_waited_for_for_an_hour() -> None:
+    _, (x,) = one_log("x")
+    front = LiveFront(x)
+    with pytest.raises(DeadlineExceededError):
+        await front.ask("Who?", Position(0, 10**6), left=3_600)
+    assert x.left <= 10
+    await front.ask("Who?", Position(0, 0), left=3_600)
+    assert x.left > 1_000
+
+
+async def test_a_filter_by_a_field_that_a_write_may_have_brought_is_left_to_the_shards() -> None:
+    log, (x,) = one_log("x")
+    front = LiveFront(x)
+    with pytest.raises(InvalidRequestError, match="year"):
+        await front.ask(where="year = 2015")
+    front.known.notice(0, log.put("d", (1,)))
+    x.follow()
+    assert answered(await front.ask(where="year = 2015"))
+    front.look()
+    with pytest.raises(InvalidRequestError, match="year"):
+        await front.ask(where="year = 2015")

@@ -30,6 +30,10 @@ def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew
     progress.told(5)
     progress.reached(3)
     assert progress.sequence == 5
+    progress.reached(9)
+    progress.told(5)
+    progress.told(6)
+    assert progress.sequence == 9
     progress.told(3)
     assert progress.sequence == 3
 

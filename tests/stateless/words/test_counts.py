@@ -88,8 +88,10 @@ def test_an_index_of_which_everything_was_deleted_has_a_length_and_no_word_of_in
         WordChanges(1, np.array([3], np.uint32), np.array([-2], np.int32), 0, 0),
         WordChanges(1, np.array([3], np.uint32), np.array([2], np.int32), 1, 2),
         WordChanges(1, np.array([], np.uint32), np.array([], np.int32), 0, -9),
+        WordChanges(1, np.array([4, 3], np.uint32), np.array([1, 1], np.int32), 1, 2),
+        WordChanges(1, np.array([2**32 - 1], np.uint32), np.array([1], np.int32), 1, 1),
     ],
-    ids=["less than none", "more than all", "negative length"],
+    ids=["less than none", "more than all", "negative length", "no order", "no token"],
 )
 def test_what_cannot_be_is_refused(change: WordChanges) -> None:
     with pytest.raises(WinnowError, match="which cannot be"):

@@ -1,0 +1,127 @@
+"""Whole clusters of processes that answer while they are fed: what is known, and what it is worth."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from conftest import PASSAGES, QUESTIONS, Recorder
+from tenacious import until
+
+from content_node.indexing.builder import build_index
+from content_node.indexing.plan import BuildPlan
+from winnow.bundle import Bundle, default_bundle
+from winnow.client import Client, PassageFields, Position, Reply, ShardStatus
+from winnow.errors import DeadlineExceededError
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+
+ASKED = "Who won the Zorblax Prize in 2031?"
+WON: PassageFields = {
+    "id": "zorblax",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+}
+
+
+class Start(Protocol):
+    """Starts a cluster of so many shards that takes passages; of another index if one is given."""
+
+    def __call__(self, shards: int, built: Path | None = None) -> LocalCluster: ...
+
+
+@pytest.fixture
+def start(indexes: dict[int, Path], tmp_path: Path) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def started(shards: int, built: Path | None = None) -> LocalCluster:
+            index = tmp_path / f"index-{shards}"
+            shutil.copytree(built or indexes[shards], index)
+            plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")
+            made = stack.enter_context(LocalCluster(plan))
+            made.start()
+            asyncio.run(made.wait_ready())
+            return made
+
+        yield started
+
+
+def ids(reply: Reply) -> list[str]:
+    return [each.passage.id for each in reply.answers]
+
+
+def test_an_answer_that_was_known_is_not_given_after_a_write(start: Start) -> None:
+    cluster = start(2)
+    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
+        first = asking.ask(ASKED)
+        assert [part.sequence for part in first.coverage.shards] == [0, 0]
+        (put,) = feeding.put(WON)
+        after = asking.ask(ASKED)
+        assert not after.cached
+        assert ids(after)[0] == "zorblax"
+        assert after.coverage.shards[put.position.shard].sequence == put.position.sequence == 1
+        (deleted,) = feeding.delete("zorblax")
+        gone = asking.ask(ASKED)
+        assert not gone.cached
+        assert "zorblax" not in ids(gone)
+        assert asking.ask(ASKED, after=[deleted.position]).coverage.complete
+
+
+def test_coverage_counts_what_is_there_now(start: Start) -> None:
+    cluster = start(2)
+    with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
+        before = asking.ask(ASKED).coverage.known
+
+        def known() -> int:
+            coverage = asking.ask(ASKED).coverage
+            assert coverage.known == coverage.searched
+            return coverage.known
+
+        feeding.put([{**WON, "id": f"z{n}"} for n in range(5)])
+        until(lambda: known() == before + 5, 30)
+        feeding.delete(["z0", "z1"])
+        until(lambda: known() == before + 3, 30)
+
+
+def test_a_write_that_never_comes_makes_its_shard_late(start: Start) -> None:
+    cluster = start(2)
+    with Client(cluster.address) as asking:
+        reply = asking.ask(ASKED, timeout=2, after=[Position(1, 10**6)])
+        assert [part.status for part in reply.coverage.shards] == [
+            ShardStatus.SEARCHED,
+            ShardStatus.TIMEOUT,
+        ]
+        assert "write 1000000 was waited for, 0 is reached" in reply.coverage.shards[1].reason
+        with pytest.raises(DeadlineExceededError, match="write 7 was waited for"):
+            asking.ask(ASKED, timeout=2, after=[Position(0, 7), Position(1, 7)])
+
+
+def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
+    start: Start, bundle: Bundle, recorder: Recorder, tmp_path: Path
+) -> None:
+    """Over any number of shards, and whatever else was there in between."""
+    fed: list[PassageFields] = [
+        {"id": f"p{n}", "title": f"Prize {n}", "text": f"The prize of {2000 + n} went to Ib {n}."}
+        for n in range(40)
+    ]
+    rows = [{"id": i, "title": title, "text": text} for i, title, text in PASSAGES] + fed
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    build_index(BuildPlan(file, tmp_path / "all", 1, threads=2), bundle, recorder)
+    built, live = start(1, tmp_path / "all"), start(2)
+    with Client(live.feed) as feeding:
+        feeding.put([{**each, "id": f"gone {each['id']}"} for each in fed])
+        feeding.put([{**each, "text": "something else"} for each in fed[::2]])
+        feeding.put(fed)
+        feeding.delete([f"gone {each['id']}" for each in fed])
+    with Client(built.address) as one, Client(live.address) as other:
+
+        def said(client: Client, question: str) -> list[object]:
+            reply = client.ask(question, fresh=True, passages_to_read=5, retriever="hybrid")
+            return [(a.passage.id, a.text, a.hybrid_distance, a.score) for a in reply.answers]
+
+        for question in ("Who got the prize of 2007?", *(asked for asked, _ in QUESTIONS)):
+            until(lambda asked=question: said(one, asked) == said(other, asked), 30)  # type: ignore[misc]
