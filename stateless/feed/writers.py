@@ -74,8 +74,8 @@ class Writers:
         for key, reached in list(self._reached.items()):
             address, identity, shard = key
             gone = identity != view.identity or (address, shard) not in there
-            # another call may have seen it, too
-            if gone and not reached.busy() and self._reached.pop(key, None):
+            if gone and not reached.busy() and key in self._reached:  # or another call closes it
+                del self._reached[key]
                 await reached.close()
 
     async def close(self) -> None:
