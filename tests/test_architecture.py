@@ -24,6 +24,8 @@ PURE = [
     "winnow/errors.py",
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
+    "winnow/journal/journal.py",
+    "winnow/journal/ordering.py",
     "winnow/filtering",
     "winnow/single_flight.py",
     "winnow/text/entities.py",
@@ -99,6 +101,9 @@ PURE = [
     "content_node/shard",
     "content_node/indexing",
     "content_node/merging",
+    "content_node/journal/following.py",
+    "content_node/journal/journaled.py",
+    "content_node/snapshots",
     "content_node/searcher.py",
 ]
 

@@ -96,11 +96,13 @@ class WriteLog:
         """What the writes changed that are not there any more."""
         return self._trimmed.words if self._trimmed else WordTally()
 
-    def append(self, writes: Sequence[Logged], place: str | None = None) -> None:
+    def append(self, writes: Sequence[Logged], place: str | None = None, log_id: str = "") -> None:
         """Stores writes, which continue the log, in one transaction; returns when it is durable.
 
-        `place` in the log that this one follows is stored with them; None leaves it as it is.
+        `place` in the log that this one follows is stored with them; None leaves it as it is. A log
+        that has to be made is called `log_id`, if it is given.
         """
+        self._new_id = log_id or self._new_id
         with self._turn, self._transaction() as (connection, state):
             head = state.link
             rows = []
