@@ -188,11 +188,12 @@ def main() -> None:
     parser.add_argument("--block", type=int, default=1_000, help="passages fed in a round")
     parser.add_argument("--questions-each", type=int, default=200, help="each way, in a round")
     parser.add_argument("--threads", type=int, default=cores(), help="that encode")
+    parser.add_argument("--nice", type=int, default=10, help="how far feeding gives way")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         index = Path(directory) / "index"
         shutil.copytree(options.index, index)
-        front = ("--feed-threads", str(options.threads))
+        front = ("--feed-threads", str(options.threads), "--feed-nice", str(options.nice))
         plan = LocalPlan(
             index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0", front=front
         )

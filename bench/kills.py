@@ -153,7 +153,7 @@ class Kills:
                 expected[write.id] = write.sequence
         live = open_fed(self.shard)
         view = live.view
-        served = {}
+        served: dict[str, int] = {}
         for placed in view.placed:
             alive = placed.alive if placed.alive is not None else np.ones(placed.segment.rows)
             served.update(placed.segment.named(np.flatnonzero(alive).tolist()))

@@ -2,8 +2,8 @@
 
     python bench/words.py INDEX --questions dev-nq.jsonl.zst --questions dev-squad.jsonl.zst
 
-tantivy is not needed for anything else: `pip install tantivy`, or the ways that begin with its name
-are left out. Each way is built and asked in a process of its own:
+tantivy comes with the extra `models`, or by `pip install tantivy`; without it the ways that begin
+with its name are left out. Each way is built and asked in a process of its own:
 
 - **winnow**: the postings of a shard (`content_node.shard.postings`), read from their files; words
   are the encoder's tokens.

@@ -13,6 +13,7 @@ from content_node.admission import AdmittedSearcher
 from content_node.changing import Changing
 from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
 from content_node.identity import shard_info
+from content_node.journal.composing import FedShard
 from content_node.live.limiting import write_limits
 from content_node.live.loading import open_live
 from content_node.live.shard import LiveShard
@@ -22,6 +23,7 @@ from content_node.merging.merger import Merger
 from content_node.merging.newest import open_newest, tidy
 from content_node.merging.policy import MergePolicy
 from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
+from content_node.pulling import pull_shard
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.searcher import LocalSearcher
@@ -80,14 +82,14 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.bundle_of(settings, registry)
-    if not settings.shard.is_dir():
+    if not settings.pull and not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
     changing = Changing(servicer, server, metrics)
     merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
-    lives: list[LiveShard] = []
+    fed: list[FedShard] = []
 
     async def prepare() -> None:
         try:
@@ -97,8 +99,9 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
             feed.fail(str(error))
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
-        feed.serve(loaded.live, loaded.info, bundle.manifest.encoding_fingerprint)
-        lives.append(loaded.live)
+        encoding = bundle.manifest.encoding_fingerprint
+        fed.append(FedShard(settings.journal, loaded.live, loaded.info, encoding, registry))
+        feed.serve(fed[0].start(changing.tell), loaded.info, encoding)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
         if settings.feed:
@@ -117,8 +120,8 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
-        for live in lives:
-            await live.close()
+        for each in fed:
+            await each.close()
         pool.close()
     return loading
 
@@ -132,6 +135,8 @@ def _load(
 ) -> _Loaded:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
+    if settings.pull:
+        pull_shard(settings.pull, settings.shard)
     tokenizer = Tokenizer(bundle.tokenizer)
     live = open_live(
         settings.shard,

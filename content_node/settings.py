@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from content_node.shard.stored_segment import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
+from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
 
@@ -21,6 +22,11 @@ class NodeSettings(ServiceSettings):
     table: ClassVar[str] = "node"
 
     shard: Path = Field(description="Directory of the shard, written by `winnow index build`.")
+    pull: str = Field(
+        "",
+        description="URL of a shard in a place of snapshots, such as "
+        "s3://bucket/index/shard-00000-of-00003; restored to --shard unless a shard lies there.",
+    )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
@@ -54,6 +60,11 @@ class NodeSettings(ServiceSettings):
         False,
         description="Take writes, and store them in the shard's directory. One node per directory.",
     )
+    journal: Annotated[str, AfterValidator(journal_url)] = Field(
+        "",
+        description="Journal that all replicas of the shard follow, such as nats://HOST:4222; "
+        "writes go there first. Needs --feed. Empty for a shard without replicas.",
+    )
     merge_after: int = Field(
         2_000,
         ge=1,
@@ -73,6 +84,12 @@ class NodeSettings(ServiceSettings):
         ge=0,
         description="Shards with at most this number of passages are searched without the graph.",
     )
+
+    @model_validator(mode="after")
+    def _is_fed(self) -> Self:
+        if self.journal and not self.feed:
+            raise ValueError("--journal needs --feed: what the journal brings is written")
+        return self
 
     @property
     def inference(self) -> InferenceOptions:

@@ -213,11 +213,11 @@ class FrontSettings(ServiceSettings):
         default_factory=cores, ge=1, le=1024, description="Threads that encode fed passages."
     )
     feed_nice: int = Field(
-        19,
+        # Python's lock is shared with what answers: a thread that hardly ever runs keeps it long
+        10,
         ge=0,
         le=19,
-        description="Niceness of encoding fed passages: a higher value gives way to questions. At "
-        "19 passages are encoded when nothing else needs the cores.",
+        description="Niceness of encoding fed passages: a higher value gives way to questions.",
     )
     feed_in_hand: int = Field(
         1_000,

@@ -53,7 +53,7 @@ class House:
             for name in self.encoders
         ]
         metrics = HeadMetrics(self.registry)
-        known = Rings(made if rings else [])
+        self.rings = known = Rings(made if rings else [])
         admission = TextAdmission(most, metrics)
         self.core = PredictCore(known, Predictor(known, metrics), admission, metrics)
 

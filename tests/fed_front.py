@@ -20,6 +20,7 @@ from winnow.domain.layout import shard_of
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage
 from winnow.fakes import FakeShardWriter
+from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
@@ -51,7 +52,8 @@ class FedFront:
         writers = Writers(lambda: self.view, self.infos.get, self._open)
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
-        self.core = FeedCore(self.encoder, self.storing, self.admission, metrics)
+        self.aside = FairThreads(1, "fed")
+        self.core = FeedCore(self.encoder, self.storing, self.admission, metrics, self.aside)
         self._deadline = deadline
 
     @property
@@ -76,7 +78,7 @@ class FedFront:
         boundary = Boundary(RpcMetrics(self.registry))
         door = door_of(self.admission)
         server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, door=door)
-        servicer = FeedServicer(self.core, self._deadline)
+        servicer = FeedServicer(self.core, self._deadline, self.aside)
         add(servicer, server)
         port = await server.start(f"127.0.0.1:{port}")
         await server.serving(True)
@@ -87,6 +89,7 @@ class FedFront:
 
     def close(self) -> None:
         self.encoder.close()
+        self.aside.close()
 
     def _notice(self, shard: int, sequence: int) -> None:
         self.noticed.append((shard, sequence))

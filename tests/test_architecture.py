@@ -24,6 +24,8 @@ PURE = [
     "winnow/errors.py",
     "winnow/heads/asking.py",
     "winnow/heads/placed.py",
+    "winnow/journal/journal.py",
+    "winnow/journal/ordering.py",
     "winnow/filtering",
     "winnow/single_flight.py",
     "winnow/text/entities.py",
@@ -95,12 +97,17 @@ PURE = [
     "content_node/admission.py",
     "content_node/validation.py",
     "content_node/reader",
+    "content_node/live",
     "content_node/shard",
     "content_node/indexing",
+    "content_node/merging",
+    "content_node/journal/following.py",
+    "content_node/journal/journaled.py",
+    "content_node/snapshots",
     "content_node/searcher.py",
 ]
 
-POLICIES = ["winnow/policy", "stateless/policy"]
+POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
 CALCULATING = {
     "bisect",
     "collections",

@@ -29,7 +29,7 @@ from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
 from winnow.heads.heads import States
 from winnow.searcher import Read, Retrieved
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 
 FINGERPRINT = "fake-bundle"
 
@@ -260,7 +260,9 @@ class FakeTextEncoder:
     """Tokens that it was warmed up to."""
     closed: bool = False
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         self.clients.append(client)
         await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import numpy as np
 from bench.heads.figures import Figure
 from winnow.bundle import Bundle
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 from winnow.tools.ladder import zipf
 from winnow.tools.ladder.texts import made_up
 
@@ -23,7 +23,9 @@ class _NoModel:
     def __init__(self, width: int) -> None:
         self._width = width
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         states = np.zeros((len(ids) + 2, self._width), np.float16)
         return TextEncoding(np.zeros(self._width, np.float32), states)
 

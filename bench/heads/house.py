@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.client.channels import open_aio_channel
+from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
@@ -38,6 +39,19 @@ class House:
     texts: LocalTextEncoder
     heads: WarmHeads
     registry: CollectorRegistry
+
+    async def predict(self, ids: Sequence[int], heads: Sequence[str], seconds: float) -> None:
+        """Encodes a text and applies heads to it, as a front does; raises what went wrong."""
+        deadline = Deadline.after(seconds)
+        with self.heads.ahead(heads, deadline) as ahead:
+            encoding = await self.texts.encode(ids, then=ahead.run)
+            found = ahead.applied()
+        assert encoding.states is not None
+        if left := heads[len(found) :]:
+            found += await self.heads.apply(encoding.states, left, deadline)
+        for applied in found:
+            if applied.failure is not None:
+                raise applied.failure
 
     def count(self, name: str, **labels: str) -> float:
         """A metric of the heads."""

@@ -63,7 +63,7 @@ async def _warm(
             inside.encoder.with_states(ids)
             bare.append(time.perf_counter() - began)
             began = time.perf_counter()
-            await _predict(inside, ids, head)
+            await inside.predict(ids, [head], _DEADLINE)
             here.append(time.perf_counter() - began)
             began = time.perf_counter()
             await stub.Predict(request, timeout=_DEADLINE)
@@ -89,7 +89,7 @@ async def _pressed(
     with house(bundle, store, budget) as inside:
         for ids, head in zip(texts, asked, strict=False):
             began = time.perf_counter()
-            await _predict(inside, ids, head)
+            await inside.predict(ids, [head], _DEADLINE)
             taken.append(time.perf_counter() - began)
         loads = inside.count("winnow_heads_loads_total", result="loaded")
         evictions = inside.count("winnow_heads_evictions_total")
@@ -99,14 +99,6 @@ async def _pressed(
         Figure(ROW, f"loads, {room}, of {len(asked)} requests", loads, ""),
         Figure(ROW, f"evictions, {room}", evictions, ""),
     ]
-
-
-async def _predict(inside: House, ids: Ids, head: str) -> None:
-    encoding = await inside.texts.encode(ids)
-    assert encoding.states is not None
-    (applied,) = await inside.heads.apply(encoding.states, [head], Deadline.after(_DEADLINE))
-    if applied.failure is not None:
-        raise applied.failure
 
 
 def _words(bundle: Bundle, texts: list[Ids]) -> list[str]:

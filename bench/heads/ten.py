@@ -8,12 +8,12 @@ from bench.heads.figures import Figure, quantile, ratio
 from bench.heads.house import House, house
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle
-from winnow.deadline import Deadline
 from winnow.tools.ladder.texts import Ids, made_up
 
 ROW = "ten"
 MOST = 1.3
 _TEN = 10
+_DEADLINE = 30.0
 
 
 async def ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
@@ -35,9 +35,5 @@ async def ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
 
 async def _predict(inside: House, text: Ids, ids: list[str]) -> float:
     began = time.perf_counter()
-    encoding = await inside.texts.encode(text)
-    assert encoding.states is not None
-    for applied in await inside.heads.apply(encoding.states, ids, Deadline.after(30.0)):
-        if applied.failure is not None:
-            raise applied.failure
+    await inside.predict(text, ids, _DEADLINE)
     return time.perf_counter() - began

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from content_node.live.columns import in_memory
+from content_node.live.entry import Logged
 from content_node.shard.joining import tail_to_join
 from content_node.shard.memory_segment import MemorySegment
 from content_node.shard.segment import Rows
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import Placed, View, live_generation, view_of
-from winnow.domain.write import EncodedPassage
 
 
 class Buffer:
@@ -35,14 +36,14 @@ class Buffer:
         """All as it is now."""
         return self._view
 
-    def change(
-        self, puts: Sequence[EncodedPassage], sequences: Sequence[int], dead: Iterable[int]
-    ) -> None:
-        """Adds passages in the next rows, with the write that put each, and ends others by row."""
-        if puts:
-            self._add(MemorySegment(puts, sequences, self._view.manifest.dimension))
+    def change(self, writes: Sequence[Logged], dead: Iterable[int]) -> None:
+        """Adds the passages that writes put, in the next rows, and ends others by row."""
+        before = self._view.rows
+        put = [write for write in writes if write.put is not None]
+        if put:
+            self._add(MemorySegment(in_memory(put, self._view.manifest.dimension)))
         ended = self._end(dead)
-        passages = self._view.passages + len(puts) - ended
+        passages = self._view.passages + self._view.rows - before - ended
         self._view = replace(self._view, passages=passages)
 
     def show(self, sequence: int, log_id: str) -> None:

@@ -29,9 +29,9 @@ class Deciding:
         self._known, self._load = known, load
         self._changed: dict[str, Known] = {}
         self._sequence, self._rows = sequence, rows
-        self._puts: list[EncodedPassage] = []
         self.logged: list[Logged] = []
         """What is to be stored."""
+        self._puts: list[EncodedPassage] = []
 
     def decide(self, write: Write) -> Written:
         """What becomes of the next write."""

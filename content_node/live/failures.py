@@ -13,7 +13,7 @@ _ROOM_AFTER = 5.0
 """Seconds until a full disk may have room again: somebody has to make some."""
 _FREE_AFTER = 0.2
 """Seconds until a database that is locked is free."""
-_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRIMARY = 0xFF
 """The bits of an extended code that are the code."""

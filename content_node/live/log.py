@@ -5,6 +5,7 @@ stays as it is. One process writes, any number read (`content_node.live.reading`
 """
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,8 @@ class WriteLog:
         self._file: AcknowledgedFile | None = None
         self._turn = threading.Lock()
         self._closed = False
+        self._named: os.stat_result | None = None
+        """The file that the connection writes to."""
 
     @property
     def log_id(self) -> str:
@@ -93,11 +96,13 @@ class WriteLog:
         """What the writes changed that are not there any more."""
         return self._trimmed.words if self._trimmed else WordTally()
 
-    def append(self, writes: Sequence[Logged], place: str | None = None) -> None:
+    def append(self, writes: Sequence[Logged], place: str | None = None, log_id: str = "") -> None:
         """Stores writes, which continue the log, in one transaction; returns when it is durable.
 
-        `place` in the log that this one follows is stored with them; None leaves it as it is.
+        `place` in the log that this one follows is stored with them; None leaves it as it is. A log
+        that has to be made is called `log_id`, if it is given.
         """
+        self._new_id = log_id or self._new_id
         with self._turn, self._transaction() as (connection, state):
             head = state.link
             rows = []
@@ -163,35 +168,29 @@ class WriteLog:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
         """A transaction, which whoever is in it commits."""
-        connection: sqlite3.Connection | None = None
         try:
             connection, state = self._writable()
             connection.execute("BEGIN IMMEDIATE")
             reach("log.begun")
-            if get_state(connection) != state:
+            if get_state(connection) != state or not self._is_named():
                 raise NotWritableError(
-                    f"{self.path} was written to by somebody else: start the node again"
+                    f"{self.path} was replaced, deleted, or written to by somebody else: start the "
+                    "node again"
                 )
             yield connection, state
         except (sqlite3.Error, OSError) as error:
+            self._close_connection()
             raise failure(error, self.path) from error
         except ArtefactError as error:
             raise NotWritableError(
                 f"{self.path} is damaged ({error}): start the node again, which says what to do"
             ) from error
         finally:
-            if connection is not None and connection.in_transaction:
-                self._give_up(connection)
-
-    def _give_up(self, connection: sqlite3.Connection) -> None:
-        """Takes back what was not committed. After an error a new connection begins from what is
-        on the disk.
-        """
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        self._close_connection()
+            if self._connection is not None and self._connection.in_transaction:
+                self._close_connection()
 
     def _close_connection(self) -> None:
+        """Takes back what was not committed; the next one begins from what is on the disk."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
@@ -208,6 +207,7 @@ class WriteLog:
             now = Acknowledged(self._state.last, self._state.link)
             self._file = AcknowledgedFile(self._beside(ACKNOWLEDGED), now)
         if self._connection is None:
+            self._named = self.path.stat()
             self._connection = connect(self.path)
         return self._connection, self._state
 
@@ -217,6 +217,15 @@ class WriteLog:
         sync_directory(self.path.parent.parent)
         self._lock = self._lock or _held(self._beside(LOCK))
         self._state, self._trimmed = make_log(self.path, self._new_id or uuid4().hex)
+
+    def _is_named(self) -> bool:
+        """Whether the name of the database still leads to what is written to: SQLite would go on
+        writing to a file that was deleted.
+        """
+        try:
+            return self._named is not None and os.path.samestat(self._named, self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def _beside(self, name: str) -> Path:
         return self.path.with_name(name)

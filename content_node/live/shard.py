@@ -99,6 +99,11 @@ class LiveShard:
         """How far the log that this one follows was read; empty if it follows none."""
         return self._log.place
 
+    @property
+    def log_id(self) -> str:
+        """Names the log; empty before the first write."""
+        return self._log.log_id
+
     def pending(self) -> Pending:
         """What a merge would find."""
         view = self._shown
@@ -119,6 +124,22 @@ class LiveShard:
             OverloadedError: too much waits, or the disk is full.
 
         """
+        await self.admit(writes)
+        return await self._committing.write(writes, deadline)
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
+        """Stores writes out of a log that this shard follows, and how far that was read, at once.
+
+        They come one call after the other. A log that has to be made for it is called `log_id`.
+        Raises as `write`.
+        """
+        await self.admit(writes)
+        commit = partial(self._commit, [writes], place, log_id)
+        (written,) = await self._committing.alone(commit)
+        return written
+
+    async def admit(self, writes: Sequence[Write]) -> None:
+        """Refuses what cannot be stored; raises as `write`."""
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         if len(writes) > _MANY:
@@ -132,7 +153,6 @@ class LiveShard:
                 "again, or raise --max-unmerged",
                 _MERGED_AFTER,
             )
-        return await self._committing.write(writes, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """How many passages of the whole index had each word when it was built."""
@@ -167,7 +187,9 @@ class LiveShard:
         """Stores what waits, and lets go of the directory."""
         await self._committing.close(self._log.close)
 
-    def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written]]:
+    def _commit(
+        self, calls: Sequence[Sequence[Write]], place: str | None = None, log_id: str = ""
+    ) -> list[list[Written]]:
         """In the thread that stores: all of the calls, in one transaction."""
         if self._broken:
             raise NotWritableError(self._broken)
@@ -177,8 +199,8 @@ class LiveShard:
             written = [[deciding.decide(write) for write in writes] for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
-        if deciding.logged:
-            self._log.append(deciding.logged)
+        if deciding.logged or place is not None:
+            self._log.append(deciding.logged, place, log_id)
             self._apply(deciding.logged)
             self._log.acknowledge()
             self._metrics.batch.observe(len(deciding.logged))
@@ -198,7 +220,7 @@ class LiveShard:
             _log.exception("a durable write could not be served")
             raise NotWritableError(self._broken) from error
         self._changes = self._words.changes(self._state.sequence)
-        self._last_write = self._clock()
+        self._last_write = self._clock() if writes else self._last_write
         self.view = self._state.view
 
     def _prepared(self, base: StoredSegment) -> LiveState:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from content_node.live.buffer import Buffer
 from content_node.live.deciding import Deciding
-from content_node.live.entry import Logged, unpacked
+from content_node.live.entry import Logged
 from content_node.live.versions import Known
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import View
@@ -52,7 +52,7 @@ class LiveState:
         """Applies the writes that come next in the log; those that the base holds are passed over.
 
         Raises:
-            ArtefactError: a write before them is missing.
+            ArtefactError: a write before them is missing, or one ends a passage that is not there.
 
         """
         new = [write for write in writes if write.sequence > self.sequence]
@@ -63,8 +63,6 @@ class LiveState:
                 f"the log of shard {self.base.manifest.shard} goes on with write "
                 f"{new[0].sequence}, its base ends with {self.sequence}: copy the shard again"
             )
-        puts = [unpacked(write.id, write.put) for write in new if write.put is not None]
-        sequences = [write.sequence for write in new if write.put is not None]
         dead: list[int] = []
         row = self._buffer.rows
         for write in new:
@@ -75,7 +73,7 @@ class LiveState:
             else:
                 self._since[write.id] = Known(write.version, row, write.sequence)
                 row += 1
-        self._buffer.change(puts, sequences, dead)
+        self._buffer.change(new, dead)
         self.sequence = new[-1].sequence
         self._buffer.show(self.sequence, self._log_id)
 

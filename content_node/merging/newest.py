@@ -22,10 +22,11 @@ from content_node.merging.names import (
     sequence_of,
     unfinished,
 )
-from content_node.merging.repair import repair
+from content_node.merging.repair import BeyondRepairError, repair, whole_manifest
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.errors import ArtefactError, IdentityError, UnavailableError
 from winnow.faultpoints import reach
+from winnow.files.durable import sync_directory
 
 _log = structlog.get_logger("content_node")
 Base = TypeVar("Base")
@@ -53,8 +54,8 @@ def open_newest(
         directory = shard / LIVE / name
         try:
             _expect_of(directory, built)
-            return _opened(directory, shard, open_base, feeding)
-        except ArtefactError as error:
+            base = _opened(directory, shard, open_base, feeding)
+        except BeyondRepairError as error:
             before = _before(name, names)
             if not feeding or trimmed > before or not log_path(shard).exists():
                 raise ArtefactError(
@@ -63,6 +64,10 @@ def open_newest(
             # the log has all that it held
             _log.error("a generation is damaged and put aside", reason=str(error), before=before)
             _put_aside(directory)
+        else:
+            if feeding:
+                _make_durable(directory)
+            return base
     return open_base(shard)
 
 
@@ -92,9 +97,21 @@ def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], fee
     return open_base(directory)
 
 
+def _make_durable(directory: Path) -> None:
+    """The merge that put a generation in place may have been killed before it was sure to stay
+    there; the log is trimmed next.
+    """
+    try:
+        sync_directory(directory.parent)
+    except OSError as error:
+        raise ArtefactError(f"{directory} cannot be made durable: {error.strerror}") from error
+
+
 def _expect_of(directory: Path, built: ShardManifest) -> None:
-    """Raises IdentityError if a generation is none of this shard, ArtefactError if it is none."""
-    found = read_shard_manifest(directory)
+    """Raises IdentityError if a generation is none of this shard, BeyondRepairError if it is
+    none at all.
+    """
+    found = whole_manifest(directory)
     if _identity(built) != _identity(found) or found.sequence != sequence_of(directory.name):
         raise IdentityError(
             f"{directory} holds shard {found.shard} of index {found.index_id} up to write "

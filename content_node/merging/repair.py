@@ -11,7 +11,7 @@ from pathlib import Path
 
 from content_node.merging.graph import graph_of_store
 from content_node.merging.words import copy_words
-from content_node.shard.manifest import SHARD_FILE, ShardManifest, open_shard_manifest, write
+from content_node.shard.manifest import SHARD_FILE, ShardManifest, read_shard_manifest, write
 from content_node.shard.saving import file_entry, save_graph
 from content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
@@ -22,6 +22,10 @@ from winnow.files.opened import OpenFile
 _ASIDE = "repair.partial"
 
 
+class BeyondRepairError(ArtefactError):
+    """Damage of what cannot be made again from anything else in the generation."""
+
+
 def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     """Makes damaged files of a generation again; returns their names, none if all are good.
 
@@ -29,13 +33,14 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     generations of the same shard, if one has the same.
 
     Raises:
-        ArtefactError: its manifest or its database is damaged, or it cannot be written to.
+        BeyondRepairError: its manifest, its database or what was counted is damaged.
+        ArtefactError: it cannot be written to.
 
     """
-    manifest, _ = open_shard_manifest(directory)
+    manifest = whole_manifest(directory)
     damaged = _damaged(directory, manifest)
     if manifest.store in damaged:
-        raise damaged[manifest.store]
+        raise BeyondRepairError(str(damaged[manifest.store]))
     if not damaged:
         return []
     aside = directory / _ASIDE
@@ -53,6 +58,14 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
         first = next(iter(damaged.values()))
         raise ArtefactError(f"{first}; it cannot be repaired: {error}") from error
     return sorted(damaged)
+
+
+def whole_manifest(directory: Path) -> ShardManifest:
+    """The manifest of a generation; raises BeyondRepairError if it is damaged or missing."""
+    try:
+        return read_shard_manifest(directory)
+    except ArtefactError as error:
+        raise BeyondRepairError(str(error)) from error
 
 
 def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
@@ -105,7 +118,7 @@ def _counts(
             error = error or found
         else:
             return file
-    raise error or ArtefactError(f"there is no {name}")
+    raise BeyondRepairError(str(error))
 
 
 def _vouch(directory: Path, manifest: ShardManifest, made: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.memory_passages import MemoryPassages
 from content_node.shard.memory_vectors import MemoryVectors
 from content_node.shard.nearest import ExactIndex, distances_of
 from content_node.shard.passage_fields import PassageFields
@@ -12,35 +13,31 @@ from content_node.shard.postings import in_memory
 from content_node.shard.segment import Found, Rows, Terms, Vector
 from content_node.shard.store import StoredPassage
 from content_node.shard.words import WordIndex
-from winnow.domain.write import EncodedPassage
 from winnow.inference.stop import Stop
 
 
 class MemorySegment:
     """A few thousand passages at most: each question compares with every one of them."""
 
-    def __init__(
-        self, passages: Sequence[EncodedPassage], sequences: Sequence[int], dimension: int
-    ) -> None:
-        """Passages in the order of their rows, and the write that put each. Takes about 30 µs for
-        each passage.
-        """
-        self.passages, self.sequences = tuple(passages), tuple(sequences)
-        self._dimension = dimension
-        vectors = np.array([each.vector for each in passages], np.float32)
-        vectors = vectors.reshape(len(passages), dimension)
-        self._vectors, self._index = MemoryVectors(vectors), ExactIndex(vectors)
-        own = [np.array((*each.title_ids, *each.tokens.ids), np.uint32) for each in passages]
-        tokens = np.concatenate([np.empty(0, np.uint32), *own])
-        ends = np.cumsum([len(each) for each in own], dtype=np.int64)
-        self._words, self._postings = WordIndex(tokens, ends), in_memory(tokens, ends)
-        self._metadata = PassageFields([each.passage.metadata for each in passages])
-        keys = zip((each.passage.id for each in passages), sequences, strict=True)
+    def __init__(self, own: MemoryPassages) -> None:
+        """Takes some 10 µs for each passage."""
+        self._own = own
+        self._vectors, self._index = MemoryVectors(own.vectors), ExactIndex(own.vectors)
+        self._ends, self._text_ends = own.ends, np.cumsum(own.texts)
+        self._words = WordIndex(own.tokens, self._ends)
+        self._postings = in_memory(own.tokens, self._ends)
+        self._metadata = PassageFields([each.metadata for each in own.passages])
+        keys = zip((each.id for each in own.passages), own.sequences, strict=True)
         self._rows = {key: row for row, key in enumerate(keys)}
 
     @property
+    def own(self) -> MemoryPassages:
+        """What is in it."""
+        return self._own
+
+    @property
     def rows(self) -> int:
-        return len(self.passages)
+        return len(self._own.passages)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -63,23 +60,18 @@ class MemorySegment:
         return self._words.match(terms, rows)
 
     def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        return [(self.passages[row].passage.id, self.sequences[row]) for row in rows]
+        own = self._own
+        return [(own.passages[row].id, own.sequences[row]) for row in rows]
 
     def find(self, passage_id: str, sequence: int) -> int | None:
         return self._rows.get((passage_id, sequence))
 
     def load(self, row: int) -> StoredPassage:
-        own = self.passages[row]
-        return StoredPassage(own.passage, own.title_ids, own.tokens)
+        return self._own.load(row, int(self._ends[row]), int(self._text_ends[row]))
 
     def where(self, expression: str) -> Rows:
         return self._metadata.where(expression)
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
         """One segment with the rows of this one, then those of the others in their order."""
-        parts = (self, *others)
-        return MemorySegment(
-            [passage for part in parts for passage in part.passages],
-            [sequence for part in parts for sequence in part.sequences],
-            self._dimension,
-        )
+        return MemorySegment(self._own.joined(*(other.own for other in others)))

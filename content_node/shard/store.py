@@ -83,7 +83,9 @@ class PassageStore:
         self._sequence = "sequence" if "sequence" in columns else "0"
         self._version = "version" if "version" in columns else "NULL"
         tables = self._select("SELECT name FROM sqlite_master WHERE type = 'table'")
-        self._has_tombstones = ("tombstones",) in tables
+        self._has_tombstones = ("tombstones",) in tables and bool(
+            self._select("SELECT 1 FROM tombstones LIMIT 1")
+        )
         self._has_attributes = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:

@@ -81,8 +81,12 @@ class AnswerCore:
         return await self._with_heads(self._heads, question, answering, deadline, client)
 
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
-        """The fields that its filter may name; None if there is none, or they are not known."""
-        return self._answerer.fields if self._answerer and request.where else None
+        """The fields that its filter may name; None if it has none, or they are not known: a write
+        that it waits for may bring one.
+        """
+        if self._answerer is None or not request.where or request.after:
+            return None
+        return self._answerer.fields
 
     async def _with_heads(
         self,

@@ -14,6 +14,7 @@ from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, do
 from stateless.feed.storing import Storing
 from stateless.feed.writers import Reached, Writers
 from winnow.domain.shard import ShardInfo
+from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
@@ -34,7 +35,9 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     storing = Storing(writers, metrics, notice=cluster.known.notice)
-    core = FeedCore(encoder, storing, admission, metrics)
+    aside = FairThreads(1, "fed")
+    front.stack.callback(aside.close)
+    core = FeedCore(encoder, storing, admission, metrics, aside)
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
         [SERVICE],
@@ -44,7 +47,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         door=door_of(admission),
         streams=_STREAMS,
     )
-    servicer = FeedServicer(core, settings.feed_deadline)
+    servicer = FeedServicer(core, settings.feed_deadline, aside)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from stateless.composing.encoders import OpenEncoder
 from stateless.heads.ring import Memory
+from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
 
 
@@ -15,6 +16,7 @@ class OpenHeads:
 
     heads: Heads
     memory: Callable[[], Memory] = Memory
+    ahead: BeginAhead = nothing_ahead
 
 
 class HeadsOfRings(Protocol):

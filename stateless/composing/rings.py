@@ -66,4 +66,5 @@ def _ring(name: str, own: OpenEncoder, opening: HeadsOfRings, store: str) -> Rin
         most,
         opened.heads,
         opened.memory,
+        opened.ahead,
     )

@@ -33,7 +33,7 @@ class WarmHeadsOfRings:
             self._metrics.ring(name),
         )
         self._stack.callback(heads.close)
-        return OpenHeads(heads, partial(_memory, heads))
+        return OpenHeads(heads, partial(_memory, heads), heads.ahead)
 
 
 def _memory(heads: WarmHeads) -> Memory:

@@ -20,6 +20,7 @@ from stateless.feed.validation import validate_deletions, validate_puts
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Put, WriteResult
 from winnow.domain.write import Write
+from winnow.inference.fair_threads import FairThreads
 
 _RESERVE = 0.05
 """Seconds before the deadline at which storing is given up; at most a tenth."""
@@ -41,8 +42,10 @@ class FeedCore:
         storing: Storing,
         admission: FeedAdmission,
         metrics: FeedMetrics,
+        aside: FairThreads,
     ) -> None:
-        self._encoder, self._storing = encoder, storing
+        """`aside`: looks at what was sent: a megabyte of metadata would hold up questions."""
+        self._encoder, self._storing, self._aside = encoder, storing, aside
         self._admission, self._metrics = admission, metrics
 
     async def put(
@@ -63,7 +66,7 @@ class FeedCore:
             DeadlineExceededError: it took too long. A part may have been stored.
 
         """
-        puts = validate_puts(passages)
+        puts = await self._aside.run(client, partial(validate_puts, passages))
         deadline.check("the passages were looked at")
         with self._admission.enter(work_of(puts), client):
             return await self._store(await self._encode(client, puts), deadline)
@@ -72,7 +75,7 @@ class FeedCore:
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
     ) -> list[WriteResult]:
         """Deletes passages; arguments, result and errors are those of `put`."""
-        valid = validate_deletions(deletions)
+        valid = await self._aside.run(client, partial(validate_deletions, deletions))
         deadline.check("the deletions were looked at")
         with self._admission.enter(work_of(valid), client):
             return await self._store(await _deletions(valid), deadline)
@@ -104,7 +107,8 @@ class FeedCore:
         tally, entering = Tally(), asyncio.Lock()
 
         async def store(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
-            valid, deadline = validate(message), until()
+            deadline = until()
+            valid = await self._aside.run(client, partial(validate, message))
             async with AsyncExitStack() as inside:
                 async with entering:  # or a later one would have what an earlier one waits for
                     room = self._admission.entered(work_of(valid), client, deadline)

@@ -9,6 +9,7 @@ from stateless.feed.core import FeedCore
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
+from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
 from winnow.rpc.intake import Door, Metadata
@@ -26,43 +27,41 @@ Value = TypeVar("Value")
 class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
     """The feed core behind gRPC."""
 
-    def __init__(self, core: FeedCore, default_deadline: float) -> None:
+    def __init__(self, core: FeedCore, default_deadline: float, aside: FairThreads) -> None:
         """`default_deadline`: seconds for a call whose caller sets no deadline, and at most for
-        each message of a stream.
+        each message of a stream; `aside`: converts what was sent.
         """
-        self._core, self._default = core, default_deadline
+        self._core, self._default, self._aside = core, default_deadline, aside
 
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
     ) -> feed_pb2.PutResponse:
-        passages = convert.passages_of_message(request)
-        results = await self._core.put(passages, self._deadline(context), _client(context))
+        deadline, client = self._deadline(context), _client(context)
+        passages = await self._aside.run(client, partial(convert.passages_of_message, request))
+        results = await self._core.put(passages, deadline, client)
         return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
     async def PutStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
-        messages = _each(convert.passages_of_message, requests)
-        until = partial(self._at_most, context)
-        return convert.summary_to_message(
-            await self._core.put_stream(messages, until, _client(context))
-        )
+        client, until = _client(context), partial(self._at_most, context)
+        messages = self._each(convert.passages_of_message, requests, client)
+        return convert.summary_to_message(await self._core.put_stream(messages, until, client))
 
     async def Delete(  # noqa: N802
         self, request: feed_pb2.DeleteRequest, context: Any
     ) -> feed_pb2.DeleteResponse:
-        deletions = convert.deletions_of_message(request)
-        results = await self._core.delete(deletions, self._deadline(context), _client(context))
+        deadline, client = self._deadline(context), _client(context)
+        deletions = await self._aside.run(client, partial(convert.deletions_of_message, request))
+        results = await self._core.delete(deletions, deadline, client)
         return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))
 
     async def DeleteStream(  # noqa: N802
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
-        messages = _each(convert.deletions_of_message, requests)
-        until = partial(self._at_most, context)
-        return convert.summary_to_message(
-            await self._core.delete_stream(messages, until, _client(context))
-        )
+        client, until = _client(context), partial(self._at_most, context)
+        messages = self._each(convert.deletions_of_message, requests, client)
+        return convert.summary_to_message(await self._core.delete_stream(messages, until, client))
 
     def _deadline(self, context: Any) -> Deadline:
         return of_context(context, self._default)
@@ -71,6 +70,15 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         """Of a message of a stream that has just come: streams may go on for hours."""
         left = of_context(context, self._default).left()
         return Deadline.after(min(left, self._default))
+
+    async def _each(
+        self,
+        convert_one: Callable[[Message], Value],
+        messages: AsyncIterator[Message],
+        client: str,
+    ) -> AsyncIterator[Value]:
+        async for message in messages:
+            yield await self._aside.run(client, partial(convert_one, message))
 
 
 def door_of(admission: FeedAdmission) -> Door:
@@ -82,13 +90,6 @@ def door_of(admission: FeedAdmission) -> Door:
         return admission.refusal(client_key.of_metadata(metadata))
 
     return door
-
-
-async def _each(
-    convert_one: Callable[[Message], Value], messages: AsyncIterator[Message]
-) -> AsyncIterator[Value]:
-    async for message in messages:
-        yield convert_one(message)
 
 
 def _client(context: Any) -> str:

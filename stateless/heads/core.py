@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from stateless.heads.admission import TextAdmission
 from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor, encode, failures
+from stateless.heads.predictor import Predictor, encode, failures, for_heads
 from stateless.heads.ring import Ring
 from stateless.heads.rings import Rings
 from stateless.heads.validation import Asked, refuse, validate, wordless
@@ -106,17 +106,18 @@ class _OneText:
         self._deadline, self._client = deadline, f"{client}:predict"
 
     async def predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
-        try:
-            encoded = await encode(self._ring, text, tokens, self._deadline, self._client)
-        except WinnowError as error:
-            return TextPrediction(failures(self._ids, error))
+        ring, ids, deadline, client = self._ring, self._ids, self._deadline, self._client
+        with ring.ahead(ids, for_heads(deadline)) as ahead:
+            try:
+                encoded = await encode(ring, text, tokens, deadline, client, ahead.run)
+            except WinnowError as error:
+                return TextPrediction(failures(ids, error))
+            done = ahead.applied()
         timings.queue += encoded.encoding.queue
         timings.encode += encoded.encoding.encode
         began = time.perf_counter()
-        heads = await self._predictor.predict(
-            self._ring, encoded, self._ids, self._deadline, self._client
-        )
-        timings.heads += time.perf_counter() - began
+        heads = await self._predictor.predict(ring, encoded, ids, deadline, client, done)
+        timings.heads += ahead.seconds + time.perf_counter() - began
         return TextPrediction(heads, encoded.truncated)
 
 

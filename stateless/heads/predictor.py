@@ -26,6 +26,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import quoted
+from winnow.text.encoder import Then
 from winnow.text.tokenizer import Tokens
 
 _log = structlog.get_logger("stateless")
@@ -49,13 +50,22 @@ class Predictor:
         self._rings, self._metrics = rings, metrics
 
     async def predict(
-        self, ring: Ring, text: EncodedText, ids: Sequence[str], deadline: Deadline, client: str
+        self,
+        ring: Ring,
+        text: EncodedText,
+        ids: Sequence[str],
+        deadline: Deadline,
+        client: str,
+        done: Sequence[Applied] = (),
     ) -> tuple[HeadPrediction, ...]:
         """What each head says of a text that `ring` has encoded, in the order of `ids`.
 
-        Never fails as a whole: a head that cannot be applied before the deadline says so.
+        Never fails as a whole: a head that cannot be applied before the deadline says so. `done`:
+        the heads that were applied already.
         """
-        applied = await _apply(ring, text, ids, deadline, client)
+        known = {each.head for each in done}
+        left = [each for each in ids if each not in known]
+        applied = [*done, *(await _apply(ring, text, left, deadline, client) if left else ())]
         said = {each.head: _prediction(text, each) for each in applied}
         said |= await self._moved(ring, text.text, applied, deadline, client)
         # a head that nothing came back for is a mistake of whoever applied it
@@ -92,10 +102,20 @@ def failures(ids: Sequence[str], error: WinnowError) -> tuple[HeadPrediction, ..
     return tuple(_failed(each, error) for each in ids)
 
 
+def for_heads(deadline: Deadline) -> Deadline:
+    """A little earlier, so that heads that are late do not take the others with them."""
+    return deadline.earlier(max(deadline.left(), 0.0) * _RESERVED)
+
+
 async def encode(
-    ring: Ring, text: str, tokens: Tokens, deadline: Deadline, client: str
+    ring: Ring,
+    text: str,
+    tokens: Tokens,
+    deadline: Deadline,
+    client: str,
+    then: Then | None = None,
 ) -> EncodedText:
-    """A text by the encoder of `ring`.
+    """A text by the encoder of `ring`; `then` is what may be done where it is encoded.
 
     Raises:
         WinnowError: it was not encoded before the deadline, or cannot be.
@@ -103,7 +123,7 @@ async def encode(
     """
     try:
         async with asyncio.timeout(max(deadline.left(), 0.0)):
-            return await ring.encode(text, tokens, client)
+            return await ring.encode(text, tokens, client, then)
     except TimeoutError as error:
         raise DeadlineExceededError("the deadline passed before the text was encoded") from error
 
@@ -127,8 +147,7 @@ async def _apply(
     failure: WinnowError = UnavailableError(f"the encoder of ring {ring.name} gives no states")
     try:
         if states is not None:
-            # a little earlier, so that heads that are late do not take the others with them
-            until = deadline.earlier(max(deadline.left(), 0.0) * _RESERVED)
+            until = for_heads(deadline)
             async with asyncio.timeout(max(deadline.left(), 0.0)):
                 return await ring.heads.apply(states, ids, until, client)
     except TimeoutError:

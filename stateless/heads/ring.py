@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from stateless.heads.text import EncodedText
 from winnow.domain.predicted import HeadInMemory, RingInfo
+from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
-from winnow.text.encoder import TextEncoder
+from winnow.text.encoder import TextEncoder, Then
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _QUICK = 500
@@ -34,9 +35,13 @@ class Ring:
         most_tokens: int,
         heads: Heads,
         memory: Callable[[], Memory] = Memory,
+        ahead: BeginAhead = nothing_ahead,
     ) -> None:
-        """`most_tokens`: that a text keeps, without special tokens."""
+        """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads where texts
+        are encoded.
+        """
         self.name, self.fingerprint, self.heads = name, fingerprint, heads
+        self.ahead = ahead
         self._tokenizer, self._encoder, self._most = tokenizer, encoder, most_tokens
         self._memory = memory
 
@@ -46,10 +51,14 @@ class Ring:
             return self._tokenise(texts)
         return await asyncio.to_thread(self._tokenise, texts)
 
-    async def encode(self, text: str, tokens: Tokens, client: str = "") -> EncodedText:
-        """The encoding of a text by its first tokens. `client` is whose turn it is."""
+    async def encode(
+        self, text: str, tokens: Tokens, client: str = "", then: Then | None = None
+    ) -> EncodedText:
+        """The encoding of a text by its first tokens. `client` is whose turn it is; `then` is what
+        may be done where it is made.
+        """
         kept = tokens.first(self._most)
-        encoding = await self._encoder.encode(kept.ids, client)
+        encoding = await self._encoder.encode(kept.ids, client, then)
         return EncodedText(text, kept, encoding, len(tokens) > self._most)
 
     def info(self) -> RingInfo:

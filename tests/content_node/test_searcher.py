@@ -311,6 +311,55 @@ async def test_another_shard_is_no_generation_of_this_one(
         searcher.serve(view_of(replace(shard, manifest=manifest)))
 
 
+def follows(view: View, name: str) -> View:
+    """The same passages, in a generation of this name, with a log."""
+    return replace(view, generation=name, log_id="log", sequence=7)
+
+
+async def test_a_hit_of_another_replica_of_the_log_is_found_again_by_its_passage(
+    searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
+) -> None:
+    found = await searcher.retrieve(question, Depth(2), Deadline.after(10))
+    before = await searcher.read(question, found.hits, 10, Deadline.after(10))
+    searcher.serve(follows(view_of(shard), "merged"))
+    there = [replace(hit, row=hit.row + 1_000, generation="elsewhere") for hit in found.hits]
+    again = await searcher.read(question, there, 10, Deadline.after(10))
+    assert again.readings == before.readings
+    for gone in ({"sequence": 8}, {"passage_id": "nobody"}):
+        with pytest.raises(GenerationGoneError, match=r"1 of 2 hits .* retrieve again"):
+            await searcher.read(
+                question, [there[0], replace(there[1], **gone)], 10, Deadline.after(10)
+            )
+
+
+async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
+    searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
+) -> None:
+    searcher.serve(follows(view_of(shard), "live"))
+    found = await searcher.retrieve(question, Depth(1), Deadline.after(10))
+    assert found.sequence == 7
+    with pytest.raises(GenerationGoneError, match="no row 1000 yet"):
+        await searcher.read(question, [replace(found.hits[0], row=1_000)], 10, Deadline.after(10))
+
+
+async def test_what_was_found_by_words_is_told_with_its_distance(
+    searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
+) -> None:
+    asked = replace(question, token_ids=shard.store.load([5])[0].tokens.ids[:20])
+    dense, sparse = [
+        await searcher.retrieve(asked, depth, Deadline.after(10))
+        for depth in (Depth(12), Depth(2, by_words=4))
+    ]
+    assert (sparse.hits[0].row, len(sparse.hits)) == (5, 2)
+    assert len(sparse.candidate_words) == 4
+    assert sparse.candidate_words[0] == sparse.hits[0].words > 0
+    assert (dense.candidate_words, sparse.candidate_distances) == ((), ())
+    told = {hit.row: (hit.distance, hit.words) for hit in dense.hits}
+    assert all(told[hit.row] == (hit.distance, hit.words) for hit in sparse.hits)
+    read = await searcher.search(asked, Depth(1, by_words=4), 10, Deadline.after(10))
+    assert [each.words for each in read.readings] == [sparse.hits[0].words]
+
+
 def generation(shard: StoredSegment, name: str) -> View:
     """The same passages by another name."""
     entry = shard.manifest.files[shard.manifest.store]

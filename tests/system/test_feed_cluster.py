@@ -12,12 +12,12 @@ import pytest
 from tenacious import until
 
 from winnow.bundle import default_bundle
-from winnow.client import Client, Outcome
+from winnow.client import Client, Outcome, PassageFields
 from winnow.errors import OverloadedError, UnavailableError
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 
-FROOME = {
-    "id": "alonso",
+WON: PassageFields = {
+    "id": "zorblax",
     "title": "Zorblax Prize",
     "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
     "metadata": {"year": 2031},
@@ -39,18 +39,18 @@ def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
 def test_what_is_fed_is_answered_from_and_what_is_deleted_is_not(cluster: LocalCluster) -> None:
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
         assert "Quendelheim" not in (asking.ask(ASKED).answer or "")
-        (put,) = feeding.put(FROOME)
+        (put,) = feeding.put(WON)
         assert put.outcome is Outcome.STORED
         reply = asking.ask(ASKED, fresh=True)
         assert "Marta Quendelheim" in (reply.answer or "")
         best = reply.answers[0].passage
-        assert (best.id, best.metadata) == ("alonso", {"year": 2031})
-        assert [each.outcome for each in feeding.put(FROOME)] == [Outcome.UNCHANGED]
-        feeding.put({**FROOME, "text": "The Zorblax Prize of 2031 was won by Ib Olsen."})
+        assert (best.id, best.metadata) == ("zorblax", {"year": 2031})
+        assert [each.outcome for each in feeding.put(WON)] == [Outcome.UNCHANGED]
+        feeding.put({**WON, "text": "The Zorblax Prize of 2031 was won by Ib Olsen."})
         assert "Ib Olsen" in (asking.ask(ASKED, fresh=True).answer or "")
-        feeding.delete("alonso")
+        feeding.delete("zorblax")
         answers = asking.ask(ASKED, fresh=True).answers
-        assert "alonso" not in [each.passage.id for each in answers]
+        assert "zorblax" not in [each.passage.id for each in answers]
 
 
 def test_a_passage_of_the_built_index_can_be_replaced(cluster: LocalCluster) -> None:

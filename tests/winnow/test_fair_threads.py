@@ -85,3 +85,25 @@ async def test_closing_cancels_what_waits() -> None:
     await first
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_a_thread_that_hangs_is_replaced_and_ends_when_it_comes_back(
+    threads: FairThreads,
+) -> None:
+    busy, names = Busy(), list[threading.Thread]()
+
+    def hang() -> None:
+        names.append(threading.current_thread())
+        busy()
+
+    hanging = asyncio.create_task(threads.run("a", hang))
+    await asyncio.to_thread(busy.begun.wait, 60)
+    waiting = asyncio.create_task(threads.run("a", threading.current_thread))
+    threads.replace(names[0])
+    threads.replace(names[0])  # once is enough
+    assert await waiting is not names[0]
+    busy.go_on.set()
+    await hanging
+    names[0].join(60)
+    assert not names[0].is_alive()
+    assert await threads.run("a", threading.current_thread) is await waiting

@@ -21,7 +21,7 @@ from winnow.errors import (
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.rpc.channel import open_balanced
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 from winnow.text.remote import SERVICE, RemoteTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
@@ -40,7 +40,9 @@ class Fake:
         self.value = 0.0
         """Of [CLS] and [SEP]."""
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         self.clients.append(client)
         self.begun.set()
         try:

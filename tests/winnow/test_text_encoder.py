@@ -1,6 +1,7 @@
 """Encoders of texts: in threads of this process, and cached."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 from winnow.text.tokenizer import Tokenizer
 
 ROOM = 1 << 20
@@ -32,7 +33,9 @@ class Slow:
         self.warmed = 0
         self.closed = False
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         try:
             await self.go_on.wait()
@@ -42,7 +45,10 @@ class Slow:
         if self.fails:
             raise self.fails.pop(0)
         vector = np.array(ids, np.float32)
-        return TextEncoding(vector, np.stack([vector, vector]), 0.25, 0.5)
+        made = TextEncoding(vector, np.stack([vector, vector]), 0.25, 0.5)
+        if then is not None:
+            then(made)
+        return made
 
     async def warm_up(self, longest: int) -> None:
         self.warmed = longest
@@ -175,6 +181,18 @@ async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
     assert (await comes).vector == [1]
 
 
+async def test_only_whoever_has_a_text_encoded_does_something_where_it_is_made() -> None:
+    slow, done = Slow(), list[str]()
+    cached = CachedTextEncoder(slow, ROOM)
+    first = asyncio.create_task(cached.encode([1], then=lambda _: done.append("first")))
+    second = asyncio.create_task(cached.encode([1], then=lambda _: done.append("second")))
+    await happens(lambda: bool(slow.encoded))
+    slow.go_on.set()
+    await asyncio.gather(first, second)
+    await cached.encode([1], then=lambda _: done.append("kept"))
+    assert done == ["first"]
+
+
 async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:
     slow = Slow()
     slow.fails = [UnavailableError("gone")]
@@ -213,6 +231,14 @@ async def test_threads_of_this_process_encode_as_the_encoder_does(bundle: Bundle
     local = LocalTextEncoder(encoder, 2)
     await local.warm_up(4)
     several = await asyncio.gather(*(local.encode([1000 + n, 2000]) for n in range(3)))
+    seen: list[tuple[str, bool]] = []
+
+    def then(encoding: TextEncoding) -> None:
+        right = np.array_equal(encoding.vector, encoder.question([1000]))
+        seen.append((threading.current_thread().name.partition("_")[0], right))
+
+    await local.encode([1000], then=then)
+    assert seen == [("encode", True)]
     local.close()
     for n, encoding in enumerate(several):
         np.testing.assert_array_equal(encoding.vector, encoder.question([1000 + n, 2000]))

@@ -27,6 +27,12 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Makes the content of a file survive a power loss."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
 def sync_directory(directory: Path) -> None:
     """Makes renames and new files in `directory` survive a power loss."""
     descriptor = os.open(directory, os.O_RDONLY)

@@ -3,33 +3,42 @@
 Knows the encoder whose states heads will be given; does not know which heads are in memory.
 """
 
+import asyncio
+import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
-from winnow.errors import ArtefactError, IdentityError, WinnowError
+from winnow.errors import ArtefactError, IdentityError, UnavailableError, WinnowError
 from winnow.heads.artefact import HeadArtefact
 from winnow.heads.head import Head, open_head
 from winnow.heads.store import Current, HeadStore
-from winnow.inference.fair_threads import FairThreads
+from winnow.inference.fair_threads import FairThreads, tell
 
 _log = structlog.get_logger("heads")
 Result = TypeVar("Result")
 _THREADS = 4
 """Loads at a time: most of a load is waiting for files."""
+_LONGEST = 30.0
+"""Seconds after which a thread counts as lost: a store that hangs must not take them all."""
+_MOST_LOST = 32
+"""Threads that may hang at a time; beyond, loads wait."""
 
 
 class HeadLoader:
     """Looks into a store, and opens heads of one encoder."""
 
-    def __init__(self, store: HeadStore, fingerprint: str, width: int | None) -> None:
-        """`fingerprint`, `width`: of the encoder."""
-        self._store, self._fingerprint = store, fingerprint
+    def __init__(
+        self, store: HeadStore, fingerprint: str, width: int | None, longest: float = _LONGEST
+    ) -> None:
+        """`fingerprint`, `width`: of the encoder; `longest`: seconds that the store may take."""
+        self._store, self._fingerprint, self._longest = store, fingerprint, longest
         self.width = width
         """None until it is known; nothing is fetched before."""
         self._threads = FairThreads(_THREADS, "load")
+        self._lost: set[threading.Thread] = set()
 
     async def current(self, head: str, client: str = "") -> Current:
         """Which version of a head is served; raises as `HeadStore.current`.
@@ -71,9 +80,57 @@ class HeadLoader:
 
     async def _run(self, client: str, work: Callable[[], Result], head: str) -> Result:
         try:
-            return await self._threads.run(client, work)
+            return await self._in_time(client, work)
         except WinnowError:
             raise
         except Exception as error:  # whatever it is, it is this head's
             _log.error("a head cannot be loaded", head=head, exc_info=error)
             raise ArtefactError(f"head {head} cannot be loaded: {error!r}") from error
+
+    async def _in_time(self, client: str, work: Callable[[], Result]) -> Result:
+        """The result of a piece of work; the time that it waits for a thread does not count.
+
+        Raises:
+            UnavailableError: it takes too long.
+
+        """
+        loop, timer, ended = asyncio.get_running_loop(), asyncio.timeout(None), False
+
+        def begun() -> None:
+            if not ended:
+                timer.reschedule(loop.time() + self._longest)
+
+        worker = _Worker(work, lambda: tell(loop, begun))
+        try:
+            async with timer:
+                return await self._threads.run(client, worker.run)
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            self._lose(worker)
+            raise UnavailableError(
+                f"{self._store.name} has not answered for {self._longest:g} seconds"
+            ) from error
+        finally:
+            ended = True
+
+    def _lose(self, worker: "_Worker[Any]") -> None:
+        """Has another thread work in place of one that hangs."""
+        thread = worker.thread
+        self._lost = {each for each in self._lost if each.is_alive()}
+        if thread is not None and len(self._lost) < _MOST_LOST:
+            self._lost.add(thread)
+            self._threads.replace(thread)
+
+
+class _Worker(Generic[Result]):
+    """A piece of work, and the thread that does it."""
+
+    def __init__(self, work: Callable[[], Result], begun: Callable[[], object]) -> None:
+        self._work, self._begun = work, begun
+        self.thread: threading.Thread | None = None
+
+    def run(self) -> Result:
+        self.thread = threading.current_thread()
+        self._begun()
+        return self._work()

@@ -11,7 +11,7 @@ import structlog
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Prediction
-from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
+from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.head import FloatStates, Head
 from winnow.heads.heads import States
 
@@ -23,41 +23,35 @@ class Piece:
     """Runs heads one after the other. What is done when time runs out is kept."""
 
     def __init__(
-        self,
-        states: States,
-        heads: Sequence[Head],
-        deadline: Deadline,
-        ended: Callable[[], object],
+        self, heads: Sequence[Head], deadline: Deadline, ended: Callable[[], object]
     ) -> None:
         """`ended` is called once, by whichever thread, when no head is in use any more."""
-        self._states, self._heads, self._deadline = states, heads, deadline
-        self._ended = ended
+        self._heads, self._deadline, self._ended = heads, deadline, ended
         self._claim = threading.Lock()
         self._stopped = False
         self._results: list[Result | None] = [None] * len(heads)
 
-    def work(self) -> None:
-        """Runs them, in the thread that calls."""
+    def work(self, states: States) -> None:
+        """Runs them on the states of a text, in the thread that calls; only the first time."""
         if not self._claim.acquire(blocking=False):
             return
         try:
-            states = self._states.astype(np.float32)
+            wide = states.astype(np.float32)
             for place, head in enumerate(self._heads):
                 if self._stopped or self._deadline.expired():
                     break
-                self._results[place] = _predicted(head, states)
+                self._results[place] = _predicted(head, wide)
         finally:
             self._ended()
 
-    def stop(self) -> list[Result]:
-        """What each head said; ends after the head that is being run, or before the first one."""
+    def stop(self) -> list[Result | None]:
+        """What each head said, None if it was not run; ends after the head that is being run, or
+        before the first one.
+        """
         self._stopped = True
         if self._claim.acquire(blocking=False):
             self._ended()
-        return [
-            _late(head) if result is None else result
-            for head, result in zip(self._heads, list(self._results), strict=True)
-        ]
+        return list(self._results)
 
 
 def _predicted(head: Head, states: FloatStates) -> Result:
@@ -68,7 +62,3 @@ def _predicted(head: Head, states: FloatStates) -> Result:
     except Exception as error:  # noqa: BLE001 (a failure of one head is that head's only)
         _log.error("a head failed", head=head.manifest.id, exc_info=error)
         return UnavailableError(f"head {head.manifest.id} failed; the server's log says why")
-
-
-def _late(head: Head) -> WinnowError:
-    return DeadlineExceededError(f"the deadline passed before head {head.manifest.id} was applied")

@@ -5,13 +5,15 @@ to be loaded first is waited for beside them, so that nobody waits for another o
 """
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from winnow.deadline import Clock, Deadline
 from winnow.domain.prediction import Applied
-from winnow.errors import IdentityError, WinnowError
+from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, WinnowError
+from winnow.heads.ahead import Ahead
 from winnow.heads.failures import RecentFailures
 from winnow.heads.head import Head
 from winnow.heads.heads import States
@@ -29,6 +31,8 @@ from winnow.inference.fair_threads import FairThreads, tell
 
 REFRESH = 2.0
 """Seconds between two looks at which version of a head is served."""
+_AHEAD = 16
+"""Heads that are run in one turn of the encoder: together they take about as long as its run."""
 _PATIENCE = 15
 """A broken version is tried again after so many times as long."""
 
@@ -92,10 +96,28 @@ class WarmHeads:
         finally:
             for load in loads:
                 load.cancel()
+        if len(found) > 1:
+            found = [await self._in_turn(states, each, deadline, client) for each in found]
         applied = {each.head: each for each in found}
         for each in found:
             self._metrics.applied("ok" if each.failure is None else "failed")
         return [applied[head] for head in head_ids]
+
+    @contextlib.contextmanager
+    def ahead(self, head_ids: Sequence[str], deadline: Deadline) -> Iterator[Ahead]:
+        """The first few of these heads that are in memory, to be run where a text is encoded."""
+        found = [slot for head in head_ids if (slot := self._shelf.find(head)) and slot.head]
+        slots = found[:_AHEAD]
+        for slot in slots:
+            self._shelf.hold(slot)
+            self._looks.look(slot)
+        heads = _heads(slots)
+        piece = Piece(heads, deadline, self._releasing(slots))
+        ahead = Ahead(piece, lambda: self._done(slots, heads, piece.stop()))
+        try:
+            yield ahead
+        finally:
+            piece.stop()
 
     def warm(self) -> list[WarmHead]:
         """The heads in memory, by id."""
@@ -138,30 +160,63 @@ class WarmHeads:
         (applied,) = await self._run(states, [slot], deadline, client)
         return applied
 
+    async def _in_turn(
+        self, states: States, each: Applied, deadline: Deadline, client: str
+    ) -> Applied:
+        """The same head again if there was no room for it: the others of its request have left."""
+        if not isinstance(each.failure, OverloadedError) or deadline.expired():
+            return each
+        return await self._load_and_run(states, each.head, deadline, client)
+
     async def _run(
         self, states: States, slots: Sequence[Slot], deadline: Deadline, client: str
     ) -> list[Applied]:
         """Runs heads that are held, and has them released when no thread uses them any more."""
-        heads = [slot.head for slot in slots if slot.head is not None]
+        heads = _heads(slots)
         began = time.perf_counter()
-        release = partial(tell, asyncio.get_running_loop(), self._release, slots)
-        piece = Piece(states, heads, deadline, release)
+        piece = Piece(heads, deadline, self._releasing(slots))
         try:
             async with asyncio.timeout(max(deadline.left(), 0.0)):
-                await self._threads.run(client, piece.work)
+                await self._threads.run(client, partial(piece.work, states))
         except TimeoutError:
             pass
         finally:
             results = piece.stop()
         self._metrics.ran(time.perf_counter() - began)
         return [
-            _applied(slot, head, result)
+            _applied(slot, head, result or _late(slot))
             for slot, head, result in zip(slots, heads, results, strict=True)
         ]
+
+    def _done(
+        self, slots: Sequence[Slot], heads: Sequence[Head], results: Sequence[Result | None]
+    ) -> list[Applied]:
+        """What became of heads that were run ahead; of those that were not, nothing."""
+        done = [
+            _applied(slot, head, result)
+            for slot, head, result in zip(slots, heads, results, strict=True)
+            if result is not None
+        ]
+        for each in done:
+            self._metrics.looked_up("hit")
+            self._metrics.applied("ok" if each.failure is None else "failed")
+        return done
+
+    def _releasing(self, slots: Sequence[Slot]) -> Callable[[], None]:
+        """Releases heads that are held; may be called in any thread."""
+        return partial(tell, asyncio.get_running_loop(), self._release, slots)
 
     def _release(self, slots: Sequence[Slot]) -> None:
         for slot in slots:
             self._shelf.release(slot)
+
+
+def _heads(slots: Sequence[Slot]) -> list[Head]:
+    return [slot.head for slot in slots if slot.head is not None]
+
+
+def _late(slot: Slot) -> WinnowError:
+    return DeadlineExceededError(f"the deadline passed before head {slot.id} was applied")
 
 
 def _applied(slot: Slot, head: Head, result: Result) -> Applied:

@@ -20,7 +20,7 @@ from winnow.inference.local import lengths_to_warm_up, some_text
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import Batch, BatchLimits
 from winnow.policy.fair_queue import FairQueue
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 
 _SPECIAL = 2
 
@@ -75,7 +75,9 @@ class BatchingTextEncoder:
         for thread in self._threads:
             thread.start()
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         """Encodes with others that wait. If cancelled before its run, it is left out of it."""
         loop = asyncio.get_running_loop()
         text = _Text(tuple(ids), loop.create_future(), loop, self._clock())

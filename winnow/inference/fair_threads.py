@@ -25,13 +25,9 @@ class FairThreads:
         self._changed = threading.Condition()
         self._closed = False
         self._awaited: set[asyncio.Future[Any]] = set()
-        # an owner that fails before it closes them must not keep the process
-        self._threads = [
-            threading.Thread(target=self._work, name=f"{name}_{number}", daemon=True)
-            for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads: set[threading.Thread] = set()
+        for number in range(threads):
+            self._start(f"{name}_{number}")
 
     def add(self, client: str, turn: Turn) -> None:
         """Has a thread call `turn` when it is the client's turn, again and again if it says so."""
@@ -67,6 +63,14 @@ class FairThreads:
             self._awaited.discard(done)
             self.remove(client, turn)
 
+    def replace(self, thread: threading.Thread) -> None:
+        """Has another thread work in place of one that hangs, which ends when it comes back."""
+        with self._changed:
+            if thread in self._threads and not self._closed:
+                self._threads.remove(thread)
+                self._start(thread.name)
+                self._changed.notify_all()  # it may have come back, and wait
+
     def close(self, wait: bool = True) -> None:
         """Drops what waits, and waits for the threads to end; who awaits `run` is cancelled.
 
@@ -75,10 +79,16 @@ class FairThreads:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread in self._threads if wait else ():
+        for thread in list(self._threads) if wait else ():
             thread.join()
         for done in list(self._awaited):
             tell(done.get_loop(), done.cancel)
+
+    def _start(self, name: str) -> None:
+        # an owner that fails before it closes them must not keep the process
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
     def _work(self) -> None:
         self._begin()
@@ -91,7 +101,7 @@ class FairThreads:
         with self._changed:
             if again is not None:
                 self._queue.put_back(*again)
-            while not self._closed:
+            while not self._closed and threading.current_thread() in self._threads:
                 if (taken := self._queue.take()) is not None:
                     return taken
                 self._changed.wait()

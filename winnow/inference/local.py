@@ -6,7 +6,7 @@ from functools import partial
 
 from winnow.inference.encoder import Encoder
 from winnow.inference.fair_threads import FairThreads
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 
 _WARM_UP = (1, 8, 16, 32)
 """Tokens, beside the longest text."""
@@ -31,10 +31,12 @@ class LocalTextEncoder:
         self._encoder = encoder
         self._pool = FairThreads(threads, "encode")
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         """Encodes in the next thread that is free, when it is the client's turn."""
         submitted = time.perf_counter()
-        return await self._pool.run(client, partial(self._encode, tuple(ids), submitted))
+        return await self._pool.run(client, partial(self._encode, tuple(ids), submitted, then))
 
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens."""
@@ -45,7 +47,10 @@ class LocalTextEncoder:
         """Drops what waits, and waits for the threads to end."""
         self._pool.close()
 
-    def _encode(self, ids: tuple[int, ...], submitted: float) -> TextEncoding:
+    def _encode(self, ids: tuple[int, ...], submitted: float, then: Then | None) -> TextEncoding:
         began = time.perf_counter()
         vector, states = self._encoder.with_states(ids)
-        return TextEncoding(vector, states, began - submitted, time.perf_counter() - began)
+        made = TextEncoding(vector, states, began - submitted, time.perf_counter() - began)
+        if then is not None:
+            then(made)
+        return made

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight
-from winnow.text.encoder import TextEncoder, TextEncoding
+from winnow.text.encoder import TextEncoder, TextEncoding, Then
 
 _OVERHEAD = 512
 """Bytes of an entry beside what its arrays and its key hold: measured with `tracemalloc`."""
@@ -34,7 +34,9 @@ class CachedTextEncoder:
         self._kept = Kept[bytes, TextEncoding](budget, watch)
         self._flights = SingleFlight[bytes, TextEncoding]()
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
 
         It is made in the turn of whoever asks first.
@@ -46,7 +48,7 @@ class CachedTextEncoder:
         flight = self._flights.get(key)
         self._count("miss" if flight is None else "hit")
         if flight is None:
-            work = self._encode(key, tuple(ids), client)
+            work = self._encode(key, tuple(ids), client, then)
             return await self._flights.begin(key, work).result()
         started = time.perf_counter()
         encoding = await flight.result()
@@ -61,8 +63,10 @@ class CachedTextEncoder:
         self._flights.cancel()
         self._inner.close()
 
-    async def _encode(self, key: bytes, ids: tuple[int, ...], client: str) -> TextEncoding:
-        made = await self._inner.encode(ids, client)
+    async def _encode(
+        self, key: bytes, ids: tuple[int, ...], client: str, then: Then | None
+    ) -> TextEncoding:
+        made = await self._inner.encode(ids, client, then)
         states = None if made.states is None else _frozen(made.states)
         made = replace(made, vector=_frozen(made.vector), states=states)
         self._kept.put(key, replace(made, queue=0.0, encode=0.0), _size(key, made))

@@ -4,7 +4,7 @@ Implementations: `winnow.inference.local` (threads of this process), `winnow.inf
 (several texts a run), `winnow.text.remote` (a server), `winnow.text.cached` (around any other one).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,13 +29,26 @@ class TextEncoding:
     """Seconds that the encoder ran for it; 0 if it was encoded before."""
 
 
+Then = Callable[[TextEncoding], None]
+"""What is done with an encoding where it is made: handing it over to another thread may take longer
+than to do it. It must not raise.
+"""
+
+
 class TextEncoder(Protocol):
     """Encodes each text by itself, so that none depends on its neighbours."""
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         """Encodes token ids given without special tokens; at most what the encoder was made for.
 
-        `client`: a key of whoever asks, for sharing the encoder fairly.
+        Args:
+            ids: of the tokens.
+            client: a key of whoever asks, for sharing the encoder fairly.
+            then: is called with the encoding in the thread that has made it, in the same turn. An
+                encoder that has it already, or elsewhere, need not call it.
+
         """
 
     async def warm_up(self, longest: int) -> None:

@@ -14,7 +14,7 @@ from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
 from winnow.rpc import client_key, request_id
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
-from winnow.text.encoder import TextEncoding
+from winnow.text.encoder import TextEncoding, Then
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
@@ -53,7 +53,9 @@ class RemoteTextEncoder:
         self._timeout, self._patience = timeout, patience
         self._in_hand: set[grpc.aio.Call] = set()
 
-    async def encode(self, ids: Sequence[int], client: str = "") -> TextEncoding:
+    async def encode(
+        self, ids: Sequence[int], client: str = "", then: Then | None = None
+    ) -> TextEncoding:
         """Encodes on the server, in the turn of `client`.
 
         What it waited includes the time on the way.

@@ -59,16 +59,23 @@ _COMMANDS = {
     ),
 }
 _GROUPS = {
-    "index": ("content_node.indexing.cli:app", "Build, inspect and verify indexes."),
+    "index": ("content_node.indexing.cli:app", "Build, inspect, verify, copy and restore indexes."),
     "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
+_SNAPSHOTS = "content_node.snapshots.cli"
 _WITHIN = {
+    "index": {
+        "snapshot": (f"{_SNAPSHOTS}:snapshot", "Copy an index to a directory or URL."),
+        "snapshots": (f"{_SNAPSHOTS}:snapshots", "List the snapshots at a directory or URL."),
+        "restore": (f"{_SNAPSHOTS}:restore", "Copy a snapshot into a new directory."),
+        "pull": (f"{_SNAPSHOTS}:pull", "Restore a shard unless it is there already."),
+    },
     "heads": {
         "serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes."),
         "refit": ("models.cli.heads:refit", "Train the heads of a store anew for another encoder."),
-    }
+    },
 }
 """Commands of services and of training, in groups that are not theirs."""
 _BELOW: dict[tuple[str, ...], str] = {

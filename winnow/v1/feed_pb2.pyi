@@ -56,7 +56,7 @@ class PutRequest(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FedPassage]:
-        """1 to 100 passages."""
+        """1 to 100 passages. Of several with one id the last one counts."""
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class FedPassage(google.protobuf.message.Message):
     id: builtins.str
     """Names the passage: 1 to 256 characters."""
     title: builtins.str
+    """At most 1000 characters."""
     text: builtins.str
     """What is read and cited: 1 to 10000 characters."""
     version: builtins.int
@@ -87,7 +88,9 @@ class FedPassage(google.protobuf.message.Message):
     """
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """Values for filters: strings, numbers, booleans, and lists of these."""
+        """Values for filters: strings, numbers, booleans, and lists of these. At most 10000 characters of
+        JSON.
+        """
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class FeedServiceStub(object):
     """Puts passages into a served index and takes them out, while questions are answered.
     A call returns when its writes are durable. A call that fails may have stored a part of them: send
     it again, since a write that was stored already changes nothing.
-    INVALID_ARGUMENT     a field breaks a rule; nothing was stored
+    INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached
@@ -67,7 +67,7 @@ class FeedServiceServicer(object):
     """Puts passages into a served index and takes them out, while questions are answered.
     A call returns when its writes are durable. A call that fails may have stored a part of them: send
     it again, since a write that was stored already changes nothing.
-    INVALID_ARGUMENT     a field breaks a rule; nothing was stored
+    INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached
@@ -81,7 +81,8 @@ class FeedServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PutStream(self, request_iterator, context):
-        """Stores passages until the stream ends.
+        """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
+        the call; those before it may be stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,7 +96,7 @@ class FeedServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeleteStream(self, request_iterator, context):
-        """Deletes passages until the stream ends.
+        """Deletes passages until the stream ends, as PutStream stores them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,7 +137,7 @@ class FeedService(object):
     """Puts passages into a served index and takes them out, while questions are answered.
     A call returns when its writes are durable. A call that fails may have stored a part of them: send
     it again, since a write that was stored already changes nothing.
-    INVALID_ARGUMENT     a field breaks a rule; nothing was stored
+    INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached

@@ -93,7 +93,7 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     """Puts passages into a served index and takes them out, while questions are answered.
     A call returns when its writes are durable. A call that fails may have stored a part of them: send
     it again, since a write that was stored already changes nothing.
-      INVALID_ARGUMENT     a field breaks a rule; nothing was stored
+      INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
       UNAVAILABLE          a shard cannot be reached
@@ -143,13 +143,15 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     """Stores passages. One whose id is known replaces the old one."""
 
     PutStream: _FeedServicePutStreamType
-    """Stores passages until the stream ends."""
+    """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
+    the call; those before it may be stored.
+    """
 
     Delete: _FeedServiceDeleteType
     """Deletes passages by id. An id that is not there is no error."""
 
     DeleteStream: _FeedServiceDeleteStreamType
-    """Deletes passages until the stream ends."""
+    """Deletes passages until the stream ends, as PutStream stores them."""
 
 FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -174,7 +176,7 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
     """Puts passages into a served index and takes them out, while questions are answered.
     A call returns when its writes are durable. A call that fails may have stored a part of them: send
     it again, since a write that was stored already changes nothing.
-      INVALID_ARGUMENT     a field breaks a rule; nothing was stored
+      INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
       UNAVAILABLE          a shard cannot be reached
@@ -194,7 +196,9 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[winnow.v1.feed_pb2.PutRequest],
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.FeedSummary, collections.abc.Awaitable[winnow.v1.feed_pb2.FeedSummary]]:
-        """Stores passages until the stream ends."""
+        """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
+        the call; those before it may be stored.
+        """
 
     @abc.abstractmethod
     def Delete(
@@ -210,6 +214,6 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[winnow.v1.feed_pb2.DeleteRequest],
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.FeedSummary, collections.abc.Awaitable[winnow.v1.feed_pb2.FeedSummary]]:
-        """Deletes passages until the stream ends."""
+        """Deletes passages until the stream ends, as PutStream stores them."""
 
 def add_FeedServiceServicer_to_server(servicer: FeedServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

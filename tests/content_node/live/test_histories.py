@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+from conftest import Recorder
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,12 +24,16 @@ from content_node.merging.newest import open_newest
 from content_node.metrics import FeedMetrics
 from content_node.shard import StoredSegment, View, open_shard
 from content_node.shard.retrieving import retrieve
+from content_node.snapshots.restoring import restore
+from content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.write import EncodedPassage, Outcome, Write
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
 LIMITS = WriteLimits(0, 1, DIMENSION, 1_000, 10_000)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 IDS = st.sampled_from([*"abcdefgh"])
 TEXTS = st.sampled_from(["one", "one two", "two two three", "four", "five six"])
 VERSIONS = st.one_of(st.none(), st.integers(0, 4))
@@ -90,7 +97,7 @@ class Model:
 
 
 class Histories(RuleBasedStateMachine):
-    """Writes, merges, restarts and questions in any order."""
+    """Writes, merges, restarts, snapshots, restores and questions in any order."""
 
     @initialize()
     def begin(self) -> None:
@@ -101,6 +108,8 @@ class Histories(RuleBasedStateMachine):
         self.model = Model(self.live.base)
         self.built = self.model.counts()
         self.held: list[tuple[View, list[tuple[str, int]]]] = []
+        self.copied: list[Model] = []
+        """What the shard held when each snapshot was taken."""
 
     def open(self) -> LiveShard:
         def base(trimmed: int) -> StoredSegment:
@@ -126,6 +135,24 @@ class Histories(RuleBasedStateMachine):
         self.loop.run_until_complete(self.live.close())
         self.held = []
         self.live = self.open()
+
+    @rule()
+    def take_a_snapshot(self) -> None:
+        moment = NOON + timedelta(seconds=len(self.copied))
+        url = f"{self.aside.name}/snapshots"
+        taken = take_snapshot(self.directory, url, Recorder(), lambda: moment)
+        assert taken.parts[0].sequence == self.model.sequence
+        self.copied.append(deepcopy(self.model))
+
+    @precondition(lambda self: self.copied)
+    @rule()
+    def restore_the_newest_snapshot(self) -> None:
+        self.loop.run_until_complete(self.live.close())
+        shutil.rmtree(self.directory)
+        restore(f"{self.aside.name}/snapshots/{shard_name(0, 1)}", self.directory, Recorder())
+        self.held = []
+        self.live = self.open()
+        self.model = deepcopy(self.copied[-1])
 
     @precondition(lambda self: self.live.sequence > self.live.merged)
     @rule(late=st.lists(WRITES, max_size=3), trims=st.booleans())

@@ -307,6 +307,33 @@ async def test_writes_while_the_next_base_is_swapped_in_are_all_there(directory:
     await live.close()
 
 
+async def test_a_full_disk_is_told_and_what_is_served_stays_so(directory: Path) -> None:
+    live = opened(directory)
+    await write(live, put("d", "one"))
+    log = live._log
+    assert log._connection is not None
+    log._connection.execute("PRAGMA max_page_count = 12").close()
+    long = [put(f"p{n}", f"{n} " + "word " * 900) for n in range(40)]
+    results = await asyncio.gather(*(write(live, each) for each in long), return_exceptions=True)
+    assert {type(each) for each in results} == {OverloadedError}
+    assert there(live.view) == {**BUILT, "d": ("one", 1)}
+    assert (await live.changes(Deadline.after(1))).passages == 1
+    assert await write(live, *long) == [(S, 2 + n) for n in range(40)]  # there is room again
+    assert len(there(live.view)) == len(BUILT) + 41
+    await live.close()
+
+
+async def test_writes_of_many_callers_are_each_told_their_own(shard: LiveShard) -> None:
+    async def caller(name: str) -> None:
+        for n in range(20):
+            [(outcome, sequence)] = await write(shard, put(name, f"{name} {n}"))
+            assert outcome is S
+            assert there(shard.view)[name] == (f"{name} {n}", sequence)  # it reads its own writes
+
+    await asyncio.gather(*(caller(f"caller-{n}") for n in range(8)))
+    assert shard.sequence == 160
+
+
 class BrokenError(Exception):
     """Of nobody's making."""
 

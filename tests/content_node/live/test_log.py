@@ -148,6 +148,18 @@ def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path: Path) -> 
     log.close()
 
 
+def test_a_log_whose_file_was_moved_away_takes_no_more_writes(tmp_path: Path) -> None:
+    log = write(tmp_path, some(1, 3))
+    log.path.rename(tmp_path / "aside")
+    for _ in range(2):
+        with pytest.raises(NotWritableError, match=r"writes\.sqlite"):
+            log.append([logged(3)])
+    (tmp_path / "aside").rename(log.path)
+    log.append([logged(3)])
+    log.close()
+    assert written(tmp_path) == [*some(1, 3), logged(3)]
+
+
 def test_other_processes_read_while_it_is_written_to(tmp_path: Path) -> None:
     log = write(tmp_path, some(1, 700))
     reading = entries(log_path(tmp_path), 0)

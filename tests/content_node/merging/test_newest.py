@@ -200,3 +200,12 @@ def test_damage_of_what_was_built_is_not_taken_for_damage_of_a_generation(shard:
     with pytest.raises(ArtefactError, match=r"manifest\.json"):
         opened(shard)
     assert len(names(shard)) == 2
+
+
+def test_a_good_generation_that_cannot_be_opened_now_stays_where_it_is(shard: Path) -> None:
+    def without_memory(_: Path) -> StoredSegment:
+        raise ArtefactError("it cannot be loaded: MemoryError()")
+
+    with pytest.raises(ArtefactError, match="MemoryError"):
+        open_newest(shard, 0, without_memory, feeding=True)
+    assert len(names(shard)) == 2

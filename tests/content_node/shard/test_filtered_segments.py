@@ -16,6 +16,7 @@ from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
 from content_node.shard import open_shard, view_of
 from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from content_node.shard.memory_passages import MemoryPassages
 from content_node.shard.memory_segment import MemorySegment
 from content_node.shard.saving import STORE, file_entry
 from content_node.shard.store import PassageStore
@@ -59,7 +60,8 @@ def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
         )
         for n, one in enumerate(metadata)
     ]
-    return MemorySegment(passages, range(1, len(passages) + 1), 2)
+    writes = range(1, len(passages) + 1)
+    return MemorySegment(MemoryPassages.of(passages, writes, 2))
 
 
 @pytest.mark.parametrize("where", FILTERS)

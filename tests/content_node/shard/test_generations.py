@@ -100,6 +100,27 @@ def test_the_same_generation_served_again_takes_the_place_of_its_like(clock: Man
     assert generations.named(name_of(again), after(clock, 1)) is again
 
 
+def test_a_newer_view_of_the_same_generation_stands_for_all_of_them(clock: ManualClock) -> None:
+    first = shard("a")
+    generations = Generations(first, clock)
+    generations.lease(after(clock, 1))
+    newer = replace(first, sequence=1)
+    generations.serve(newer)
+    assert generations.named(name_of(first), after(clock, 1)) is newer
+    generations.serve(shard("b"))  # the question that began before is still there
+    assert generations.named(name_of(first), after(clock, 0.1)) is newer
+    clock.advance(5)
+    with pytest.raises(GenerationGoneError):
+        generations.named(name_of(first), after(clock, 1))
+
+
+def test_where_a_log_is_followed_the_newest_stands_for_a_generation_that_is_not_there(
+    clock: ManualClock,
+) -> None:
+    live = replace(shard("a"), log_id="log")
+    assert Generations(live, clock).named("elsewhere", after(clock, 1)) is live
+
+
 def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
     first = shard("a")
     generations = Generations(first, clock)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
 
 from content_node.shard import StoredSegment, View, view_of
+from content_node.shard.memory_passages import MemoryPassages
 from content_node.shard.memory_segment import MemorySegment
 from content_node.shard.retrieving import Candidates, retrieve
 from content_node.shard.view import Placed, live_generation
@@ -46,7 +47,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> StoredSegment:
 
 
 def memory(own: list[EncodedPassage], first_write: int) -> MemorySegment:
-    return MemorySegment(own, range(first_write, first_write + len(own)), DIMENSION)
+    writes = range(first_write, first_write + len(own))
+    return MemorySegment(MemoryPassages.of(own, writes, DIMENSION))
 
 
 def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> View:

@@ -14,6 +14,7 @@ from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
+from winnow.domain.position import Position
 from winnow.domain.question import Question, ReadScope
 from winnow.domain.request import AnswerRequest
 from winnow.errors import (
@@ -138,6 +139,13 @@ async def test_a_filter_may_name_what_the_index_has() -> None:
     with pytest.raises(InvalidRequestError, match="filter: there is no field 'lagn': known are ye"):
         await house.ask(AnswerRequest("Who?", where="lagn = 1"))
     await house.ask(AnswerRequest("Who?", where="year = 1"))
+    assert house.echo.asked == 1
+
+
+async def test_who_waits_for_a_write_may_name_a_field_that_it_brings() -> None:
+    house = House()
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    await house.ask(AnswerRequest("Who?", where="new = 1", after=(Position(0, 7),)))
     assert house.echo.asked == 1
 
 

@@ -1,6 +1,8 @@
 """The predict core over fake encoders and heads, with the real tokenizer."""
 
 import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import pytest
 from fake_rings import MOST_TOKENS, House
@@ -9,6 +11,7 @@ from manual_clock import ManualClock
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
+from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -18,6 +21,7 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
+from winnow.heads.ahead import Ahead
 
 
 @pytest.fixture
@@ -182,6 +186,28 @@ async def test_where_a_moved_head_cannot_be_applied_the_version_at_hand_serves(
     got = await house.predict("hello")
     (intent,) = got.results[0].heads
     assert (intent.version, intent.failure) == (1, None)
+
+
+async def test_heads_that_were_run_where_the_text_was_encoded_are_not_run_again(
+    house: House,
+) -> None:
+    begun: list[tuple[str, ...]] = []
+
+    @contextlib.contextmanager
+    def ahead(ids: Sequence[str], _: Deadline) -> Iterator[Ahead]:
+        begun.append(tuple(ids))
+        done = Applied("mood", 9, SequencePrediction((LabelScore("glad", 1.0, True),), None))
+        yield Ahead(applied=lambda: [done])
+
+    house.rings.default.ahead = ahead
+    predicted = await house.predict("a text", ids="intent,mood,names")
+    assert [(each.head_id, each.version) for each in predicted.results[0].heads] == [
+        ("intent", 1),
+        ("mood", 9),
+        ("names", 1),
+    ]
+    assert begun == [("intent", "mood", "names")]
+    assert house.heads["en"].applied == [("intent", "names")]
 
 
 async def test_texts_have_turns_of_their_own_at_the_encoder(house: House) -> None:

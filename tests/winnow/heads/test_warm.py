@@ -260,9 +260,32 @@ async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> Non
             assert "a" in ring.in_memory()
         a, b, c = await ring.apply("a", "b", "c")
         assert said(a) == label_of(1)
-        failed = [each for each in (b, c) if each.failure is not None]
-        assert all(isinstance(each.failure, OverloadedError) for each in failed)
+        assert said(b) == said(c) == label_of(1), "one after the other, as there is room"
         assert said(await ring.one("b")) == label_of(1)
+
+
+async def test_more_heads_than_there_is_room_for_are_applied_in_turn(tmp_path: Path) -> None:
+    """They used to fail at once."""
+    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    async with ring_of(tmp_path, budget=int(one * 1.5)) as ring:
+        for head in "abcd":
+            ring.store.add(head)
+        assert [said(each) for each in await ring.apply(*"abcd")] == [label_of(1)] * 4
+        assert len(ring.in_memory()) == 1
+
+
+async def test_heads_for_which_others_leave_no_room_are_refused(tmp_path: Path) -> None:
+    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    async with ring_of(tmp_path, budget=int(one * 1.5)) as ring:
+        for head in "abc":
+            ring.store.add(head)
+        await ring.one("a")
+        slot = ring.warm._shelf.find("a")
+        assert slot is not None
+        ring.warm._shelf.hold(slot)
+        a, b, c = await ring.apply("a", "b", "c")
+        assert said(a) == label_of(1)
+        assert all(isinstance(failure(each), OverloadedError) for each in (b, c))
 
 
 async def test_a_head_that_can_never_fit_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""A served shard that takes writes, put together with the journal that it may follow."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from content_node.journal.following import Follower
+from content_node.journal.journaled import JournaledShard
+from content_node.journal.messages import JournalMessages
+from content_node.journal.metrics import JournalMetrics
+from content_node.live.shard import LiveShard
+from content_node.shard.changes import Change
+from winnow.domain.shard import ShardInfo
+from winnow.journal.opening import open_journal
+from winnow.shard_writer import ShardWriter
+
+_log = structlog.get_logger("content_node")
+Tell = Callable[[Change | None], Awaitable[None]]
+
+
+class FollowedShard:
+    """What takes the shard's writes, and the task that brings those of its journal."""
+
+    def __init__(
+        self,
+        url: str,
+        shard: LiveShard,
+        info: ShardInfo,
+        encoding_fingerprint: str,
+        registry: CollectorRegistry,
+    ) -> None:
+        """Raises UnavailableError if the client's package is not installed."""
+        self._journal = open_journal(url, info.index_id, info.shard)
+        messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
+        self._writer = JournaledShard(self._journal, shard, shard.admit, messages)
+        metrics = JournalMetrics(registry)
+        self._follower = Follower(
+            self._journal, shard, messages.decoded, self._writer.told, metrics
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, tell: Tell) -> ShardWriter:
+        """Begins to follow; what takes the shard's writes from now on.
+
+        If it cannot go on, that is told as a change of the shard: what is served grows old, and
+        only whoever sets it right can help.
+        """
+        self._task = asyncio.create_task(self._follow(tell))
+        return self._writer
+
+    async def close(self) -> None:
+        """Follows no more, and disconnects."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._writer.end("the node is leaving")
+        await self._journal.close()
+
+    async def _follow(self, tell: Tell) -> None:
+        try:
+            await self._follower.run()
+        except Exception as error:  # noqa: BLE001 (nobody else would notice)
+            reason = str(error) or repr(error)
+            _log.exception("the journal is not followed any more", reason=reason)
+            self._writer.end(reason)
+            await tell(Change(reason, readable=True))
+
+
+class FedShard:
+    """A served shard, and what takes its writes: itself, or the journal that it follows."""
+
+    def __init__(
+        self,
+        journal: str,
+        shard: LiveShard,
+        info: ShardInfo,
+        encoding_fingerprint: str,
+        registry: CollectorRegistry,
+    ) -> None:
+        """`journal` is its URL, empty for none; raises as `FollowedShard`."""
+        self._shard = shard
+        self._followed = (
+            FollowedShard(journal, shard, info, encoding_fingerprint, registry) if journal else None
+        )
+
+    def start(self, tell: Tell) -> ShardWriter:
+        """What takes writes from now on; see `FollowedShard.start`."""
+        return self._shard if self._followed is None else self._followed.start(tell)
+
+    async def close(self) -> None:
+        """Stores what waits, and lets go of journal and directory."""
+        if self._followed is not None:
+            await self._followed.close()
+        await self._shard.close()

@@ -1,0 +1,171 @@
+"""Following a journal: its entries become writes of this shard, in their order, each once.
+
+The place of the last one is stored in the same transaction as its writes, so that nothing is
+applied twice or left out whatever ends, and whenever.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice
+from typing import Protocol
+
+import structlog
+
+from content_node.journal.metrics import JournalMetrics
+from winnow.domain.write import Write, Written
+from winnow.errors import IdentityError, InvalidRequestError, WinnowError
+from winnow.journal.journal import JOURNAL, Delivered, Entry, Journal
+
+_log = structlog.get_logger("content_node")
+_PAUSE = 0.25
+"""Seconds until a journal that cannot be read, or a write that cannot be stored, is tried again."""
+_REMINDED = 40
+"""Tries between two lines of the log."""
+_NONE = "0"
+"""The place before the first entry."""
+_TOGETHER = 2_000_000
+"""Bytes of entries that share a transaction: some hundred passages, some tenths of a second."""
+Sleep = Callable[[float], Awaitable[None]]
+Decode = Callable[[bytes], list[Write]]
+Told = Callable[[Entry, list[Written] | Exception], None]
+
+
+class Replica(Protocol):
+    """A shard that follows a log. See `content_node.live.shard`."""
+
+    @property
+    def place(self) -> str:
+        """How far the log was followed; empty if not at all."""
+
+    @property
+    def log_id(self) -> str:
+        """Names the replica's own log; empty if it has none yet."""
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
+        """Stores writes and a place of the log, both or neither.
+
+        Its own log is called `log_id` if it has to be made.
+
+        Raises:
+            InvalidRequestError: a write is not for this shard.
+            OverloadedError: there is no room now.
+
+        """
+
+
+class Follower:
+    """Keeps a replica up to date with a journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        replica: Replica,
+        decode: Decode,
+        told: Told,
+        metrics: JournalMetrics,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """`told` is called with what became of each entry, once it is durable here."""
+        self._journal, self._replica, self._decode = journal, replica, decode
+        self._told, self._metrics, self._sleep = told, metrics, sleep
+
+    async def run(self) -> None:
+        """Follows until it is cancelled.
+
+        Raises:
+            IdentityError: the journal is not the one that was followed, or lacks what comes next.
+
+        """
+        failures = 0
+        while True:
+            try:
+                async with aclosing(self._journal.read(*await self._begun())) as deliveries:
+                    async for delivered in deliveries:
+                        await self._apply(delivered)
+                        self._metrics.followed(delivered.behind)
+                        if failures:
+                            _log.info("the journal is followed again", journal=self._journal.name)
+                        failures = 0
+            except IdentityError:
+                self._metrics.lost()
+                raise
+            except WinnowError as error:
+                self._metrics.lost()
+                if failures % _REMINDED == 0:
+                    _log.warning("the journal is not followed; trying again", reason=str(error))
+                failures += 1
+                await self._sleep(_PAUSE)
+
+    async def _begun(self) -> tuple[int, str]:
+        """The last entry that was stored; from the beginning on the replica names its log."""
+        found = await self._journal.open()
+        known = self._replica.log_id
+        if known.startswith(JOURNAL) and known != found:
+            raise IdentityError(
+                f"{self._journal.name} is not the journal that this shard has followed so far: "
+                "restore it, or remove the shard and begin from the index as it was built"
+            )
+        if known and not self._replica.place:
+            raise IdentityError(
+                "the shard was written to before it followed a journal, and its replicas were not: "
+                "begin from the index as it was built, and feed it again"
+            )
+        if not self._replica.place:
+            await self._replica.follow([], _NONE, found)
+        number, _, key = self._replica.place.partition(" ")
+        return int(number), key
+
+    async def _apply(self, delivered: Delivered) -> None:
+        """Stores entries, several in a transaction: each waits for the disk."""
+        ahead = len(delivered.entries)
+        for some in _together(delivered.entries):
+            await self._store(some)
+            ahead -= len(some)
+            self._metrics.applied(len(some), some[-1].place, ahead + delivered.behind)
+
+    async def _store(self, entries: Sequence[Entry]) -> None:
+        place = _place_of(entries[-1])
+        try:
+            calls = [await asyncio.to_thread(self._decode, entry.content) for entry in entries]
+            written = await self._replica.follow([write for call in calls for write in call], place)
+        except InvalidRequestError as error:
+            if len(entries) > 1:
+                for entry in entries:
+                    await self._store([entry])
+                return
+            await self._pass_over(entries[0], error)
+            return
+        results = iter(written)
+        for entry, call in zip(entries, calls, strict=True):
+            self._told(entry, list(islice(results, len(call))))
+
+    async def _pass_over(self, entry: Entry, error: InvalidRequestError) -> None:
+        """What no shard can store is passed over by all replicas alike."""
+        _log.error(
+            "an entry of the journal is not for this shard, and is passed over",
+            journal=self._journal.name,
+            place=entry.place,
+            reason=str(error),
+        )
+        await self._replica.follow([], _place_of(entry))
+        self._told(entry, error)
+
+
+def _place_of(entry: Entry) -> str:
+    """What tells, when it is read again, that the journal still has this entry there."""
+    return f"{entry.place} {entry.key}"
+
+
+def _together(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Runs of entries that share a transaction."""
+    some: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if some and size + len(entry.content) > _TOGETHER:
+            yield some
+            some, size = [], 0
+        some.append(entry)
+        size += len(entry.content)
+    if some:
+        yield some

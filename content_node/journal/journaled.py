@@ -1,0 +1,96 @@
+"""A shard whose writes go through a journal: published first, then applied by every replica.
+
+Whoever calls is told when this replica has applied them, so it is told what became of each write,
+and by which number: all replicas apply the same entries in the same order and number them alike.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from uuid import uuid4
+
+from content_node.journal.messages import JournalMessages
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import Write, Written
+from winnow.errors import DeadlineExceededError, NotWritableError
+from winnow.journal.journal import Entry, Journal
+from winnow.shard_writer import ShardWriter
+
+
+class JournaledShard:
+    """A `ShardWriter` in front of a shard that follows a journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        shard: ShardWriter,
+        admit: Callable[[Sequence[Write]], Awaitable[None]],
+        messages: JournalMessages,
+    ) -> None:
+        """`admit` raises an error for writes that the shard cannot take."""
+        self._journal, self._shard = journal, shard
+        self._admit, self._messages = admit, messages
+        self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
+        self._ended = ""
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        """Returns when the journal has the writes, and this replica, too.
+
+        Raises:
+            InvalidRequestError: one of them is not for this shard; nothing was published.
+            DeadlineExceededError: the journal has them or not; this replica has them later, if so.
+
+        """
+        if self._ended:
+            raise NotWritableError(f"this replica follows its journal no more: {self._ended}")
+        await self._admit(writes)
+        if not self._journal.most_bytes:
+            await self._journal.open()
+        most = self._journal.most_bytes
+        entries = await asyncio.to_thread(lambda: list(self._messages.encoded(writes, most)))
+        written: list[Written] = []
+        for content in entries:
+            written += await self._written(content, deadline)
+        return written
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """As the shard has them."""
+        return await self._shard.built_counts(deadline)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """Of this replica."""
+        return await self._shard.changes(deadline)
+
+    def told(self, entry: Entry, result: list[Written] | Exception) -> None:
+        """Says that this replica has applied an entry, and what became of it."""
+        future = self._waiting.get(entry.key)
+        if future is None or future.done():
+            return
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+    def end(self, reason: str) -> None:
+        """No entry is applied any more."""
+        self._ended = reason
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(NotWritableError(reason))
+
+    async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
+        key = uuid4().hex
+        future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        try:
+            await self._journal.publish(content, key, deadline)
+            async with asyncio.timeout(max(deadline.left(), 0)):
+                return await future
+        except TimeoutError as error:
+            raise DeadlineExceededError(
+                "the journal has the writes, and this replica did not store them in time"
+            ) from error
+        finally:
+            del self._waiting[key]
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # or it would be missed where publishing failed, too

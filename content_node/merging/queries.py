@@ -1,0 +1,72 @@
+"""What a merge asks SQLite for: `base`, `log` and the new database, `main`, are attached. Pure."""
+
+BASE = "CREATE TEMP VIEW old AS SELECT * FROM base.passages"
+BASE_AS_BUILT = """
+CREATE TEMP VIEW old AS SELECT *, 0 AS sequence, NULL AS version FROM base.passages
+"""
+"""Before format 3 no passage knew the write that put it: there were none."""
+LATEST = """
+CREATE TEMP TABLE latest AS SELECT id, max(sequence) AS sequence FROM log.writes
+    WHERE sequence > :after AND sequence <= :upto GROUP BY id
+"""
+BY_ID = "CREATE UNIQUE INDEX temp.by_id ON latest (id)"
+BY_SEQUENCE = "CREATE UNIQUE INDEX temp.by_sequence ON latest (sequence)"
+DEAD = """
+CREATE TEMP TABLE dead AS SELECT row FROM old WHERE id IN (SELECT id FROM latest) ORDER BY row
+"""
+KEPT = """
+CREATE TEMP TABLE kept AS SELECT row AS old, row FROM old
+    WHERE row NOT IN (SELECT row FROM dead) ORDER BY row
+"""
+ADDED = """
+CREATE TEMP TABLE added AS SELECT * FROM (
+    SELECT sequence, :rows + row_number() OVER (ORDER BY sequence) - 1 AS row FROM log.writes
+    WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL
+) WHERE sequence IN (SELECT sequence FROM latest) ORDER BY row
+"""
+"""Every put has a row of its own, as in the memory of the node; those that were overwritten later
+leave holes.
+"""
+PUTS = """
+SELECT count(*) FROM log.writes
+    WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL
+"""
+NUMBER_KEPT = """
+UPDATE kept SET row = anew.row
+    FROM (SELECT old, row_number() OVER (ORDER BY old) - 1 AS row FROM kept) AS anew
+    WHERE anew.old = kept.old
+"""
+NUMBER_ADDED = """
+UPDATE added SET row = anew.row FROM (
+    SELECT sequence, (SELECT count(*) FROM kept) + row_number() OVER (ORDER BY sequence) - 1 AS row
+    FROM added
+) AS anew WHERE anew.sequence = added.sequence
+"""
+COPY_KEPT = """
+INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens, text_offsets,
+    vector, sequence, version)
+    SELECT kept.row, id, title, text, metadata, title_tokens, text_tokens, text_offsets,
+        vector, sequence, version
+    FROM kept CROSS JOIN old ON old.row = kept.old
+"""
+"""A cross join reads the left table first: both are in the order of rows."""
+COPY_ADDED = """
+INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens, text_offsets,
+    vector, sequence, version)
+    SELECT added.row, id, title, text, iif(metadata = '', '{}', metadata), title_tokens,
+        text_tokens, text_offsets, vector, added.sequence, version
+    FROM added CROSS JOIN log.writes AS new ON new.sequence = added.sequence
+"""
+KEEP_TOMBSTONES = """
+INSERT INTO main.tombstones SELECT id, version FROM base.tombstones
+    WHERE id NOT IN (SELECT id FROM latest)
+"""
+ADD_TOMBSTONES = """
+INSERT INTO main.tombstones SELECT id, version FROM log.writes
+    WHERE sequence IN (SELECT sequence FROM latest) AND vector IS NULL AND version IS NOT NULL
+"""
+VECTORS = "SELECT row, vector FROM main.passages ORDER BY row"
+PUT_VECTORS = """
+SELECT :rows + row_number() OVER (ORDER BY sequence) - 1, vector FROM log.writes
+    WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL ORDER BY sequence
+"""

@@ -1,0 +1,136 @@
+"""Writes the files of the next generation: passages, words, graph and manifest, each durable."""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import hnswlib
+
+from content_node.live.reading import entries, log_path
+from content_node.merging.graph import grown_graph, new_graph
+from content_node.merging.passages import Counts, Passages, Span
+from content_node.merging.policy import is_holed
+from content_node.merging.words import copy_words
+from content_node.shard.manifest import (
+    FORMAT,
+    SHARD_FILE,
+    ShardManifest,
+    WordsEntry,
+    read_shard_manifest,
+    write,
+)
+from content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, sync_file
+from winnow.errors import ArtefactError
+from winnow.faultpoints import reach
+from winnow.files.durable import sync_directory
+from winnow.files.opened import OpenFile
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What is merged into, verified."""
+
+    directory: Path
+    manifest: ShardManifest
+    words: WordsEntry
+    files: Mapping[str, OpenFile]
+
+
+def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Tell) -> None:
+    """Writes what `base` and the log of `shard` up to a write make, to the directory `partial`.
+
+    Raises:
+        ArtefactError: what is merged is damaged, or does not belong together.
+        OSError: it cannot be written; `sqlite3.Error` as well.
+
+    """
+    before = _verified_base(base)
+    manifest = before.manifest
+    log, span = log_path(shard), Span(manifest.sequence, upto)
+    tell("passages")
+    sources = Passages(partial / STORE, base / manifest.store, log, manifest.rows, span)
+    with contextlib.closing(sources) as passages:
+        log_id = _expect_log(passages, manifest, upto)
+        for _ in entries(log, manifest.sequence, upto):
+            pass  # each is checked: a damaged one would be vouched for from now on
+        counts, anew = _numbered(passages)
+        passages.copy()
+        before.files[manifest.store].check()
+        sync_file(partial / STORE)
+        reach("merge.passages")
+        tell("words")
+        counted = before.files[before.words.frequencies]
+        words = copy_words(counted, before.words, partial / STORE, partial, counts.rows)
+        reach("merge.words")
+        tell("graph")
+        save_graph(_graph(passages, before, counts, anew), partial / GRAPH)
+        reach("merge.graph")
+    _vouch(partial, manifest, words, counts, upto, log_id)
+    reach("merge.manifest")
+
+
+def _verified_base(directory: Path) -> _Base:
+    manifest = read_shard_manifest(directory)
+    if manifest.words is None:
+        raise ArtefactError(
+            f"{directory} is of an older version and has no words: `winnow index build --passages "
+            "INDEX --out NEW` brings it up to date"
+        )
+    files = {name: OpenFile(directory / name) for name in manifest.files}
+    for name, entry in manifest.files.items():
+        files[name].verify(entry.sha256, entry.bytes)
+    return _Base(directory, manifest, manifest.words, files)
+
+
+def _expect_log(passages: Passages, before: ShardManifest, upto: int) -> str:
+    """The name of the log; raises ArtefactError if it is not that of the base, or ends before."""
+    state = passages.log_state()
+    if before.log_id not in ("", state.log_id) or state.last < upto:
+        raise ArtefactError(
+            f"the log {state.log_id} ends at write {state.last}; one that goes on after write "
+            f"{before.sequence} of log {before.log_id or '(none)'} up to {upto} is needed"
+        )
+    return state.log_id
+
+
+def _numbered(passages: Passages) -> tuple[Counts, bool]:
+    """How many rows there will be, and whether they were numbered anew."""
+    counts = passages.count()
+    if is_holed(counts.rows, counts.holes):
+        return passages.number_anew(), True
+    return counts, False
+
+
+def _graph(passages: Passages, before: _Base, counts: Counts, anew: bool) -> hnswlib.Index:
+    old = before.manifest
+    if anew:
+        return new_graph(old.dimension, counts.rows, passages.vectors(), old.m, old.ef_construction)
+    puts, dead = passages.put_vectors(), passages.dead()
+    return grown_graph(before.files[old.graph], old.dimension, counts.rows, puts, dead)
+
+
+def _vouch(
+    partial: Path,
+    before: ShardManifest,
+    words: WordsEntry,
+    counts: Counts,
+    upto: int,
+    log_id: str,
+) -> None:
+    """Writes the manifest."""
+    changed = {
+        "format": FORMAT,
+        "passages": counts.passages,
+        "rows": counts.rows,
+        "sequence": upto,
+        "log_id": log_id,
+        "store": STORE,
+        "graph": GRAPH,
+        "words": words,
+        "files": {name: file_entry(partial / name) for name in FILES},
+    }
+    write(partial / SHARD_FILE, before.model_copy(update=changed))
+    sync_directory(partial)

@@ -1,0 +1,1 @@
+"""Snapshots of an index: taken while it is served, restored anywhere, at any fsspec URL."""

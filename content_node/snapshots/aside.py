@@ -1,0 +1,94 @@
+"""The directory beside the target in which a snapshot is restored: `TARGET.partial`.
+
+Knows who holds it and what may be removed from it; what was restored in it is gone on with.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from winnow.errors import ArtefactError
+from winnow.files.durable import sync_directory
+
+_LOCK, _CONTENT = "lock", "content"
+
+
+class Aside:
+    """Where one restore writes, until all is there."""
+
+    def __init__(self, target: Path, directory: Path) -> None:
+        self._target, self._directory = target, directory
+        self.content = directory / _CONTENT
+
+    def publish(self) -> None:
+        """Renames the content to the target, durably, and removes what is left."""
+        for directory, _, _ in os.walk(self.content):
+            sync_directory(Path(directory))
+        _expect_none(self._target)
+        self.content.rename(self._target)
+        sync_directory(self._target.parent)
+        with contextlib.suppress(OSError):
+            (self._directory / _LOCK).unlink()
+            self._directory.rmdir()
+
+
+@contextlib.contextmanager
+def open_aside(target: Path) -> Iterator[Aside]:
+    """The directory beside `target`, for this restore alone. What fails stays there.
+
+    Raises:
+        ArtefactError: the target exists, another process restores it, or something else is there.
+        OSError: it cannot be made.
+
+    """
+    _expect_none(target)
+    directory = target.with_name(target.name + ".partial")
+    _expect_ours(directory)
+    with _locked(directory, target):
+        _expect_none(target)  # the process that held the lock may have finished just now
+        aside = Aside(target, directory)
+        aside.content.mkdir(exist_ok=True)
+        yield aside
+
+
+def _expect_none(target: Path) -> None:
+    if not target.name or os.path.lexists(target):
+        raise ArtefactError(
+            f"{target} exists already, and nothing is ever restored over it: remove it, or restore "
+            "into another directory"
+        )
+
+
+def _expect_ours(directory: Path) -> None:
+    """What a user keeps there is not written into."""
+    if directory.is_dir():
+        others = {each.name for each in directory.iterdir()} - {_LOCK, _CONTENT}
+        if others:
+            raise ArtefactError(
+                f"{directory} is needed to restore in, and holds {min(others)}, which is not of a "
+                "snapshot: move it away, or restore into another directory"
+            )
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, target: Path) -> Iterator[None]:
+    """Holds the lock of `directory`, which the kernel frees when the process ends, however."""
+    path = directory / _LOCK
+    while True:
+        directory.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # its holder has just removed the directory
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            break
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ArtefactError(
+                f"another process is restoring {target}: wait for it, or restore into another "
+                "directory"
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,123 @@
+"""`winnow index snapshot`, `snapshots`, `restore` and `pull`."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from content_node.snapshots.finding import snapshots as found_snapshots
+from content_node.snapshots.manifest import SnapshotShard
+from content_node.snapshots.opening import open_place
+from content_node.snapshots.pulling import pull as pull_shard
+from content_node.snapshots.restoring import restore as restore_snapshot
+from content_node.snapshots.taking import take_snapshot
+from winnow.telemetry.progress import Progress
+
+_MB = 1e6
+_SHOWN = 8
+_Url = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL", help="Directory of snapshots, or its fsspec URL, such as s3://bucket/index."
+    ),
+]
+_Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL",
+        help="Directory or URL of snapshots, for the whole index; with /shard-00000-of-00003 "
+        "behind it, for that shard.",
+    ),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def snapshot(
+    index: Annotated[Path, typer.Argument(help="Directory of an index, or of one of its shards.")],
+    url: _Url,
+    as_json: _Json = False,
+) -> None:
+    """Copy an index to a directory or URL, while it is served and takes writes.
+
+    Each shard is copied as it was after one of its writes, whose number is shown. Files that an
+    earlier snapshot has copied are not copied again. An interrupted snapshot counts for nothing;
+    the next one goes on from it.
+    """
+    with Progress() as progress:
+        taken = take_snapshot(index, url, progress, partial(datetime.now, UTC))
+    if as_json:
+        typer.echo(taken.model_dump_json(indent=2))
+    else:
+        typer.echo(
+            f"{url}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
+        )
+
+
+def restore(
+    url: _Source,
+    directory: Annotated[Path, typer.Argument(help="Directory to restore to; must not exist.")],
+    name: Annotated[
+        str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
+    ] = "",
+) -> None:
+    """Copy a snapshot of an index, or one shard of it, into a new directory.
+
+    Every checksum is verified. The directory appears only when it is whole; until then the work
+    lies beside it, in DIRECTORY.partial: an interrupted restore goes on from there.
+    """
+    with Progress() as progress:
+        restored = restore_snapshot(url, directory, progress, name)
+    typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
+
+
+def pull(
+    url: _Source,
+    directory: Annotated[Path, typer.Argument(help="Directory of the shard.")],
+) -> None:
+    """Restore the newest snapshot of a shard, unless the shard is in the directory already.
+
+    What `winnow node --pull URL` does when it starts, for an init step of its own. A shard that
+    lies there stays as it is, with the writes that it has taken since.
+    """
+    with Progress() as progress:
+        pulled = pull_shard(url, directory, progress)
+    if (restored := pulled.restored) is not None:
+        typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
+    elif pulled.unreachable:
+        typer.echo(f"{directory}: is there already, and was not compared: {pulled.unreachable}")
+    else:
+        typer.echo(f"{directory}: is there already")
+
+
+def snapshots(url: _Url, as_json: _Json = False) -> None:
+    """List the snapshots at a directory or URL, the newest first."""
+    found = list(found_snapshots(open_place(url)))
+    if as_json:
+        typer.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=2))
+        return
+    if not found:
+        typer.echo(f"{url}: no snapshots")
+        return
+    table = Table("snapshot", "taken", "index", "shards", "last writes", "MB")
+    for each in found:
+        held = f"{len(each.parts)} of {each.shards}"
+        writes = _listed(each.parts, lambda part: f"{part.sequence:,}")
+        table.add_row(each.name, each.taken, each.index_id, held, writes, f"{each.size / _MB:,.1f}")
+    Console(highlight=False).print(table)
+
+
+def _said(parts: Sequence[SnapshotShard]) -> str:
+    """At which write each shard is."""
+    return _listed(parts, lambda part: f"shard {part.shard} at write {part.sequence:,}")
+
+
+def _listed(parts: Sequence[SnapshotShard], shown: Callable[[SnapshotShard], str]) -> str:
+    """The first of many."""
+    rest = ["…"] if len(parts) > _SHOWN else []
+    return ", ".join([*map(shown, parts[:_SHOWN]), *rest])

@@ -1,0 +1,45 @@
+"""Files of a snapshot, open, so that nothing that becomes of their names changes what is copied."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
+from winnow.files.opened import OpenFile
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A file of a snapshot."""
+
+    path: str
+    """In the directory that the snapshot is of."""
+    file: OpenFile
+    entry: FileEntry
+    verified: bool = False
+    """Whether `entry` was worked out from the file, and not only claimed for it."""
+
+    def within(self, directory: str) -> "Item":
+        """The same, seen from the directory above."""
+        return replace(self, path=f"{directory}/{self.path}")
+
+
+def opened_base(directory: Path) -> tuple[ShardManifest, list[Item]]:
+    """A directory that was built or merged: it never changes, and its manifest vouches for it.
+
+    Raises:
+        ArtefactError: a file is missing, or there is no good manifest.
+
+    """
+    manifest, named = open_shard_manifest(directory)
+    items = [
+        Item(name, OpenFile(directory / name), entry) for name, entry in manifest.files.items()
+    ]
+    return manifest, [*items, item_of(named)]
+
+
+def item_of(file: OpenFile) -> Item:
+    """A file that no manifest vouches for."""
+    with file.reader() as reader:
+        digest = hashlib.file_digest(reader, "sha256").hexdigest()
+    return Item(file.path.name, file, FileEntry(sha256=digest, bytes=file.size), verified=True)

@@ -1,0 +1,121 @@
+"""Which snapshots there are at a place, and which of them is meant."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from content_node.shard.manifest import FileEntry
+from content_node.snapshots.manifest import Snapshot, SnapshotShard, parsed_snapshot
+from content_node.snapshots.opening import open_place, split
+from content_node.snapshots.place import SNAPSHOTS, Place
+from winnow.errors import NotFoundError
+from winnow.quoting import quoted
+
+_SUFFIX = ".json"
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A snapshot, or one shard of it."""
+
+    place: Place
+    snapshot: Snapshot
+    shard: str
+    """Its directory; empty for the whole index."""
+
+    @property
+    def files(self) -> dict[str, FileEntry]:
+        """By their paths in the directory that is restored."""
+        return self.snapshot.below(self.shard)
+
+    @property
+    def parts(self) -> tuple[SnapshotShard, ...]:
+        """The shards among them."""
+        parts = self.snapshot.parts
+        return tuple(each for each in parts if self.shard in ("", self.snapshot.place(each.shard)))
+
+
+def find(url: str, name: str = "") -> Found:
+    """What `url` names, a place of snapshots or a shard in it; the newest if `name` is empty.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+        ArtefactError: it, or a newer one, is damaged.
+        UnavailableError: the place cannot be reached.
+
+    """
+    root, shard = split(url)
+    place = open_place(root)
+    snapshot = named(place, name) if name else newest(place, shard)
+    if not shard and not snapshot.whole:
+        parts = ", ".join(snapshot.place(part.shard) for part in snapshot.parts)
+        raise NotFoundError(
+            f"snapshot {snapshot.name} at {place.name} is not of a whole index: restore {parts}"
+        )
+    if not snapshot.below(shard):
+        raise NotFoundError(f"snapshot {snapshot.name} at {place.name} has no {shard}")
+    return Found(place, snapshot, shard)
+
+
+def names(place: Place) -> list[str]:
+    """The snapshots of a place, the newest first."""
+    found = (name for name in place.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
+    return sorted((name.removesuffix(_SUFFIX) for name in found), reverse=True)
+
+
+def snapshots(place: Place) -> Iterator[Snapshot]:
+    """All of a place, the newest first.
+
+    Raises:
+        ArtefactError: one is damaged.
+
+    """
+    for name in names(place):
+        if (snapshot := _read(place, name)) is not None:
+            yield snapshot
+
+
+def named(place: Place, name: str) -> Snapshot:
+    """The snapshot with this name; raises NotFoundError if there is none."""
+    snapshot = _read(place, name) if name in (there := names(place)) else None
+    if snapshot is None:
+        listed = ", ".join(there[:_SHOWN]) or "none"
+        raise NotFoundError(f"no snapshot {quoted(name)} at {place.name}; there are {listed}")
+    return snapshot
+
+
+def newest(place: Place, shard: str) -> Snapshot:
+    """The newest that has this shard; of the whole index if `shard` is empty.
+
+    Raises:
+        NotFoundError: there is none.
+        ArtefactError: a newer one is damaged.
+
+    """
+    nearly: Snapshot | None = None
+    for snapshot in snapshots(place):
+        if snapshot.whole if not shard else snapshot.below(shard):
+            return snapshot
+        nearly = nearly or snapshot
+    if nearly is None:
+        raise NotFoundError(
+            f"there is no snapshot at {place.name}: take one with `winnow index snapshot`"
+        )
+    example = nearly.place(nearly.parts[0].shard)
+    if shard:
+        raise NotFoundError(
+            f"no snapshot at {place.name} has {shard}; {nearly.name} has shards such as {example}"
+        )
+    raise NotFoundError(
+        f"no snapshot at {place.name} is of a whole index: restore a shard of it, such as "
+        f"{place.name.rstrip('/')}/{example}"
+    )
+
+
+def _read(place: Place, name: str) -> Snapshot | None:
+    """None if it was removed since it was listed."""
+    content = place.read(SNAPSHOTS, name + _SUFFIX)
+    if content is None:
+        return None
+    where = "/".join([place.name.rstrip("/"), SNAPSHOTS, name + _SUFFIX])
+    return parsed_snapshot(content, where)

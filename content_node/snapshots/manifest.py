@@ -1,0 +1,115 @@
+"""The manifest of a snapshot: what makes it one.
+
+Knows its content; does not know where it lies. It is written last, vouches for itself, and for
+every file by its checksum.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from content_node.shard.manifest import FileEntry
+from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.errors import ArtefactError
+from winnow.files.vouching import is_vouched, parsed_object, vouched
+
+FORMAT = 1
+
+
+def _below(path: str) -> str:
+    """Restoring writes there."""
+    if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in path.split("/")):
+        raise ValueError(f"{path!r} is no path below an index")
+    return path
+
+
+_Path = Annotated[str, AfterValidator(_below)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class SnapshotShard(_Part):
+    """A shard as a snapshot has it."""
+
+    shard: Annotated[int, Field(ge=0)]
+    sequence: Annotated[int, Field(ge=0)]
+    """The last write that is in the snapshot; 0 where nothing was written since the build."""
+    passages: Annotated[int, Field(ge=0)]
+    """Of the generation; what was written after it is in the log."""
+
+
+class Snapshot(_Part):
+    """An index, or one shard of it, as it was at some moment."""
+
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
+    name: Annotated[str, Field(pattern="^[0-9A-Za-z-]{1,64}$")]
+    taken: str
+    """When, as ISO 8601."""
+    index_id: str
+    shards: Annotated[int, Field(gt=0, le=MOST_SHARDS)]
+    """Of the index."""
+    parts: tuple[SnapshotShard, ...]
+    """The shards that are in the snapshot, in their order."""
+    files: dict[_Path, FileEntry]
+    """By their paths in the directory of the index."""
+    kind: Literal["winnow snapshot"] = "winnow snapshot"
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Self:
+        names = {self.place(part.shard) for part in self.parts}
+        strays = [path for path in self.files if path.split("/")[0] not in {*names, INDEX_FILE}]
+        if strays:
+            raise ValueError(f"{strays[0]} is of no shard that it names")
+        if wrong := [part.shard for part in self.parts if part.shard >= self.shards]:
+            raise ValueError(f"there is no shard {wrong[0]} of {self.shards}: they count from 0")
+        return self
+
+    @property
+    def whole(self) -> bool:
+        """Whether every shard of the index is there."""
+        return INDEX_FILE in self.files and {part.shard for part in self.parts} == set(
+            range(self.shards)
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.bytes for entry in self.files.values())
+
+    def place(self, shard: int) -> str:
+        """The directory of a shard."""
+        return shard_name(shard, self.shards)
+
+    def below(self, directory: str) -> dict[str, FileEntry]:
+        """The files in a directory of the index, by their paths in there; empty: all of them."""
+        start = f"{directory}/" if directory else ""
+        return {
+            path.removeprefix(start): entry
+            for path, entry in self.files.items()
+            if path.startswith(start)
+        }
+
+    def written(self) -> bytes:
+        """The file."""
+        return vouched(self.model_dump(mode="json")).encode()
+
+
+def parsed_snapshot(data: bytes, place: str) -> Snapshot:
+    """The manifest in a file that `place` names.
+
+    Raises:
+        ArtefactError: it is not as it was written, or of another format.
+
+    """
+    text, content = parsed_object(data, place)
+    if not is_vouched(text, content):
+        raise ArtefactError(f"{place} is damaged: it is not as it was written")
+    fields: dict[str, Any] = {name: value for name, value in content.items() if name != "checksum"}
+    try:
+        return Snapshot.model_validate(fields, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ArtefactError(f"{place} cannot be used: {where}: {first['msg']}") from error

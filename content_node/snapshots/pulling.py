@@ -1,0 +1,57 @@
+"""A node that starts from a snapshot: its shard is restored once, and then stays what it is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from content_node.snapshots.copying import Progress
+from content_node.snapshots.finding import Found, find
+from content_node.snapshots.opening import split
+from content_node.snapshots.restoring import restore
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError, NotFoundError, UnavailableError
+from winnow.files.checksum import sha256
+
+_EXAMPLE = shard_name(0, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What became of a pull."""
+
+    restored: Found | None
+    """None where the shard was there before, and is what is served: it may have taken writes."""
+    unreachable: str = ""
+    """Why it is not known whether that is the shard that the snapshot is of."""
+
+
+def pull(url: str, target: Path, progress: Progress) -> Pulled:
+    """Restores the shard that `url` names into `target`, unless it lies there already.
+
+    Writes that the shard has taken since are never lost: what is there is not replaced, also by a
+    newer snapshot.
+
+    Raises:
+        NotFoundError, ArtefactError, UnavailableError: as `restore`; NotFoundError also if `url`
+            names no shard, ArtefactError if another one, or another build of it, is in `target`.
+
+    """
+    place, shard = split(url)
+    if not shard:
+        raise NotFoundError(
+            f"{url} names no shard: put one behind it, such as {place.rstrip('/')}/{_EXAMPLE}"
+        )
+    if not target.exists():
+        return Pulled(restore(url, target, progress))
+    read_shard_manifest(target)  # or it is none
+    try:
+        found = find(url)
+    except UnavailableError as error:
+        return Pulled(None, str(error))
+    expected = found.files[SHARD_FILE].sha256
+    if sha256(target / SHARD_FILE) != expected:
+        raise ArtefactError(
+            f"{target} holds another shard, or another build of it, than snapshot "
+            f"{found.snapshot.name} at {url}: move it away, or pull into another directory"
+        )
+    return Pulled(None)

@@ -1,0 +1,48 @@
+"""What is restored goes on by itself: its log gets a name of its own.
+
+Two logs of one name that go on apart would be taken for one: writes would reach only one of them,
+and a front would wait for writes that were lost. A log that follows a journal keeps its name, since
+it brings what all others bring.
+"""
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from content_node.live.making import connect
+from content_node.live.reading import LIVE, log_path
+from content_node.live.schema import get_state, put_state
+from content_node.merging.names import newest_first
+from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.files.durable import sync_directory, sync_file
+from winnow.journal.journal import JOURNAL
+
+
+def rename_logs(directory: Path) -> None:
+    """Renames the logs in a directory that was restored, an index or a shard.
+
+    Raises:
+        ArtefactError: a manifest is damaged.
+        OSError: it cannot be written; `sqlite3.Error` as well.
+
+    """
+    for shard in (directory, *directory.iterdir()):
+        if log_path(shard).exists():
+            _rename(shard, uuid4().hex)
+
+
+def _rename(shard: Path, name: str) -> None:
+    with contextlib.closing(connect(log_path(shard))) as connection:
+        state = get_state(connection)
+        if state.log_id.startswith(JOURNAL):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        put_state(connection, replace(state, log_id=name))
+        connection.execute("COMMIT")
+    sync_file(log_path(shard))
+    for generation in newest_first(each.name for each in (shard / LIVE).iterdir()):
+        place = shard / LIVE / generation
+        manifest = read_shard_manifest(place)
+        write(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
+        sync_directory(place)

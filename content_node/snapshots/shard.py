@@ -1,0 +1,105 @@
+"""All that a snapshot holds of one shard: as it was built, its newest generation, and its log.
+
+A node may be writing and merging meanwhile. The order makes it consistent: first the files of a
+generation are opened, which stay readable also if a merge removes it; then the log is copied, which
+has every write since, unless it was trimmed in between. Then all is begun again.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from content_node.live.reading import LIVE
+from content_node.merging.names import newest_first, sequence_of
+from content_node.shard.manifest import ShardManifest
+from content_node.snapshots.contents import Item, opened_base
+from content_node.snapshots.log_copy import LogCopy, copy_log
+from winnow.errors import ArtefactError, UnavailableError
+
+_TRIES = 5
+"""Each takes less time than a merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The files of a shard."""
+
+    manifest: ShardManifest
+    """Of the shard as it was built."""
+    items: tuple[Item, ...]
+    sequence: int
+    """The last write that is in them."""
+    passages: int
+    """In the newest generation."""
+
+
+@contextlib.contextmanager
+def open_contents(directory: Path) -> Iterator[Contents]:
+    """The files of the shard in `directory`, which may be served and written to meanwhile.
+
+    Raises:
+        ArtefactError: one is missing, or damaged.
+        UnavailableError: the log cannot be copied.
+
+    """
+    built, base = opened_base(directory)
+    with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as room:
+        for attempt in range(_TRIES):
+            place = Path(room) / str(attempt)
+            place.mkdir()
+            if (found := _consistent(directory, place)) is not None:
+                newest, log = found
+                passages = (newest.manifest if newest else built).passages
+                sequence = log.last if log else newest.sequence if newest else 0
+                items = (*base, *_below_live(newest, log))
+                yield Contents(built, items, sequence, passages)
+                return
+    raise UnavailableError(
+        f"{directory} was merged again and again while it was copied: take the snapshot later"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """One that was merged."""
+
+    name: str
+    manifest: ShardManifest
+    items: tuple[Item, ...]
+
+    @property
+    def sequence(self) -> int:
+        return sequence_of(self.name) or 0
+
+
+def _consistent(directory: Path, room: Path) -> tuple[_Generation | None, LogCopy | None] | None:
+    """A generation, and a log that has every write since; None if they do not fit together."""
+    name = _newest(directory)
+    try:
+        newest = _opened(directory, name) if name else None
+    except ArtefactError:
+        if _newest(directory) == name:
+            raise
+        return None  # a merge has removed it
+    log = copy_log(directory, room)
+    held = newest.sequence if newest else 0
+    return (newest, log) if log is None or log.trimmed <= held else None
+
+
+def _newest(directory: Path) -> str:
+    """The name of the newest generation; empty if there is none but the one that was built."""
+    live = directory / LIVE
+    names = [each.name for each in live.iterdir()] if live.is_dir() else []
+    return next(iter(newest_first(names)), "")
+
+
+def _opened(directory: Path, name: str) -> _Generation:
+    manifest, items = opened_base(directory / LIVE / name)
+    return _Generation(name, manifest, tuple(item.within(name) for item in items))
+
+
+def _below_live(newest: _Generation | None, log: LogCopy | None) -> Iterator[Item]:
+    for items in (newest.items if newest else (), log.items if log else ()):
+        yield from (item.within(LIVE) for item in items)

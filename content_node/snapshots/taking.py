@@ -1,0 +1,111 @@
+"""Taking a snapshot of an index, or of one shard of it, while it is served and written to."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from content_node.indexing.verify import identity_faults
+from content_node.shard.manifest import (
+    FileEntry,
+    IndexManifest,
+    ShardManifest,
+    read_index_manifest,
+)
+from content_node.snapshots.contents import item_of
+from content_node.snapshots.copying import Copying, Progress
+from content_node.snapshots.manifest import Snapshot, SnapshotShard
+from content_node.snapshots.opening import open_place
+from content_node.snapshots.place import SNAPSHOTS
+from content_node.snapshots.shard import open_contents
+from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
+
+_DIGITS = 8
+
+
+def take_snapshot(
+    source: Path, url: str, progress: Progress, clock: Callable[[], datetime]
+) -> Snapshot:
+    """Copies an index, or one shard, to `url`; a file that lies there already is not copied again.
+
+    Each shard is as it was after one of its writes, and the snapshot says which one. A snapshot
+    exists once its manifest is written, last of all: if this is interrupted there is none, and the
+    next one uses what was copied.
+
+    Raises:
+        ArtefactError: the source is damaged, or is neither an index nor a shard.
+        UnavailableError: the place cannot be reached or written.
+
+    """
+    place = open_place(url)
+    taking = _Taking(Copying(place, progress))
+    if (source / INDEX_FILE).exists():
+        taking.index(source)
+    else:
+        taking.shard(source)
+    snapshot = taking.snapshot(clock())
+    place.write(snapshot.written(), SNAPSHOTS, f"{snapshot.name}.json")
+    return snapshot
+
+
+class _Taking:
+    """What was copied so far."""
+
+    def __init__(self, copying: Copying) -> None:
+        self._copying = copying
+        self._manifest: ShardManifest | None = None
+        self._parts: list[SnapshotShard] = []
+        self._files: dict[str, FileEntry] = {}
+
+    def index(self, directory: Path) -> None:
+        index = read_index_manifest(directory)
+        named = item_of(OpenFile(directory / INDEX_FILE))
+        for shard in range(index.shards):
+            self.shard(directory / shard_name(shard, index.shards), index)
+        self._copying.put("copying the index's manifest", [named])
+        self._files[named.path] = named.entry
+
+    def shard(self, directory: Path, index: IndexManifest | None = None) -> None:
+        with open_contents(directory) as contents:
+            manifest = contents.manifest
+            if index is not None:
+                _expect_of(index, manifest, directory, len(self._parts))
+            stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
+            self._copying.put(stage, contents.items)
+        place = shard_name(manifest.shard, manifest.shards)
+        self._files |= {item.within(place).path: item.entry for item in contents.items}
+        self._parts.append(
+            SnapshotShard(
+                shard=manifest.shard, sequence=contents.sequence, passages=contents.passages
+            )
+        )
+        self._manifest = manifest
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Of all that was copied."""
+        manifest = self._manifest
+        if manifest is None:
+            raise ArtefactError("an index without shards cannot be")
+        return Snapshot(
+            name=_name(now, self._files),
+            taken=now.isoformat(timespec="milliseconds"),
+            index_id=manifest.index_id,
+            shards=manifest.shards,
+            parts=tuple(self._parts),
+            files=self._files,
+        )
+
+
+def _expect_of(index: IndexManifest, manifest: ShardManifest, directory: Path, shard: int) -> None:
+    if faults := identity_faults(manifest, shard, index):
+        raise ArtefactError(f"{directory} is not of its index: {'; '.join(faults)}")
+
+
+def _name(now: datetime, files: Mapping[str, FileEntry]) -> str:
+    """Names sort by time; of two snapshots that are taken at once each has its own."""
+    content = json.dumps({path: entry.sha256 for path, entry in files.items()}, sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{digest[:_DIGITS]}"

@@ -1,0 +1,216 @@
+"""A replica that follows a journal, whatever becomes of both."""
+
+import asyncio
+
+import pytest
+from fake_journal import FakeJournal
+from fake_replica import FakeReplica
+from journaled_node import LATER, MESSAGES, JournaledNode, following
+from live_writes import delete, put
+from tenacious import happens
+
+from content_node.journal.messages import JournalMessages
+from winnow.deadline import Deadline
+from winnow.domain.write import Outcome, Write
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    InvalidRequestError,
+    NotWritableError,
+)
+from winnow.journal.journal import Entry
+
+
+def stored(replica: FakeReplica) -> int:
+    """The place of its last entry."""
+    return int(replica.place.split(" ")[0] or 0)
+
+
+async def publish(journal: FakeJournal, *batches: list[Write]) -> None:
+    for number, batch in enumerate(batches):
+        for content in MESSAGES.encoded(batch, journal.most_bytes):
+            await journal.publish(content, f"{len(journal.entries)}-{number}", LATER)
+
+
+async def test_a_caller_is_told_what_became_of_each_write() -> None:
+    async with following(FakeJournal(), FakeReplica()) as node:
+        written = await node.shard.write([put("a", "one"), put("b"), put("a", "one")], LATER)
+        assert [each.outcome for each in written] == [
+            Outcome.STORED,
+            Outcome.STORED,
+            Outcome.UNCHANGED,
+        ]
+        assert [each.sequence for each in written] == [1, 2, 2]
+        assert (await node.shard.changes(LATER)).sequence == 2
+
+
+async def test_replicas_end_with_the_same_whichever_of_them_is_written_to() -> None:
+    journal, one, other = FakeJournal(), FakeReplica(), FakeReplica()
+    async with following(journal, one) as first, following(journal, other) as second:
+        writes = [
+            asyncio.create_task(node.shard.write([put(name, f"{name} {n}"), delete("a")], LATER))
+            for n, name in enumerate("abcabcab")
+            for node in (first, second)
+        ]
+        told = [await write for write in writes]
+        await happens(lambda: stored(one) == stored(other) == len(journal.entries))
+        sequences = {each.sequence for written in told for each in written}
+        assert max(sequences) == len(one.history)
+    assert (one.texts, one.history) == (other.texts, other.history)
+
+
+async def test_a_replica_goes_on_where_it_was() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, [put("a")], [put("b")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 2)
+    await publish(journal, [put("c")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 3)
+    assert journal.reads == [0, 2]
+    assert replica.history == ["a", "b", "c"]
+
+
+async def test_a_replica_that_was_cut_off_catches_up_and_says_by_how_much_it_lags() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    async with following(journal, replica) as node:
+        await publish(journal, [put("a")])
+        await happens(lambda: node.metric("followed") == 1)
+        await journal.cut_off()
+        await happens(lambda: node.metric("followed") == 0)
+        journal.join()
+        replica.full = True
+        await publish(journal, *([put(f"id-{n}")] for n in range(10)))
+        replica.full = False
+        await happens(lambda: stored(replica) == 11)
+        await happens(lambda: node.metric("behind_entries") == 0)
+        assert node.metric("followed") == 1
+        assert node.metric("place") == 11
+        assert node.metric("entries_total") == 11
+    assert replica.history == ["a", *(f"id-{n}" for n in range(10))]
+
+
+async def test_a_replica_without_room_waits_for_it() -> None:
+    journal, replica = FakeJournal(), FakeReplica(full=True)
+    async with following(journal, replica) as node:
+        writing = asyncio.create_task(node.shard.write([put("a")], LATER))
+        await happens(lambda: node.metric("followed") == 0)
+        replica.full = False
+        assert [each.sequence for each in await writing] == [1]
+
+
+async def test_entries_that_wait_share_a_transaction() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, *([put(f"id-{n}")] for n in range(9)))
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 9)
+    assert replica.commits <= 1 + 3  # where it begins, and three deliveries of three entries
+
+
+async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    other = JournalMessages("index", 1, "encoding")
+    await publish(journal, [put("a")])
+    await journal.publish(next(iter(other.encoded([put("x")], 100_000))), "other", LATER)
+    await journal.publish(b"\xff nonsense", "nonsense", LATER)
+    await publish(journal, [put("poison")], [put("b")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 5)
+    assert replica.history == ["a", "b"]
+
+
+async def test_what_the_shard_refuses_is_not_published() -> None:
+    journal = FakeJournal()
+    async with following(journal, FakeReplica()) as node:
+        with pytest.raises(InvalidRequestError):
+            await node.shard.write([put("odd")], LATER)
+    assert journal.entries == []
+
+
+async def test_a_write_that_is_too_late_is_told_and_may_be_there() -> None:
+    journal, replica = FakeJournal(), FakeReplica(full=True)
+    async with following(journal, replica) as node:
+        with pytest.raises(DeadlineExceededError, match="the journal has the writes"):
+            await node.shard.write([put("a")], Deadline.after(0.05))
+        replica.full = False
+        await happens(lambda: replica.history == ["a"])
+        await journal.cut_off()
+        with pytest.raises(DeadlineExceededError, match="not acknowledged"):
+            await node.shard.write([put("b")], Deadline.after(0.05))
+
+
+async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:
+    journal, replica = FakeJournal(), FakeReplica(full=True)
+    async with following(journal, replica) as node:
+        writing = asyncio.create_task(node.shard.write([put("a")], LATER))
+        await happens(lambda: bool(journal.entries))
+        writing.cancel()
+        await asyncio.wait([writing])
+        replica.full = False
+        await happens(lambda: replica.history == ["a"])
+        assert await node.shard.write([put("b")], LATER)
+
+
+async def test_another_journal_ends_it_and_all_who_wait_are_told() -> None:
+    journal = FakeJournal()
+    node = JournaledNode(journal, FakeReplica(place="7 key"))
+    with pytest.raises(IdentityError, match="another journal"):
+        await node.follower.run()
+    writing = asyncio.create_task(node.shard.write([put("a")], LATER))
+    await happens(lambda: bool(journal.entries))
+    node.shard.end("another journal")
+    with pytest.raises(NotWritableError, match="another journal"):
+        await writing
+    with pytest.raises(NotWritableError, match="follows its journal no more: another journal"):
+        await node.shard.write([put("b")], LATER)
+
+
+async def test_a_journal_that_was_made_anew_is_not_followed() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, [put("a")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 1)
+    assert replica.log_id == journal.id
+    journal.id = "journal-2"
+    with pytest.raises(IdentityError, match="not the journal that this shard has followed"):
+        await JournaledNode(journal, replica).follower.run()
+
+
+async def test_a_journal_that_lost_what_it_acknowledged_is_not_followed() -> None:
+    """As after a loss of power where entries are not synced; the place has another entry now."""
+    journal, replica = FakeJournal(), FakeReplica()
+    await publish(journal, [put("a")], [put("b")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 2)
+    journal.entries.pop()
+    await publish(journal, [put("c")], [put("d")])
+    journal.entries[1] = Entry(2, "another", journal.entries[1].content)
+    with pytest.raises(IdentityError, match="another entry"):
+        await JournaledNode(journal, replica).follower.run()
+
+
+async def test_a_shard_that_was_written_to_before_is_not_one_of_several_replicas() -> None:
+    journal, replica = FakeJournal(), FakeReplica(log_id="own")
+    with pytest.raises(IdentityError, match="was written to before it followed a journal"):
+        await JournaledNode(journal, replica).follower.run()
+    assert replica.place == ""
+
+
+async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None:
+    journal, replica = FakeJournal(most_bytes=1_000), FakeReplica()
+    async with following(journal, replica) as node:
+        written = await node.shard.write([put(f"id-{n}") for n in range(50)], LATER)
+        assert [each.sequence for each in written] == list(range(1, 51))
+        with pytest.raises(InvalidRequestError, match=r"writes\[1\]: it has .* the journal takes"):
+            await node.shard.write([put("a"), put("b", "long " * 500)], LATER)
+    assert max(len(entry.content) for entry in journal.entries) <= 1_000
+    assert 5 < len(journal.entries) < 50
+
+
+def test_writes_are_read_as_they_were_published() -> None:
+    writes = [put("a", "one", 7), delete("b"), delete("c", 0)]
+    (content,) = MESSAGES.encoded(writes, 100_000)
+    read = MESSAGES.decoded(content)
+    assert [(each.id, each.version) for each in read] == [("a", 7), ("b", None), ("c", 0)]
+    assert read[0].put is not None
+    assert read[0].put.passage.text == "one"

@@ -1,0 +1,171 @@
+"""Real shards that follow a journal in a real NATS server; new replicas come from snapshots."""
+
+import asyncio
+import random
+import shutil
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import Recorder
+from live_writes import delete, put
+from nats_server import NatsServer, needs_nats
+from prometheus_client import CollectorRegistry
+from tenacious import happens
+
+from content_node.journal.composing import FollowedShard
+from content_node.live.entry import Logged
+from content_node.live.limits import WriteLimits
+from content_node.live.loading import open_live
+from content_node.live.reading import entries, log_path
+from content_node.live.shard import LiveShard
+from content_node.metrics import FeedMetrics
+from content_node.shard import open_shard
+from content_node.shard.changes import Change
+from content_node.snapshots.pulling import pull
+from content_node.snapshots.taking import take_snapshot
+from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
+from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Write
+from winnow.errors import NotWritableError
+
+pytestmark = needs_nats
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
+LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=100_000)
+INFO = ShardInfo(0, 1, "index", 3, 8, "bundle", "fingerprint")
+LONG = 30.0
+
+
+class Replica:
+    """A shard on disk, served and following."""
+
+    def __init__(self, directory: Path, live: LiveShard, followed: FollowedShard) -> None:
+        self.directory, self.live = directory, live
+        self.changes: list[Change | None] = []
+        self.writer = followed.start(self.tell)
+
+    @property
+    def log(self) -> list[Logged]:
+        return list(entries(log_path(self.directory), 0))
+
+    async def tell(self, change: Change | None) -> None:
+        self.changes.append(change)
+
+    async def write(self, *writes: Write) -> int:
+        return (await self.writer.write(writes, Deadline.after(LONG)))[-1].sequence
+
+
+@asynccontextmanager
+async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
+    live = open_live(
+        directory,
+        lambda _: open_shard(directory, ef=64),
+        lambda _: LIMITS,
+        FeedMetrics(CollectorRegistry()),
+        feeding=True,
+    )
+    followed = FollowedShard(url, live, INFO, "encoding", CollectorRegistry())
+    try:
+        yield Replica(directory, live, followed)
+    finally:
+        await followed.close()
+        await live.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    server = NatsServer(tmp_path / "nats").start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN, tmp_path / "built"))
+
+
+def replica_of(directory: Path, name: str) -> Path:
+    """A new one, from a snapshot of one that is served."""
+    place = str(directory.with_name("snapshots"))
+    take_snapshot(directory, place, Recorder(), lambda: datetime.now(UTC))
+    pull(f"{place}/{shard_name(0, 1)}", directory.with_name(name), Recorder())
+    return directory.with_name(name)
+
+
+def some(random: random.Random, count: int) -> list[Write]:
+    """Puts and deletions of few ids, with and without versions."""
+    writes = []
+    for _ in range(count):
+        identifier = f"id-{random.randrange(12)}"
+        version = random.choice([None, None, random.randrange(5)])
+        if random.random() < 0.3:
+            writes.append(delete(identifier, version))
+        else:
+            writes.append(put(identifier, f"text {random.randrange(9)}", version))
+    return writes
+
+
+async def test_a_new_replica_comes_from_a_snapshot_and_catches_up(
+    server: NatsServer, built: Path
+) -> None:
+    chance = random.Random(1)
+    async with served(built, server.url) as one:
+        for _ in range(10):
+            await one.write(*some(chance, 7))
+        copied = await asyncio.to_thread(replica_of, built, "other")
+        for _ in range(10):
+            last = await one.write(*some(chance, 7))
+        async with served(copied, server.url) as other:
+            await happens(lambda: other.live.sequence == last, LONG)
+            assert other.log == one.log
+            assert other.live.log_id == one.live.log_id
+            assert other.live.view.passages == one.live.view.passages
+            assert await other.write(*some(chance, 3)) >= last
+
+
+async def test_replicas_are_equal_whatever_becomes_of_the_server_and_of_them(
+    server: NatsServer, built: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(2)
+    copied = Path(shutil.copytree(built, tmp_path / "other"))
+    async with served(built, server.url) as one:
+        for kill in (False, True, False, True):
+            async with served(copied, server.url) as other:
+                both = [one.write(*some(chance, 5)) for _ in range(10)]
+                both += [other.write(*some(chance, 5)) for _ in range(10)]
+                writing = asyncio.gather(*both)
+                if kill:
+                    server.stop(signal.SIGKILL)
+                    server.start()
+                last = max(await writing)
+            await happens(lambda last=last: one.live.sequence >= last, LONG)  # type: ignore[misc]
+            await one.write(*some(chance, 5))  # while the other one is away
+        async with served(copied, server.url) as other:
+            await happens(lambda: other.live.place == one.live.place, LONG)
+            assert other.log == one.log
+            assert other.live.view.passages == one.live.view.passages
+            assert not one.changes
+            assert not other.changes
+
+
+async def test_a_replica_whose_journal_was_lost_says_so_and_takes_no_more(
+    server: NatsServer, built: Path, tmp_path: Path
+) -> None:
+    async with served(built, server.url) as one:
+        await one.write(put("a", "text"))
+    server.stop()
+    shutil.rmtree(tmp_path / "nats" / "store")
+    server.start()
+    async with served(built, server.url) as one:
+        await happens(lambda: bool(one.changes), LONG)
+        (change,) = one.changes
+        assert change is not None
+        assert change.readable
+        assert "is not the journal that this shard has followed" in change.reason
+        with pytest.raises(NotWritableError, match="follows its journal no more"):
+            await one.write(put("b", "text"))
+        assert one.live.view.passages == 3

@@ -1,0 +1,250 @@
+"""Snapshots of a shard that takes writes meanwhile, and is merged."""
+
+import contextlib
+import shutil
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import Recorder
+from live_writes import logged
+from tenacious import until
+
+from content_node.live.entry import Logged
+from content_node.live.log import WriteLog
+from content_node.live.opening import open_log
+from content_node.live.reading import LIVE, log_path
+from content_node.merging.names import generation_path
+from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from content_node.shard.manifest import write as write_manifest
+from content_node.snapshots import shard as of_shard
+from content_node.snapshots.log_copy import LogCopy, copy_log
+from content_node.snapshots.manifest import SnapshotShard
+from content_node.snapshots.restoring import restore
+from content_node.snapshots.taking import take_snapshot
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError, UnavailableError
+
+SHARD = shard_name(0, 1)
+
+
+@pytest.fixture
+def shard(indexes: dict[int, Path], tmp_path: Path) -> Path:
+    return shutil.copytree(indexes[1] / SHARD, tmp_path / "shard")
+
+
+def taken(shard: Path) -> SnapshotShard:
+    """A snapshot, beside the shard."""
+    url = str(shard.with_name("snapshots"))
+    (part,) = take_snapshot(shard, url, Recorder(), lambda: datetime.now(UTC)).parts
+    return part
+
+
+def restored(shard: Path) -> Path:
+    """What the newest snapshot holds."""
+    target = shard.with_name("restored")
+    shutil.rmtree(target, ignore_errors=True)
+    restore(str(shard.with_name("snapshots") / SHARD), target, Recorder())
+    return target
+
+
+def written(shard: Path) -> list[Logged]:
+    """All that the log holds, wherever it begins."""
+    with contextlib.closing(open_log(shard, feeding=False)) as log:
+        return list(log.after(log.trimmed))
+
+
+def write(log: WriteLog, count: int) -> None:
+    log.append([logged(log.last + 1 + n) for n in range(count)])
+    log.acknowledge()
+
+
+def merge(shard: Path, log: WriteLog, upto: int) -> None:
+    """As a merge leaves it: the passages are not what matters here."""
+    generation = generation_path(shard, upto)
+    shutil.copytree(shard, generation, ignore=shutil.ignore_patterns(LIVE))
+    manifest = read_shard_manifest(shard)
+    changes = {"sequence": upto, "log_id": log.log_id}
+    write_manifest(generation / SHARD_FILE, manifest.model_copy(update=changes))
+    log.trim(upto)
+    for older in (shard / LIVE).glob("generation-*"):
+        if older.name < generation.name:
+            shutil.rmtree(older)
+
+
+def test_a_shard_that_was_never_written_to_is_at_write_0(shard: Path) -> None:
+    assert taken(shard).sequence == 0
+    assert not (restored(shard) / LIVE).exists()
+
+
+def test_the_log_is_in_it_and_goes_on_where_it_is_restored(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 7)
+    assert taken(shard).sequence == 7
+    copy = restored(shard)
+    assert written(copy) == list(log.after(0))
+    again = open_log(copy)
+    assert again.last == 7
+    write(again, 1)
+    with pytest.raises(ArtefactError, match="held by another node"):
+        open_log(copy)
+    again.close()
+    log.close()
+
+
+def test_what_is_restored_goes_on_under_another_name(shard: Path) -> None:
+    """Or two that go on apart would be taken for replicas of one log."""
+    log = open_log(shard)
+    write(log, 4)
+    merge(shard, log, 3)
+    taken(shard)
+    names = {log.log_id}
+    for _ in range(2):
+        copy = restored(shard)
+        with contextlib.closing(open_log(copy)) as again:
+            names.add(again.log_id)
+            assert read_shard_manifest(generation_path(copy, 3)).log_id == again.log_id
+            assert [each.sequence for each in again.after(3)] == [4]
+    assert len(names) == 3
+    log.close()
+
+
+def test_a_log_that_follows_a_journal_keeps_its_name(shard: Path) -> None:
+    with contextlib.closing(open_log(shard)) as log:
+        log.append([logged(1)], "1 key", "journal-1")
+        log.acknowledge()
+        taken(shard)
+    with contextlib.closing(open_log(restored(shard))) as again:
+        assert (again.log_id, again.place) == ("journal-1", "1 key")
+
+
+def test_a_snapshot_under_load_is_the_log_up_to_the_write_that_it_states(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 3)
+    ended = threading.Event()
+
+    def feed() -> None:
+        while not ended.is_set():
+            write(log, 5)
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    try:
+        for _ in range(5):
+            acknowledged = log.last
+            sequence = taken(shard).sequence
+            assert acknowledged <= sequence
+            assert written(restored(shard)) == [logged(n) for n in range(1, sequence + 1)]
+            until(lambda now=log.last: log.last > now, 30)  # type: ignore[misc]
+    finally:
+        ended.set()
+        feeding.join()
+        log.close()
+
+
+def test_the_newest_generation_and_the_writes_since_are_in_it(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 6)
+    merge(shard, log, 2)
+    merge(shard, log, 4)
+    (shard / LIVE / "generation-00000000000000000009.partial").mkdir()
+    assert taken(shard).sequence == 6
+    copy = restored(shard)
+    assert [each.name for each in (copy / LIVE).glob("generation-*")] == [
+        generation_path(shard, 4).name
+    ]
+    assert [each.sequence for each in written(copy)] == [5, 6]
+    log.close()
+
+
+def test_a_merge_in_between_loses_nothing(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is trimmed after the generation was looked up, and before the log is copied."""
+    log = open_log(shard)
+    write(log, 6)
+    merges = iter([2, 4])
+
+    def copy_after_merging(directory: Path, room: Path) -> LogCopy | None:
+        for upto in merges:
+            merge(shard, log, upto)
+            break
+        return copy_log(directory, room)
+
+    monkeypatch.setattr(of_shard, "copy_log", copy_after_merging)
+    assert taken(shard).sequence == 6
+    copy = restored(shard)
+    assert generation_path(copy, 4).is_dir()
+    assert [each.sequence for each in written(copy)] == [5, 6]
+    log.close()
+
+
+def test_a_merge_that_removes_what_is_being_copied_changes_nothing(
+    shard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(shard)
+    write(log, 6)
+    merge(shard, log, 2)
+
+    def copy_and_merge(directory: Path, room: Path) -> LogCopy | None:
+        copy = copy_log(directory, room)
+        if log.trimmed < 4:
+            merge(shard, log, 4)
+        return copy
+
+    monkeypatch.setattr(of_shard, "copy_log", copy_and_merge)
+    assert taken(shard).sequence == 6
+    copy = restored(shard)
+    assert generation_path(copy, 2).is_dir()
+    assert [each.sequence for each in written(copy)] == [3, 4, 5, 6]
+    log.close()
+
+
+def test_endless_merges_are_told(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(shard)
+    write(log, 9)
+    merges = iter(range(1, 9))
+
+    def copy_after_merging(directory: Path, room: Path) -> LogCopy | None:
+        merge(shard, log, next(merges))
+        return copy_log(directory, room)
+
+    monkeypatch.setattr(of_shard, "copy_log", copy_after_merging)
+    with pytest.raises(UnavailableError, match="merged again and again"):
+        taken(shard)
+    log.close()
+
+
+def test_a_damaged_log_is_not_copied(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 50)
+    log.close()
+    data = log_path(shard).read_bytes()  # which has stale pages, too
+    log_path(shard).write_bytes(data.replace(b"some words", b"some swords"[:10]))
+    with pytest.raises(ArtefactError, match=r"writes.sqlite.* is damaged"):
+        taken(shard)
+    assert not list(shard.parent.glob("snapshots/snapshots/*"))
+
+
+def test_a_generation_that_is_damaged_is_not_copied(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 2)
+    merge(shard, log, 2)
+    log.close()
+    damaged = generation_path(shard, 2) / "manifest.json"
+    damaged.write_bytes(damaged.read_bytes().replace(b"l2", b"l3"))
+    with pytest.raises(ArtefactError, match=r"manifest\.json is damaged"):
+        taken(shard)
+
+
+def test_what_did_not_change_is_not_copied_again(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 2)
+    merge(shard, log, 2)
+    taken(shard)
+    files = shard.with_name("snapshots") / "files"
+    before = {each.name for each in files.iterdir()}
+    write(log, 1)
+    taken(shard)
+    new = {each.name for each in files.iterdir()} - before
+    assert len(new) == 2  # the log, and how far it was acknowledged
+    log.close()

@@ -1,0 +1,65 @@
+"""A shard that is pulled from a snapshot: once, and never over what is there."""
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import Recorder
+
+from content_node.snapshots.pulling import pull
+from content_node.snapshots.taking import take_snapshot
+from winnow.domain.layout import shard_name
+from winnow.errors import ArtefactError, NotFoundError, UnavailableError
+
+SHARD = shard_name(0, 2)
+
+
+@pytest.fixture
+def url(indexes: dict[int, Path], tmp_path: Path) -> str:
+    """Of a shard that was copied."""
+    place = str(tmp_path / "snapshots")
+    take_snapshot(indexes[2], place, Recorder(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    return f"{place}/{SHARD}"
+
+
+def test_a_shard_is_pulled_once_and_then_left_alone(url: str, tmp_path: Path) -> None:
+    target = tmp_path / "shard"
+    first = pull(url, target, Recorder())
+    assert first.restored is not None
+    assert first.restored.shard == SHARD
+    (target / "live").mkdir()
+    (target / "live" / "writes.sqlite").write_text("taken since")
+    second = pull(url, target, Recorder())
+    assert second.restored is None
+    assert not second.unreachable
+    assert (target / "live" / "writes.sqlite").read_text() == "taken since"
+
+
+def test_another_shard_is_not_replaced(url: str, indexes: dict[int, Path], tmp_path: Path) -> None:
+    target = shutil.copytree(indexes[2] / shard_name(1, 2), tmp_path / "shard")
+    with pytest.raises(ArtefactError, match="holds another shard, or another build of it"):
+        pull(url, target, Recorder())
+
+
+def test_a_directory_that_is_no_shard_is_refused(url: str, tmp_path: Path) -> None:
+    (tmp_path / "shard").mkdir()
+    with pytest.raises(ArtefactError, match="is this a shard of an index"):
+        pull(url, tmp_path / "shard", Recorder())
+
+
+def test_a_shard_that_is_there_is_served_also_if_the_place_is_out_of_reach(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    target = shutil.copytree(indexes[2] / SHARD, tmp_path / "shard")
+    pulled = pull(f"nonsense://x/{SHARD}", target, Recorder())
+    assert pulled.restored is None
+    assert "Protocol not known" in pulled.unreachable
+    with pytest.raises(UnavailableError):
+        pull(f"nonsense://x/{SHARD}", tmp_path / "none", Recorder())
+
+
+def test_a_url_that_names_no_shard_is_refused(url: str, tmp_path: Path) -> None:
+    place = url.removesuffix(f"/{SHARD}")
+    with pytest.raises(NotFoundError, match=f"names no shard: .* such as {place}/shard-00000"):
+        pull(place, tmp_path / "shard", Recorder())

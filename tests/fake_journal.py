@@ -1,0 +1,67 @@
+"""A journal in this process, which can be out of reach, deliver twice, and lose what it sends."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
+from winnow.journal.journal import JOURNAL, Delivered, Entry
+
+
+class FakeJournal:
+    """A `Journal` of entries that stay."""
+
+    name = "fake"
+
+    def __init__(self, most_bytes: int = 100_000) -> None:
+        self.most_bytes = most_bytes
+        self.id = f"{JOURNAL}1"
+        self.entries: list[Entry] = []
+        self.reachable = asyncio.Event()
+        self.reachable.set()
+        self.reads: list[int] = []
+        """Places that it was read from."""
+        self._more = asyncio.Condition()
+
+    async def open(self) -> str:
+        return self.id
+
+    async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline.left()):
+                await self.reachable.wait()
+                async with self._more:
+                    self.entries.append(Entry(len(self.entries) + 1, key, content))
+                    self._more.notify_all()
+                return len(self.entries)
+        raise DeadlineExceededError("not acknowledged in time")
+
+    async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
+        self.reads.append(after)
+        if after > len(self.entries):
+            raise IdentityError("another journal")
+        if key and self.entries[after - 1].key != key:
+            raise IdentityError("another entry")
+        while True:
+            await asyncio.sleep(0)
+            if not self.reachable.is_set():
+                raise UnavailableError("out of reach")
+            found = tuple(self.entries[after : after + 3])
+            after += len(found)
+            yield Delivered(found, len(self.entries) - after)
+            async with self._more:
+                while after >= len(self.entries) and self.reachable.is_set():
+                    await self._more.wait()
+
+    async def cut_off(self) -> None:
+        """Nobody reaches it until `join`."""
+        self.reachable.clear()
+        async with self._more:
+            self._more.notify_all()
+
+    def join(self) -> None:
+        self.reachable.set()
+
+    async def close(self) -> None:
+        return None

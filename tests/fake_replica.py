@@ -1,0 +1,63 @@
+"""A shard that follows a journal: a plain dictionary, stored with its place at once."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import Outcome, Write, Written
+from winnow.errors import InvalidRequestError, OverloadedError, Violation
+
+
+@dataclass
+class FakeReplica:
+    """A `Replica` and a `ShardWriter`; the last write counts."""
+
+    place: str = ""
+    log_id: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+    history: list[str] = field(default_factory=list)
+    """The id of each write that was stored, by its number less one."""
+    commits: int = 0
+    full: bool = False
+
+    async def admit(self, writes: Sequence[Write]) -> None:
+        await asyncio.sleep(0)
+        if any(write.id == "odd" for write in writes):
+            raise InvalidRequestError(Violation("id", "odd"))
+
+    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
+        await asyncio.sleep(0)
+        if self.full:
+            raise OverloadedError("no room")
+        if any(write.id == "poison" for write in writes):
+            raise InvalidRequestError(Violation("id", "poison"))
+        written = [self._apply(write) for write in writes]
+        self.place = place
+        self.log_id = self.log_id or log_id
+        self.commits += 1
+        return written
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        raise AssertionError("only its journal writes to it")
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        return WordCounts(np.zeros(1, np.uint32), 0, 0)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        empty = np.zeros(0, np.uint32)
+        return WordChanges(len(self.history), empty, empty.astype(np.int32), 0, 0)
+
+    def _apply(self, write: Write) -> Written:
+        text = write.put.passage.text if write.put is not None else None
+        if self.texts.get(write.id) == text:
+            return Written(Outcome.UNCHANGED, len(self.history))
+        if text is None:
+            del self.texts[write.id]
+        else:
+            self.texts[write.id] = text
+        self.history.append(write.id)
+        return Written(Outcome.STORED, len(self.history))

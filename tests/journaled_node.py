@@ -1,0 +1,52 @@
+"""A replica that follows a journal, as a node puts it together."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fake_replica import FakeReplica
+from prometheus_client import CollectorRegistry
+from tenacious import turn
+
+from content_node.journal.following import Follower
+from content_node.journal.journaled import JournaledShard
+from content_node.journal.messages import JournalMessages
+from content_node.journal.metrics import JournalMetrics
+from winnow.deadline import Deadline
+from winnow.journal.journal import Journal
+
+MESSAGES = JournalMessages("index", 0, "encoding")
+LATER = Deadline.after(60)
+
+
+class JournaledNode:
+    """A replica with all that lets it follow."""
+
+    def __init__(self, journal: Journal, replica: FakeReplica) -> None:
+        self.registry = CollectorRegistry()
+        self.replica = replica
+        self.shard = JournaledShard(journal, replica, replica.admit, MESSAGES)
+        self.follower = Follower(
+            journal,
+            replica,
+            MESSAGES.decoded,
+            self.shard.told,
+            JournalMetrics(self.registry),
+            sleep=lambda _: turn(),
+        )
+
+    def metric(self, name: str) -> float | None:
+        return self.registry.get_sample_value(f"winnow_node_journal_{name}")
+
+
+@asynccontextmanager
+async def following(journal: Journal, replica: FakeReplica) -> AsyncIterator[JournaledNode]:
+    node = JournaledNode(journal, replica)
+    task = asyncio.create_task(node.follower.run())
+    try:
+        yield node
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()

@@ -1,0 +1,69 @@
+"""A NATS server with JetStream, for tests that need a real one."""
+
+import json
+import shutil
+import signal
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tenacious import until
+
+PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
+needs_nats = pytest.mark.skipif(
+    PROGRAM is None or find_spec("nats") is None,
+    reason="needs the program nats-server (Debian's package) and the package nats-py",
+)
+
+
+class NatsServer:
+    """A server on a port of its own, which keeps it when it is started again."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self._directory, self._options = directory, options
+        self._port = -1
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self._port}"
+
+    def start(self) -> "NatsServer":
+        assert PROGRAM is not None
+        ports = self._directory / "ports"
+        shutil.rmtree(ports, ignore_errors=True)
+        ports.mkdir(parents=True)
+        command = [PROGRAM, "-js", "-sd", str(self._directory / "store"), "-a", "127.0.0.1"]
+        command += ["-p", str(self._port), "--ports_file_dir", str(ports), *self._options]
+        with (self._directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        until(lambda: bool(list(ports.glob("*.ports"))) or self._ended(), 30)
+        assert not self._ended(), (self._directory / "log").read_text()
+        (file,) = ports.glob("*.ports")
+        until(lambda: bool(file.read_text().strip()), 10)
+        self._port = int(json.loads(file.read_text())["nats"][0].rpartition(":")[2])
+        return self
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(30)
+            self._process = None
+
+    def pause(self) -> None:
+        """It keeps its connections and says nothing any more."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
+
+    def _ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None

@@ -1,0 +1,182 @@
+"""Nodes that are fed through one journal: started from a snapshot, killed, and equal in the end.
+
+Real processes and a real NATS server; only the front is left out.
+"""
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nats_server import NatsServer, needs_nats
+from tenacious import until
+
+from content_node.live.entry import Logged
+from content_node.live.reading import entries, log_path
+from content_node.shard.manifest import ShardManifest, read_shard_manifest
+from stateless.feed.remote import RemoteShardWriter
+from stateless.replicas.remote import RemoteSearcher
+from winnow.deadline import Deadline
+from winnow.domain.layout import shard_name
+from winnow.domain.passage import Passage
+from winnow.domain.shard import ShardInfo
+from winnow.domain.write import EncodedPassage, Write
+from winnow.errors import WinnowError
+from winnow.rpc.channel import open_channel
+from winnow.text.tokenizer import Tokens
+
+pytestmark = [needs_nats, pytest.mark.timeout(300)]
+LONG = 60.0
+SHARD = shard_name(0, 1)
+
+
+class NodeProcess:
+    """A content node that is fed; what it takes is known by its log lines."""
+
+    def __init__(self, shard: Path, journal: str, *options: str) -> None:
+        self.shard = shard
+        self._log = shard.with_name(f"{shard.name}.log")
+        command = [sys.executable, "-m", "winnow", "node", "--shard", str(shard), "--feed"]
+        command += ["--journal", journal, "--listen", "127.0.0.1:0", "--threads", "1", *options]
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+        until(lambda: '"ready"' in self._said() or self._process.poll() is not None, LONG * 2)
+        assert self._process.poll() is None, self._said()
+        lines = (json.loads(line) for line in self._said().splitlines() if line.startswith("{"))
+        self.address = next(
+            f"127.0.0.1:{line['port']}" for line in lines if line["event"] == "listening"
+        )
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+            self._process.wait(LONG)
+
+    @property
+    def log(self) -> list[Logged]:
+        return list(entries(log_path(self.shard), 0))
+
+    def _said(self) -> str:
+        return self._log.read_text()
+
+
+class Caller:
+    """Writes to a node, and asks it how far it is."""
+
+    def __init__(self, node: NodeProcess, manifest: ShardManifest) -> None:
+        self.channel = open_channel(node.address)
+        self._manifest = manifest
+        self._writer = RemoteShardWriter(
+            *(self.channel, node.address, manifest.index_id, 0, manifest.encoding_fingerprint)
+        )
+        self._searcher = RemoteSearcher(self.channel, node.address)
+
+    async def write(self, *texts: str) -> int:
+        written = await self._writer.write(
+            [put(text, self._manifest.dimension) for text in texts], Deadline.after(LONG)
+        )
+        return max(each.sequence for each in written)
+
+    async def info(self) -> ShardInfo:
+        return await self._searcher.info(Deadline.after(LONG))
+
+
+def put(text: str, dimension: int) -> Write:
+    """A passage, under one of few ids."""
+    random = np.random.default_rng(list(text.encode())).standard_normal(dimension)
+    vector = (random / np.linalg.norm(random)).astype(np.float32)
+    identifier = f"id-{len(text) % 5}"
+    passage = Passage(identifier, "Title", text, "")
+    tokens = Tokens((1000,), ((0, len(text)),))
+    return Write(identifier, None, EncodedPassage(passage, (1001,), tokens, vector))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    server = NatsServer(tmp_path / "nats").start()
+    yield server
+    server.close()
+
+
+async def test_a_replica_from_a_snapshot_under_load_catches_up_and_survives_the_first_one(
+    server: NatsServer, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    first = Path(shutil.copytree(indexes[1] / SHARD, tmp_path / "first"))
+    manifest = read_shard_manifest(first)
+    nodes = [await asyncio.to_thread(NodeProcess, first, server.url)]
+    callers = [Caller(nodes[0], manifest)]
+    try:
+        feeding = asyncio.create_task(fed(callers[0], 40))
+        url = str(tmp_path / "snapshots")
+        await asyncio.to_thread(snapshot, first, url)
+        copy = tmp_path / "second"
+        pulled = ("--pull", f"{url}/{SHARD}")
+        nodes.append(await asyncio.to_thread(NodeProcess, copy, server.url, *pulled))
+        callers.append(Caller(nodes[1], manifest))
+        last = await feeding
+        assert await reached(callers[1], last)
+        one, other = [await caller.info() for caller in callers]
+        assert one.log_id == other.log_id
+        assert one.passages == other.passages
+
+        nodes[0].end(signal.SIGKILL)
+        server.stop(signal.SIGKILL)
+        server.start()
+        last = await fed(callers[1], 10)
+        nodes.append(await asyncio.to_thread(NodeProcess, first, server.url))
+        callers.append(Caller(nodes[2], manifest))
+        assert await reached(callers[2], last)
+    finally:
+        for caller in callers:
+            await caller.channel.close()
+        for node in nodes:
+            await asyncio.to_thread(node.end)
+    assert nodes[1].log == nodes[2].log
+    assert len(nodes[1].log) == last
+
+
+async def fed(caller: Caller, batches: int) -> int:
+    """Writes; what was not acknowledged is written again. The number of the last write."""
+    last = 0
+    for batch in range(batches):
+        for _ in range(20):
+            try:
+                texts = (f"text {batch} {'x' * (n % 7)}" for n in range(5))
+                last = max(last, await caller.write(*texts))
+                break
+            except WinnowError:
+                continue
+        else:
+            pytest.fail("a write was refused again and again")
+    return last
+
+
+async def reached(caller: Caller, sequence: int) -> bool:
+    """Waits until a node serves a write."""
+    found = 0
+
+    async def look() -> None:
+        nonlocal found
+        while found < sequence:
+            found = (await caller.info()).sequence
+
+    async with asyncio.timeout(LONG):
+        await look()
+    return True
+
+
+def snapshot(shard: Path, url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "winnow", "index", "snapshot", str(shard), url],
+        capture_output=True,
+        text=True,
+        timeout=LONG * 2,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,204 @@
+"""A journal in a real NATS server."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from nats_server import NatsServer, needs_nats
+
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
+from winnow.journal.journal import Entry, Journal
+from winnow.journal.opening import journal_url, open_journal
+
+pytestmark = needs_nats
+LONG = 30.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    server = NatsServer(tmp_path / "nats").start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+async def journal(server: NatsServer) -> AsyncIterator[Journal]:
+    journal = open_journal(server.url, "index", 0)
+    yield journal
+    await journal.close()
+
+
+async def publish(journal: Journal, *contents: str) -> list[int]:
+    later = Deadline.after(LONG)
+    return [await journal.publish(each.encode(), f"key-{each}", later) for each in contents]
+
+
+async def some(journal: Journal, after: int, count: int) -> list[Entry]:
+    """The next entries, however often the server goes away meanwhile."""
+    found: list[Entry] = []
+    async with asyncio.timeout(LONG):
+        while len(found) < count:
+            try:
+                async with aclosing(journal.read(after + len(found))) as reading:
+                    async for delivered in reading:
+                        found += delivered.entries
+                        if len(found) >= count:
+                            break
+            except UnavailableError:
+                await asyncio.sleep(0)
+    return found
+
+
+async def test_entries_are_read_in_their_order_from_any_place_on(journal: Journal) -> None:
+    assert await publish(journal, "a", "b", "c") == [1, 2, 3]
+    assert await some(journal, 0, 3) == [
+        Entry(1, "key-a", b"a"),
+        Entry(2, "key-b", b"b"),
+        Entry(3, "key-c", b"c"),
+    ]
+    assert [each.content for each in await some(journal, 2, 1)] == [b"c"]
+
+
+async def test_a_reader_is_told_at_once_and_by_how_many_it_lags(journal: Journal) -> None:
+    await publish(journal, *map(str, range(300)))
+    lags = []
+    async with asyncio.timeout(LONG), aclosing(journal.read(0)) as reading:
+        async for delivered in reading:
+            lags.append(delivered.behind)
+            if not delivered.behind:
+                break
+        await publish(journal, "last")
+        async for delivered in reading:
+            if delivered.entries:
+                assert delivered.entries == (Entry(301, "key-last", b"last"),)
+                break
+    assert lags == sorted(lags, reverse=True)
+
+
+async def test_an_entry_with_a_known_key_is_there_once(journal: Journal) -> None:
+    assert await publish(journal, "a", "b", "a", "c") == [1, 2, 1, 3]
+    assert [each.content for each in await some(journal, 0, 3)] == [b"a", b"b", b"c"]
+
+
+async def test_shards_have_journals_of_their_own(server: NatsServer, journal: Journal) -> None:
+    other = open_journal(server.url, "index", 1)
+    try:
+        assert await other.open() != await journal.open()
+        await publish(journal, "a")
+        assert await publish(other, "b") == [1]
+        assert [each.content for each in await some(other, 0, 1)] == [b"b"]
+    finally:
+        await other.close()
+
+
+async def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
+    server: NatsServer, journal: Journal
+) -> None:
+    name = await journal.open()
+    await publish(journal, *map(str, range(100)))
+    reading = asyncio.create_task(some(journal, 0, 103))
+    server.stop(signal.SIGKILL)
+    late = asyncio.create_task(publish(journal, "x", "y", "z"))
+    server.start()
+    assert await late == [101, 102, 103]
+    assert [each.place for each in await reading] == list(range(1, 104))
+    assert await journal.open() == name
+
+
+async def test_a_server_that_hangs_for_a_while_is_waited_for(
+    server: NatsServer, journal: Journal
+) -> None:
+    await publish(journal, "a")
+    reading = asyncio.create_task(some(journal, 0, 2))
+    server.pause()
+    with pytest.raises(DeadlineExceededError, match="did not acknowledge it in time"):
+        await journal.publish(b"b", "key-b", Deadline.after(1.5))
+    server.resume()
+    assert await publish(journal, "b") == [2]
+    assert [each.content for each in await reading] == [b"a", b"b"]
+
+
+async def test_a_journal_that_was_made_anew_is_another_one(
+    server: NatsServer, journal: Journal, tmp_path: Path
+) -> None:
+    name = await journal.open()
+    await publish(journal, "a", "b")
+    await journal.close()
+    server.stop()
+    (tmp_path / "nats" / "store").rename(tmp_path / "lost")
+    server.start()
+    assert await journal.open() != name
+    await publish(journal, "c")
+    with pytest.raises(IdentityError, match="ends at 1, and the shard has followed one up to 2"):
+        async for _ in journal.read(2):
+            pass
+
+
+async def test_an_entry_that_became_another_one_is_told(journal: Journal) -> None:
+    await publish(journal, "a", "b")
+    with pytest.raises(IdentityError, match=r"has lost entries .* 1 is another one now"):
+        async for _ in journal.read(1, "another key"):
+            pass
+    async with aclosing(journal.read(1, "key-a")) as reading:
+        async for delivered in reading:
+            assert [each.content for each in delivered.entries] == [b"b"]
+            break
+
+
+async def test_entries_that_were_removed_are_told(server: NatsServer, journal: Journal) -> None:
+    import nats
+
+    await publish(journal, *"abcde")
+    async with await nats.connect(server.url) as client:
+        streams = client.jetstream()
+        info = await streams.stream_info("winnow-index-00000")
+        info.config.max_msgs = 2
+        await streams.update_stream(info.config)
+    with pytest.raises(IdentityError, match=r"begins at 4, .* up to 2: restore the shard"):
+        async for _ in journal.read(2):
+            pass
+    assert [each.content for each in await some(journal, 3, 2)] == [b"d", b"e"]
+    async with aclosing(journal.read(3, "key-c")) as reading:  # which is not there to be compared
+        async for delivered in reading:
+            assert [each.content for each in delivered.entries] == [b"d", b"e"]
+            break
+
+
+async def test_a_journal_without_room_says_so(tmp_path: Path) -> None:
+    (tmp_path / "conf").write_text("jetstream { max_file_store: 4KB }")
+    server = NatsServer(tmp_path / "nats", "-c", str(tmp_path / "conf")).start()
+    journal = open_journal(server.url, "index", 0)
+    try:
+        with pytest.raises(OverloadedError, match="is full"):
+            await publish(journal, *(str(n) * 1_000 for n in range(10)))
+    finally:
+        await journal.close()
+        server.close()
+
+
+async def test_the_largest_entry_is_as_large_as_it_says(journal: Journal) -> None:
+    await journal.open()
+    most = journal.most_bytes
+    assert most > 1_000_000
+    assert await journal.publish(bytes(most), "k" * 100, Deadline.after(LONG)) == 1
+    with pytest.raises(OverloadedError, match=f"takes entries of {most} bytes"):
+        await journal.publish(bytes(most + 5_000), "l", Deadline.after(LONG))
+
+
+async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    journal = open_journal("nats://me:secret@127.0.0.1:9", "index", 0)
+    with pytest.raises(UnavailableError) as raised:
+        await journal.open()
+    assert "stream winnow-index-00000 at 127.0.0.1:9 cannot be reached" in str(raised.value)
+    assert "secret" not in str(raised.value)
+    await journal.close()
+
+
+@pytest.mark.parametrize("url", ["nats", "http://x:1", "nats://", "127.0.0.1:4222"])
+def test_what_is_no_journal_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="expected nats://HOST:PORT"):
+        journal_url(url)

@@ -1,0 +1,33 @@
+"""Entries that arrive twice or not at all."""
+
+import pytest
+
+from winnow.errors import UnavailableError
+from winnow.journal.journal import Entry
+from winnow.journal.ordering import following
+
+
+def entries(*places: int) -> list[Entry]:
+    return [Entry(place, "", b"") for place in places]
+
+
+@pytest.mark.parametrize(
+    ("after", "arrived", "expected"),
+    [
+        (0, (), ()),
+        (0, (1, 2, 3), (1, 2, 3)),
+        (2, (1, 2, 3), (3,)),
+        (0, (1, 1, 2, 1, 2, 3), (1, 2, 3)),
+        (7, (6, 7), ()),
+    ],
+)
+def test_what_was_delivered_before_is_left_out(
+    after: int, arrived: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    assert following(after, entries(*arrived)) == tuple(entries(*expected))
+
+
+@pytest.mark.parametrize(("after", "arrived"), [(0, (2,)), (1, (2, 4)), (5, (4, 7))])
+def test_a_gap_is_told(after: int, arrived: tuple[int, ...]) -> None:
+    with pytest.raises(UnavailableError, match=f"and {arrived[-1]} did"):
+        following(after, entries(*arrived))

@@ -1,0 +1,84 @@
+"""The one interface of a durable log of writes to one shard, which all its replicas follow.
+
+Knows neither what an entry says nor who applies it. Implementations: `winnow.journal.jetstream`
+(a stream of NATS JetStream), and a fake in the tests.
+"""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol
+
+from winnow.deadline import Deadline
+
+JOURNAL = "journal-"
+"""What ids of journals begin with, and those of no other logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What was published at once."""
+
+    place: int
+    """Counted from 1, without gaps."""
+    key: str
+    """Given by whoever published it; empty if none was."""
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Entries in their order, and how many come after them by now."""
+
+    entries: tuple[Entry, ...]
+    behind: int
+
+
+class Journal(Protocol):
+    """A log that is durable by itself, wherever it lies.
+
+    All methods raise `UnavailableError` when it cannot be reached.
+    """
+
+    @property
+    def name(self) -> str:
+        """Where it lies, without any password."""
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the content of an entry; known once it was opened."""
+
+    async def open(self) -> str:
+        """Connects, and makes the log if there is none; its id.
+
+        It begins with `JOURNAL`, and no other journal has it: not one of the same name, either.
+        """
+
+    async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
+        """Appends an entry; returns its place once it is durable.
+
+        It is sent again if nobody acknowledges it, and with the same `key` it is there once.
+
+        Raises:
+            OverloadedError: the log is full.
+            DeadlineExceededError: nobody acknowledged it in time; it may be there or not.
+
+        """
+
+    def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
+        """Every entry after a place, in order and none twice, for ever.
+
+        Tells now and then also that there is nothing new. Raises UnavailableError when entries
+        cannot be had for the moment: read again then.
+
+        Args:
+            after: the last place that is known.
+            key: of the entry there; empty if that is not known.
+
+        Raises:
+            IdentityError: entries after that place are not there any more, or it has no such place,
+                or another entry in it: it has lost what it had acknowledged.
+
+        """
+
+    async def close(self) -> None:
+        """Disconnects."""

@@ -1,0 +1,38 @@
+"""From a URL to the journal of a shard."""
+
+from urllib.parse import urlsplit
+
+from winnow.errors import UnavailableError
+from winnow.journal.journal import Journal
+from winnow.packaged import extra
+
+SCHEMES = ("nats", "tls")
+
+
+def journal_url(value: str) -> str:
+    """A setting that is the URL of a journal, or empty.
+
+    Raises:
+        ValueError: it is something else.
+
+    """
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise ValueError(f"{value!r} is no journal: expected nats://HOST:PORT")
+    return value
+
+
+def open_journal(url: str, index_id: str, shard: int) -> Journal:
+    """The journal of a shard of an index; connects when it is opened.
+
+    Raises:
+        UnavailableError: the client's package is not installed.
+
+    """
+    try:
+        from winnow.journal.jetstream import JetStreamJournal  # noqa: PLC0415 (an extra)
+    except ModuleNotFoundError as error:
+        raise UnavailableError(f"following a journal needs nats-py: {extra('nats')}") from error
+    return JetStreamJournal(url, f"winnow-{index_id}-{shard:05}")

@@ -1,0 +1,99 @@
+"""Messages of a JetStream stream, in its order, as they are asked for.
+
+The client's own `fetch` waits for as many as were asked for until its time is over; here what has
+arrived is passed on at once. Knows the protocol of pull consumers; does not know what messages say.
+"""
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Iterable
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from winnow.errors import UnavailableError
+
+_AT_ONCE = 256
+"""Messages that are asked for at a time; a message has some kilobytes, at most a megabyte."""
+_BYTES = 8 * 1024 * 1024
+"""Of messages that are asked for at a time."""
+_HEARTBEAT = 1.0
+"""Seconds between signs of life of a server that has nothing new."""
+_SILENCE = 3.0
+"""Seconds after which a server is taken for dead."""
+_EXPIRES = 30.0
+"""Seconds after which the server forgets what it was asked for."""
+_FORGOTTEN = 60.0
+"""Seconds after which the server forgets a consumer that nobody asks for messages."""
+_NANOSECONDS = 1_000_000_000
+_ALIVE = "100"
+_NOTHING_MORE = ("404", "408", "409")
+"""No messages, or no more for this request."""
+
+
+async def messages(
+    client: Client, streams: JetStreamContext, stream: str, after: int
+) -> AsyncGenerator[list[Msg], None]:
+    """Messages after a sequence number, as many as have arrived; none where there is nothing new.
+
+    Raises:
+        UnavailableError: the server is silent, or has forgotten the consumer: begin again.
+        nats.errors.Error: the client or the server failed.
+
+    """
+    config = ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=after + 1,
+        ack_policy=AckPolicy.NONE,
+        inactive_threshold=_FORGOTTEN,
+        mem_storage=True,
+    )
+    info = await streams.add_consumer(stream, config)
+    subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{info.name}"
+    inbox = client.new_inbox()
+    subscription = await client.subscribe(inbox)
+    try:
+        wanted = 0
+        while True:
+            if wanted <= 0:
+                await client.publish(subject, _request(), reply=inbox)
+                wanted = _AT_ONCE
+            arrived = [await subscription.next_msg(_SILENCE)]
+            while subscription.pending_msgs:
+                arrived.append(await subscription.next_msg(_SILENCE))
+            said = [_status(message) for message in arrived]
+            found = [each for each, status in zip(arrived, said, strict=True) if not status]
+            wanted = 0 if _is_over(said) else wanted - len(found)
+            yield found
+    except nats.errors.TimeoutError as error:
+        raise UnavailableError("the server says nothing") from error
+    finally:
+        with contextlib.suppress(nats.errors.Error):
+            await subscription.unsubscribe()
+
+
+def _request() -> bytes:
+    return json.dumps(
+        {
+            "batch": _AT_ONCE,
+            "max_bytes": _BYTES,
+            "expires": int(_EXPIRES * _NANOSECONDS),
+            "idle_heartbeat": int(_HEARTBEAT * _NANOSECONDS),
+        }
+    ).encode()
+
+
+def _status(message: Msg) -> str:
+    """What the server says instead of a message; empty for a message."""
+    return (message.headers or {}).get("Status", "") if not message.data else ""
+
+
+def _is_over(said: Iterable[str]) -> bool:
+    """Whether nothing more comes for what was asked; raises UnavailableError if nobody hears it."""
+    statuses = {status for status in said if status not in ("", _ALIVE)}
+    if statuses - set(_NOTHING_MORE):
+        raise UnavailableError(f"the server answers {', '.join(statuses)}: it is starting anew")
+    return bool(statuses)
