@@ -121,7 +121,9 @@ def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
 
 
 def test_positions_in_logs_survive_the_journey_and_name_their_shards() -> None:
-    message = answer_pb2.AnswerRequest(after=[{"shard": 0, "sequence": 7}, {"shard": 2}])
+    message = answer_pb2.AnswerRequest(
+        after=[answer_pb2.Position(shard=0, sequence=7), answer_pb2.Position(shard=2)]
+    )
     assert answer.request_of_message(message).after == (Position(0, 7), Position(2, 0))
     message.after.add(sequence=3)
     with pytest.raises(InvalidRequestError, match="after: a position names no shard"):

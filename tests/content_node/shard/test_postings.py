@@ -54,7 +54,7 @@ def test_the_best_are_those_of_scoring_every_passage_bit_for_bit(
     data: st.DataObject,
 ) -> None:
     """Whatever is skipped because it cannot matter."""
-    terms = BuiltRarities(np.zeros(1), 1, 1.0).weighed(asked, rare, 4.0)
+    terms = BuiltRarities(np.zeros(1, np.int64), 1, 1.0).weighed(asked, rare, 4.0)
     mask = data.draw(st.lists(st.booleans(), min_size=len(passages), max_size=len(passages)))
     postings = in_memory(*arrays(passages))
     allowed = np.array(mask, np.bool_)
