@@ -299,6 +299,13 @@ def test_a_place_that_cannot_be_reached_is_named_with_the_reason(
         restore(url, tmp_path / "restored", Recorder())
 
 
+def test_no_error_tells_a_password(index: Path) -> None:
+    with pytest.raises(UnavailableError) as raised:
+        taken(index, "nonsense://me:secret@host/index")
+    assert "nonsense://host/index" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
 def test_a_place_that_cannot_be_written_is_named(index: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory")
     with pytest.raises(UnavailableError, match=r"cannot use .*file.* for snapshots: "):
