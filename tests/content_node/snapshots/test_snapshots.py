@@ -13,6 +13,7 @@ import pytest
 from conftest import Recorder
 
 from content_node.indexing.verify import verify_index
+from content_node.snapshots.aside import open_aside
 from content_node.snapshots.copying import in_megabytes
 from content_node.snapshots.finding import names, snapshots
 from content_node.snapshots.local_place import LocalPlace
@@ -232,6 +233,17 @@ def test_nothing_is_restored_over_what_is_there(index: Path, tmp_path: Path) -> 
     (tmp_path / "new.partial" / "thesis.txt").write_text("mine")
     with pytest.raises(ArtefactError, match=r"holds thesis.txt, which is not of a snapshot"):
         restore(str(tmp_path / "snapshots"), tmp_path / "new", Recorder())
+
+
+def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Path) -> None:
+    taken(index, tmp_path / "snapshots")
+    with (
+        open_aside(tmp_path / "restored"),
+        pytest.raises(UnavailableError, match="another process is restoring"),
+    ):
+        restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+    restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+    assert content(tmp_path / "restored") == content(index)
 
 
 class Breaking(LocalPlace):
