@@ -27,7 +27,7 @@ from content_node.live.entry import Logged, PackedPassage
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
 from content_node.merging.child import MergeChild
-from content_node.merging.newest import tidy
+from content_node.merging.tidying import tidy
 from content_node.shard import StoredSegment, open_shard
 from content_node.shard.nearest import ExactIndex, GraphIndex
 

@@ -20,8 +20,9 @@ from content_node.live.shard import LiveShard
 from content_node.loading import Loading
 from content_node.merging.child import MergeChild
 from content_node.merging.merger import Merger
-from content_node.merging.newest import open_newest, tidy
+from content_node.merging.newest import open_newest
 from content_node.merging.policy import MergePolicy
+from content_node.merging.tidying import tidy
 from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.pulling import pull_shard
 from content_node.reader import open_reader

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import structlog
 
+from content_node.snapshots.place import shown
 from content_node.snapshots.pulling import pull
 from winnow.telemetry.stage import Stage
 
@@ -22,15 +23,15 @@ def pull_shard(url: str, target: Path) -> None:
     if pulled.restored is not None:
         (part,) = pulled.restored.parts
         name = pulled.restored.snapshot.name
-        _log.info("shard restored", url=url, snapshot=name, sequence=part.sequence)
+        _log.info("shard restored", url=shown(url), snapshot=name, sequence=part.sequence)
     elif pulled.unreachable:
         _log.warning(
             "the shard is there already and is served; it was not compared with its snapshots",
-            url=url,
+            url=shown(url),
             reason=pulled.unreachable,
         )
     else:
-        _log.info("the shard is there already", url=url, shard=str(target))
+        _log.info("the shard is there already", url=shown(url), shard=str(target))
 
 
 class _Logged:

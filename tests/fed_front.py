@@ -49,7 +49,7 @@ class FedFront:
         """Shards with their last writes, as they were told to whoever answers."""
         metrics = FeedMetrics(self.registry)
         self.encoder = FeedEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
-        writers = Writers(lambda: self.view, self.infos.get, self._open)
+        writers = Writers(lambda: self.view, lambda: self.infos, self._open)
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
         self.aside = FairThreads(1, "fed")

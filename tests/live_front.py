@@ -2,6 +2,7 @@
 
 import random
 from functools import cache
+from typing import Any
 
 from logged_shards import LiveReplica
 from manual_clock import ManualClock
@@ -121,15 +122,10 @@ class LiveFront:
         await self.words._statistics.refresh()
 
     async def ask(
-        self,
-        text: str = "Who?",
-        *after: Position,
-        fresh: bool = False,
-        where: str = "",
-        left: float = 60.0,
+        self, text: str = "Who?", *after: Position, left: float = 60.0, **options: Any
     ) -> Answered:
         """Asks once."""
-        request = AnswerRequest(text, after=after, fresh=fresh, where=where)
+        request = AnswerRequest(text, after=after, **options)
         return await self.core.ask(request, Deadline.after(left))
 
     def _counting(self, shard: int) -> list[WordSource]:

@@ -55,6 +55,8 @@ class NatsServer:
         """It keeps its connections and says nothing any more."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        until(lambda: all(_stopped(each) for each in threads.iterdir()), 10)
 
     def resume(self) -> None:
         assert self._process is not None
@@ -67,3 +69,8 @@ class NatsServer:
 
     def _ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None
+
+
+def _stopped(thread: Path) -> bool:
+    state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    return state == "T"

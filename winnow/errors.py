@@ -75,6 +75,10 @@ class NotLoadedError(UnavailableError):
         super().__init__(message, [Fault(NOT_LOADED)])
 
 
+class NotServedError(UnavailableError):
+    """A server is there, but does not serve what was asked for; trying again does not help."""
+
+
 class StoppedError(WinnowError):
     """Work was ended because nobody waits for it any more. No caller sees it: there is none."""
 

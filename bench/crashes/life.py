@@ -144,6 +144,6 @@ def points_in_turn(points: Sequence[str], rng: random.Random) -> list[str]:
     """Every point once, in any order, each to be killed at when it is come to for the N-th time."""
     drawn = []
     for point in rng.sample(points, len(points)):
-        often = {"log": 12, "trim": 2}.get(point.partition(".")[0], 1)
+        often = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)
         drawn.append(f"{point}:{rng.randint(1, often)}")
     return drawn

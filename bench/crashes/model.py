@@ -39,6 +39,6 @@ class Model:
         self.tombstones.pop(identifier, None)
         if text is not None:
             self.texts[identifier] = (text, version)
-        elif version is not None:
-            self.tombstones[identifier] = version
+        elif (gone := known if version is None else version) is not None:
+            self.tombstones[identifier] = gone
         return "stored", self.sequence

@@ -57,8 +57,8 @@ async def try_often(
             for _ in range(_LIVES):
                 if shown.kills.total() >= kills or time.monotonic() >= until:
                     break
-                # a third are killed whenever it comes
-                points = points or [*points_in_turn(POINTS, rng), *[""] * (len(POINTS) // 2)]
+                # some are killed whenever it comes
+                points = points or [*points_in_turn(POINTS, rng), *[""] * (len(POINTS) // 4)]
                 point = points.pop(rng.randrange(len(points)))
                 if point.startswith("repair."):
                     damage(shard, rng)

@@ -21,8 +21,9 @@ from content_node.live.loading import open_live
 from content_node.live.shard import LiveShard
 from content_node.merging.child import MergeChild
 from content_node.merging.merger import Merger
-from content_node.merging.newest import open_newest, tidy
+from content_node.merging.newest import open_newest
 from content_node.merging.policy import MergePolicy, Reason
+from content_node.merging.tidying import tidy
 from content_node.metrics import FeedMetrics, MergeMetrics
 from content_node.shard import StoredSegment, open_shard
 from content_node.shard.retrieving import retrieve

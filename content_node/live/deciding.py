@@ -39,10 +39,10 @@ class Deciding:
         before = None if known is None or known.row is None else self._passage(known.row)
         outcome = _outcome(write, known, before)
         if outcome is Outcome.STORED:
-            self._store(write, before)
+            self._store(write, _version(write, known), before)
         return Written(outcome, self._sequence)
 
-    def _store(self, write: Write, before: StoredPassage | None) -> None:
+    def _store(self, write: Write, version: int | None, before: StoredPassage | None) -> None:
         self._sequence += 1
         row = None
         put = None
@@ -50,8 +50,8 @@ class Deciding:
             row, put = self._rows + len(self._puts), packed(write.put)
             self._puts.append(write.put)
         removed = None if before is None else _words(before)
-        self.logged.append(Logged(self._sequence, write.id, write.version, put, removed))
-        self._changed[write.id] = Known(write.version, row, self._sequence)
+        self.logged.append(Logged(self._sequence, write.id, version, put, removed))
+        self._changed[write.id] = Known(version, row, self._sequence)
 
     def _passage(self, row: int) -> StoredPassage:
         if row < self._rows:
@@ -65,6 +65,15 @@ def _outcome(write: Write, known: Known | None, before: StoredPassage | None) ->
         return outcome_of_deletion(known, write.version)
     same = before is not None and before.passage == write.put.passage
     return outcome_of_put(known, write.version, same)
+
+
+def _version(write: Write, known: Known | None) -> int | None:
+    """What is stored of a write: a deletion without a version has that of the passage, so that an
+    older put does not bring it back.
+    """
+    if known is None or write.put is not None or write.version is not None:
+        return write.version
+    return known.version
 
 
 def _words(passage: StoredPassage) -> bytes:

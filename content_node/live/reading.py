@@ -32,6 +32,8 @@ _CHUNK = 256
 """Writes in memory at a time: about a megabyte."""
 BUSY = 10.0
 """Seconds that another process may take to get the database in order."""
+_DAMAGE = (ArtefactError, sqlite3.Error, ValueError, TypeError, ArithmeticError, MemoryError)
+"""What comes of reading what is damaged: SQLite's own messages may then not even be UTF-8."""
 AGAIN = "copy the shard again, from a snapshot or a replica"
 
 
@@ -153,7 +155,7 @@ def _open(log: Path) -> sqlite3.Connection:
 def _named(log: Path) -> Iterator[None]:
     try:
         yield
-    except (ArtefactError, sqlite3.Error) as error:
+    except _DAMAGE as error:
         raise ArtefactError(f"{log} is damaged or cannot be read: {error}: {AGAIN}") from error
 
 

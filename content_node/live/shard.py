@@ -194,8 +194,8 @@ class LiveShard:
         if self._broken:
             raise NotWritableError(self._broken)
         started = time.perf_counter()
-        deciding = self._state.deciding()
         try:
+            deciding = self._state.deciding(write.id for writes in calls for write in writes)
             written = [[deciding.decide(write) for write in writes] for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error

@@ -4,7 +4,7 @@ Replaying the log and committing to it end in the same: both apply logged writes
 at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from content_node.live.buffer import Buffer
 from content_node.live.deciding import Deciding
@@ -40,13 +40,16 @@ class LiveState:
         if log_id:
             self._buffer.show(self.sequence, log_id)
 
-    def deciding(self) -> Deciding:
-        """For the writes that come next."""
-        return Deciding(self.known, self.view.load, self.sequence, self._buffer.rows)
+    def deciding(self, identifiers: Iterable[str]) -> Deciding:
+        """For the writes that come next, which are of these ids."""
+        known = self.known(set(identifiers))
+        return Deciding(known.get, self.view.load, self.sequence, self._buffer.rows)
 
-    def known(self, identifier: str) -> Known | None:
-        """What is stored under an id."""
-        return self._since.get(identifier) or self._in_base(identifier)
+    def known(self, identifiers: Iterable[str]) -> dict[str, Known | None]:
+        """What is stored under each id."""
+        found = {each: self._since.get(each) for each in identifiers}
+        others = [each for each, since in found.items() if since is None]
+        return found | dict(zip(others, self._in_base(others), strict=True))
 
     def apply(self, writes: Sequence[Logged]) -> None:
         """Applies the writes that come next in the log; those that the base holds are passed over.
@@ -79,7 +82,7 @@ class LiveState:
 
     def _row_of(self, write: Logged) -> int:
         """The row of the passage that a write ends."""
-        known = self.known(write.id)
+        known = self.known([write.id])[write.id]
         if known is None or known.row is None:
             raise ArtefactError(
                 f"write {write.sequence} ends a passage that shard {self.base.manifest.shard} does "
@@ -87,10 +90,11 @@ class LiveState:
             )
         return known.row
 
-    def _in_base(self, identifier: str) -> Known | None:
+    def _in_base(self, identifiers: Sequence[str]) -> Iterator[Known | None]:
         store = self.base.store
-        found = store.entry(identifier)
-        if found is not None:
-            return Known(found.version, found.row, found.sequence)
-        version = store.tombstone(identifier)
-        return None if version is None else Known(version, None)
+        for identifier, entry in zip(identifiers, store.entries(identifiers), strict=True):
+            if entry is not None:
+                yield Known(entry.version, entry.row, entry.sequence)
+            else:
+                version = store.tombstone(identifier)
+                yield None if version is None else Known(version, None)

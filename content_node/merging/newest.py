@@ -4,28 +4,19 @@ Takes what an interrupted merge left away. A generation with damage in what is d
 one with damage in its database is refused by name, unless the log reaches back to the one before.
 """
 
-import contextlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import structlog
 
 from content_node.live.reading import LIVE, log_path
-from content_node.merging.lock import locked
-from content_node.merging.names import (
-    LOCK,
-    damaged_path,
-    newest_first,
-    outlived,
-    sequence_of,
-    unfinished,
-)
+from content_node.merging.names import damaged_path, newest_first, sequence_of
 from content_node.merging.repair import BeyondRepairError, repair, whole_manifest
+from content_node.merging.tidying import names_in, remove_unfinished
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
-from winnow.errors import ArtefactError, IdentityError, UnavailableError
-from winnow.faultpoints import reach
+from winnow.errors import ArtefactError, IdentityError
 from winnow.files.durable import sync_directory
 
 _log = structlog.get_logger("content_node")
@@ -45,10 +36,9 @@ def open_newest(
         IdentityError: there is one of another shard.
 
     """
-    names = _names(shard)
+    names = names_in(shard)
     if feeding:
-        with contextlib.suppress(UnavailableError), _while_nothing_merges(shard, names):
-            _remove(shard, unfinished(names))
+        remove_unfinished(shard)
     built = read_shard_manifest(shard)
     for name in newest_first(names):
         directory = shard / LIVE / name
@@ -78,15 +68,7 @@ def newest_name(shard: Path) -> str:
         ArtefactError: the directory cannot be read.
 
     """
-    return next(iter(newest_first(_names(shard))), "")
-
-
-def tidy(shard: Path, served: int) -> None:
-    """Removes what nobody needs now that the generation of write `served` is served: what is open
-    can be read on. Raises OSError if something cannot be removed.
-    """
-    _remove(shard, outlived(_names(shard), served))
-    reach("clean.done")
+    return next(iter(newest_first(names_in(shard))), "")
 
 
 def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], feeding: bool) -> Base:
@@ -141,34 +123,6 @@ def _before(name: str, names: list[str]) -> int:
     """The last write that the generation before this one holds."""
     older = [sequence_of(each) or 0 for each in newest_first(names) if each < name]
     return older[0] if older else 0
-
-
-def _names(shard: Path) -> list[str]:
-    try:
-        return [path.name for path in (shard / LIVE).iterdir()]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise ArtefactError(f"cannot read {shard / LIVE}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _while_nothing_merges(shard: Path, names: list[str]) -> Iterator[None]:
-    """The merge of a node that was killed may not have ended yet."""
-    if not names:
-        yield
-        return
-    try:
-        with locked(shard / LIVE / LOCK):
-            yield
-    except OSError as error:  # nothing can be removed there, either
-        _log.warning("what an interrupted merge left cannot be removed", reason=str(error))
-
-
-def _remove(shard: Path, names: list[str]) -> None:
-    for name in names:
-        shutil.rmtree(shard / LIVE / name)
-        reach("clean.one")
 
 
 def _put_aside(directory: Path) -> None:

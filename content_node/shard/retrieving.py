@@ -19,6 +19,10 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.inference.stop import Stop
 
 _Masks = Sequence[Rows | None]
+_EQUALS = 4
+"""Passages beyond those that are wanted, to see whether they are as near: the same text is there
+twice now and then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,8 @@ def retrieve(
         for place in (places[kept] for kept in contenders(keys, some, depth.passages))
     ]
     told = tuple(float(np.float32(score)) for _, score in best[: depth.best_words])
-    return Candidates(tuple(hits), tuple(distance for _, distance in near), told)
+    far = tuple(distance for _, distance in near[: depth.looked_at])
+    return Candidates(tuple(hits), far, told)
 
 
 def _hybrid(
@@ -98,10 +103,24 @@ def _hybrid(
 
 
 def _nearest(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
+    """The nearest `k` and all that are as near as the last of them, nearest first: so it does not
+    matter where rows with equal vectors lie.
+    """
+    more = _EQUALS
+    while k:
+        found = _nearest_rows(view, vector, k + more, masks, stop)
+        if len(found) < k + more or found[-1][1] > found[k - 1][1]:
+            furthest = found[:k][-1][1] if found else 0.0
+            return [pair for pair in found if pair[1] <= furthest]
+        more *= 4
+    return []
+
+
+def _nearest_rows(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
     found = [
         (placed.first + row, distance)
         for placed, mask in zip(view.placed, masks, strict=True)
-        for row, distance in (placed.segment.nearest(vector, k, mask, stop) if k else ())
+        for row, distance in placed.segment.nearest(vector, k, mask, stop)
     ]
     return nsmallest(k, found, key=by_distance)
 

@@ -113,13 +113,14 @@ class PassageStore:
             ArtefactError: the file was written to.
 
         """
-        found = self._select(
-            f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?",  # noqa: S608
-            (identifier,),
-        )
-        for row, sequence, version in found:
-            return Entry(row, self._number(sequence), version)
-        return None
+        return self.entries([identifier])[0]
+
+    def entries(self, identifiers: Sequence[str]) -> list[Entry | None]:
+        """The same for each of many ids."""
+        query = f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?"  # noqa: S608
+        with self._connection() as connection:
+            found = [connection.execute(query, (each,)).fetchone() for each in identifiers]
+        return [each and Entry(each[0], self._number(each[1]), each[2]) for each in found]
 
     def tombstone(self, identifier: str) -> int | None:
         """The version with which a passage was deleted; None if it was not, or without one."""

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 
 _LOCK, _CONTENT = "lock", "content"
@@ -39,7 +39,8 @@ def open_aside(target: Path) -> Iterator[Aside]:
     """The directory beside `target`, for this restore alone. What fails stays there.
 
     Raises:
-        ArtefactError: the target exists, another process restores it, or something else is there.
+        ArtefactError: the target exists, or something else is there.
+        UnavailableError: another process restores it.
         OSError: it cannot be made.
 
     """
@@ -85,7 +86,7 @@ def _locked(directory: Path, target: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ArtefactError(
+            raise UnavailableError(
                 f"another process is restoring {target}: wait for it, or restore into another "
                 "directory"
             ) from error

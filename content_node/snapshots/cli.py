@@ -14,6 +14,7 @@ from rich.table import Table
 from content_node.snapshots.finding import snapshots as found_snapshots
 from content_node.snapshots.manifest import SnapshotShard
 from content_node.snapshots.opening import open_place
+from content_node.snapshots.place import shown
 from content_node.snapshots.pulling import pull as pull_shard
 from content_node.snapshots.restoring import restore as restore_snapshot
 from content_node.snapshots.taking import take_snapshot
@@ -55,7 +56,7 @@ def snapshot(
         typer.echo(taken.model_dump_json(indent=2))
     else:
         typer.echo(
-            f"{url}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
+            f"{shown(url)}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
         )
 
 
@@ -102,7 +103,7 @@ def snapshots(url: _Url, as_json: _Json = False) -> None:
         typer.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=2))
         return
     if not found:
-        typer.echo(f"{url}: no snapshots")
+        typer.echo(f"{shown(url)}: no snapshots")
         return
     table = Table("snapshot", "taken", "index", "shards", "last writes", "MB")
     for each in found:

@@ -4,6 +4,7 @@ PLACE/snapshots/NAME.json     the manifest of a snapshot, written last
 PLACE/files/SHA-256           files of all snapshots, each under its checksum, once
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,11 @@ Advance = Callable[[int], None]
 """Told bytes as they are copied."""
 
 
+def shown(url: str) -> str:
+    """A URL without user and password, for errors and logs."""
+    return re.sub("//[^/@]*@", "//", url)
+
+
 class Place(Protocol):
     """A folder of files. All methods wait for files or for the network.
 
@@ -22,7 +28,7 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """Its path or URL."""
+        """Its path, or its URL without user and password."""
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The files in a folder, with their bytes; none if there is no such folder."""

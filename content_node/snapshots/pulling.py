@@ -7,6 +7,7 @@ from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from content_node.snapshots.copying import Progress
 from content_node.snapshots.finding import Found, find
 from content_node.snapshots.opening import split
+from content_node.snapshots.place import shown
 from content_node.snapshots.restoring import restore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
@@ -39,7 +40,8 @@ def pull(url: str, target: Path, progress: Progress) -> Pulled:
     place, shard = split(url)
     if not shard:
         raise NotFoundError(
-            f"{url} names no shard: put one behind it, such as {place.rstrip('/')}/{_EXAMPLE}"
+            f"{shown(url)} names no shard: put one behind it, such as "
+            f"{shown(place).rstrip('/')}/{_EXAMPLE}"
         )
     if not target.exists():
         return Pulled(restore(url, target, progress))
@@ -52,6 +54,6 @@ def pull(url: str, target: Path, progress: Progress) -> Pulled:
     if sha256(target / SHARD_FILE) != expected:
         raise ArtefactError(
             f"{target} holds another shard, or another build of it, than snapshot "
-            f"{found.snapshot.name} at {url}: move it away, or pull into another directory"
+            f"{found.snapshot.name} at {shown(url)}: move it away, or pull into another directory"
         )
     return Pulled(None)

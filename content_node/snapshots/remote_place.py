@@ -12,7 +12,7 @@ from typing import Any
 import fsspec
 from fsspec.callbacks import Callback
 
-from content_node.snapshots.place import Advance
+from content_node.snapshots.place import Advance, shown
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.quoting import shortened
 
@@ -26,7 +26,7 @@ class RemotePlace:
 
     def __init__(self, url: str) -> None:
         """Raises UnavailableError if there is no way to such a place."""
-        self._url = url
+        self._url = shown(url)
         with self._reached():
             self._system: Any
             self._system, self._root = fsspec.url_to_fs(url)

@@ -33,7 +33,7 @@ def restore(url: str, target: Path, progress: Progress, name: str = "") -> Found
     Raises:
         NotFoundError: there is no such snapshot.
         ArtefactError: a file of it is damaged, or `target` exists or cannot be written.
-        UnavailableError: the place cannot be reached.
+        UnavailableError: the place cannot be reached, or another process restores `target`.
 
     """
     found = find(url, name)

@@ -1,6 +1,7 @@
 """`winnow models train-head`, a head out of labelled texts, and `winnow heads refit`."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -30,8 +31,10 @@ from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.heads.manifest import Kind, head_id
 from winnow.heads.store.opening import open_store
+from winnow.quoting import quoted
 
 MAX_LOSS = 0.5
+_RING = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _PLAN = Plan()
 _FIELDS = {Kind.SEQUENCE: ("text", "label"), Kind.TOKEN: ("tokens", "labels")}
 
@@ -41,6 +44,16 @@ def _id(value: str) -> str:
         return head_id(value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def _ring(value: str | None) -> str | None:
+    """Where heads are moved to for good must be a ring that a front can have."""
+    if value is not None and not _RING.fullmatch(value):
+        raise typer.BadParameter(
+            f"{quoted(value)} is no name of a ring: use 1 to 64 of a-z, 0-9, dot, dash and "
+            "underscore, as in --rings of `winnow front`"
+        )
+    return value
 
 
 def _licences(values: list[str]) -> dict[str, str]:
@@ -153,6 +166,11 @@ def train_head(
     as it is. The head is exported in int8, calibrated, measured and written to --out; publish it
     with `winnow heads publish`.
     """
+    if out is None and not unfreeze:
+        raise typer.BadParameter(
+            f"name a directory to write the head to, such as --out my-heads/{name}; or only "
+            "measure, with --unfreeze"
+        )
     plan = Plan(
         epochs=epochs or _PLAN.epochs,
         patience=patience,
@@ -177,8 +195,7 @@ def train_head(
                 as_json,
             )
         return
-    if out is None:
-        raise typer.BadParameter("name a directory with --out")
+    assert out is not None, "checked above"
     made = make_head(job, naming, shop, out)
     size = f"{made.model.bytes / 1e6:.2f} MB"
     _show(f"{out}: {made.id}, {len(made.labels)} labels, {size}", made.accuracy, as_json)
@@ -206,7 +223,9 @@ def refit(
     ] = 1.0,
     ring: Annotated[
         str | None,
-        typer.Option(help="Ring of the new encoder.", show_default="name of the bundle"),
+        typer.Option(
+            help="Ring of the new encoder.", show_default="name of the bundle", callback=_ring
+        ),
     ] = None,
     data: Annotated[
         list[Path] | None,

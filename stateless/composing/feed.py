@@ -13,7 +13,6 @@ from stateless.feed.remote import RemoteShardWriter
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from stateless.feed.storing import Storing
 from stateless.feed.writers import Reached, Writers
-from winnow.domain.shard import ShardInfo
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
@@ -55,13 +54,9 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
 def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
-    def info(address: str) -> ShardInfo | None:
-        node = cluster.nodes.nodes.get(address)
-        return node.info if node else None
-
     def open_writer(address: str, index: Identity, shard: int) -> Reached:
         channel = open_apart(address)
         writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
         return Reached(writer, lambda: writer.calls > 0, channel.close)
 
-    return Writers(lambda: cluster.formation.view, info, open_writer)
+    return Writers(lambda: cluster.formation.view, cluster.nodes.present, open_writer)

@@ -4,18 +4,19 @@ A write has to reach every replica of a shard, or they would answer differently 
 that follow one log all read it there, so any of them may take it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from winnow.domain.shard import ShardInfo
 from winnow.errors import NotWritableError, UnavailableError
 
 
-def target(shard: int, replicas: Mapping[str, ShardInfo | None], attempt: int = 0) -> str:
+def target(shard: int, used: Sequence[str], logs: Mapping[str, str], attempt: int = 0) -> str:
     """The address that the writes of a shard go to.
 
     Args:
         shard: its number.
-        replicas: what the nodes that serve it said of themselves, by address.
+        used: the addresses that questions go to.
+        logs: the logs that nodes with this shard follow, by address; also of those that are left
+            out now. They may be used later, and would lack what was written.
         attempt: how many have failed: another replica is tried then.
 
     Raises:
@@ -23,15 +24,13 @@ def target(shard: int, replicas: Mapping[str, ShardInfo | None], attempt: int = 
         NotWritableError: its replicas share no log.
 
     """
-    if not replicas:
+    if not used:
         raise UnavailableError(f"no node serves shard {shard} now")
-    addresses = sorted(replicas)
-    if len(addresses) > 1:
-        logs = {info.log_id if info else "" for info in replicas.values()}
-        if len(logs) > 1 or "" in logs:
-            raise NotWritableError(
-                f"shard {shard} has {len(addresses)} replicas ({', '.join(addresses)}) that share "
-                "no log, so a write would reach only one of them: serve one node for each shard, "
-                "or give the replicas one log"
-            )
-    return addresses[attempt % len(addresses)]
+    followed = {address: logs.get(address, "") for address in {*used, *logs}}
+    if len(followed) > 1 and (len(set(followed.values())) > 1 or "" in followed.values()):
+        raise NotWritableError(
+            f"shard {shard} has {len(followed)} replicas ({', '.join(sorted(followed))}) that "
+            "share no log, so a write would reach only one of them: serve one node for each shard, "
+            "or give the replicas one log"
+        )
+    return sorted(used)[attempt % len(used)]

@@ -3,7 +3,7 @@
 Knows the view of the index that questions have, too; does not know how a node is written to.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from stateless.cluster.membership import Identity, View
@@ -32,10 +32,15 @@ class Writers:
     """Writers of the shards of the index that is served."""
 
     def __init__(
-        self, view: Callable[[], View], info: Callable[[str], ShardInfo | None], open_: Open
+        self,
+        view: Callable[[], View],
+        present: Callable[[], Mapping[str, ShardInfo]],
+        open_: Open,
     ) -> None:
-        """`view`: what is served now; `info`: what the node at an address said last."""
-        self._view, self._info, self._open = view, info, open_
+        """`view`: what is served now; `present`: what all nodes that are there said last, by
+        address.
+        """
+        self._view, self._present, self._open = view, present, open_
         self._reached: dict[_Key, Reached] = {}
 
     @property
@@ -49,8 +54,13 @@ class Writers:
     def writer(self, shard: int, attempt: int = 0) -> ShardWriter:
         """Where the writes of a shard go; raises as `target` does."""
         view = self._view()
-        replicas = {address: self._info(address) for address in view.replicas.get(shard, ())}
-        address = target(shard, replicas, attempt)
+        index = view.identity.index_id if view.identity else ""
+        logs = {
+            address: info.log_id
+            for address, info in self._present().items()
+            if (info.index_id, info.shard) == (index, shard)
+        }
+        address = target(shard, view.replicas.get(shard, ()), logs, attempt)
         assert view.identity is not None  # it has replicas
         key = (address, view.identity, shard)
         if key not in self._reached:
@@ -64,7 +74,7 @@ class Writers:
         for key, reached in list(self._reached.items()):
             address, identity, shard = key
             gone = identity != view.identity or (address, shard) not in there
-            if gone and not reached.busy():
+            if gone and not reached.busy() and key in self._reached:  # or another call closes it
                 del self._reached[key]
                 await reached.close()
 

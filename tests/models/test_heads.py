@@ -46,6 +46,13 @@ def ask(head: Head, bundle: Bundle, text: str) -> SequencePrediction | TokenPred
     return head.predict(states.astype(np.float32))
 
 
+def test_where_to_write_a_head_is_asked_before_anything_is_done(tmp_path: Path) -> None:
+    data = tmp_path / "not-there.jsonl"
+    refused = invoke("--data", data, "--kind", "sequence", "--id", "topic")
+    assert refused.exit_code == 2
+    assert "--out my-heads/topic" in " ".join(refused.output.replace("│", " ").split())
+
+
 def test_a_sequence_head_tells_texts_apart_and_what_is_neither(
     bundle: Bundle, arguments: list[object], tmp_path: Path
 ) -> None:

@@ -138,3 +138,11 @@ def test_the_encoder_that_the_heads_have_is_refused_and_no_head_is_trained_or_mo
     assert run_refit(tmp_path, bundles[0], worse=100) == 1
     assert [old.current(head).moved_to for head in old.ids()] == ["", ""]
     assert open_store(tmp_path / "new").ids() == []
+
+
+def test_a_ring_that_no_front_can_have_is_refused_before_anything_is_done(
+    bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
+) -> None:
+    assert run_refit(tmp_path, bundles[1], ring="No Ring") == 2
+    assert not (tmp_path / "new").exists()
+    assert all(not old.current(head).moved_to for head in old.ids())

@@ -15,7 +15,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import Depth, EncodedQuestion, ReadScope
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.fakes import FINGERPRINT
 
@@ -345,3 +345,15 @@ async def test_a_filter_by_a_field_that_a_write_may_have_brought_is_left_to_the_
     front.look()
     with pytest.raises(InvalidRequestError, match="year"):
         await front.ask(where="year = 2015")
+
+
+async def test_where_every_shard_reads_its_own_writes_are_known_and_waited_for_too() -> None:
+    log, (x,) = one_log("x")
+    front = LiveFront(x)
+    scope = ReadScope.PER_SHARD
+    assert sequences(await front.ask(read_scope=scope)) == [0]
+    log.put("d", (1,))
+    x.follow()
+    assert sequences(await front.ask("Who?", Position(0, 1), read_scope=scope)) == [1]
+    with pytest.raises(DeadlineExceededError, match="write 2 was waited for, 1 is reached"):
+        await front.ask("Who?", Position(0, 2), read_scope=scope)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fed_front import FedFront
+from scripted_front import scripted_front
 from tenacious import happens
 
 from winnow.bundle import Bundle
@@ -225,6 +226,15 @@ async def test_a_file_that_cannot_be_told_apart_is_refused(address: str, tmp_pat
     file.write_text("{}")
     code, _, err = await feed(file, "--address", address)
     assert (code, "cannot tell the format" in err) == (1, True)
+
+
+async def test_the_port_of_questions_is_refused_at_once(tmp_path: Path) -> None:
+    file = passages(tmp_path / "p.jsonl", 1)
+    async with scripted_front() as other:
+        code, _, err = await feed(file, "--address", other.address)
+    assert code == 1
+    assert "--feed-listen (a port of its own) to be fed" in err
+    assert "trying again" not in err
 
 
 async def test_where_nothing_listens_it_says_so(tmp_path: Path) -> None:

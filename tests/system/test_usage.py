@@ -50,7 +50,7 @@ def completions(line: str) -> set[str]:
 def test_completion_knows_commands_options_and_values() -> None:
     assert {*COMMANDS, "index", "pareto"} <= completions("winnow ")
     assert completions("winnow ev") == {"evaluate"}
-    assert completions("winnow index ") == {"build", "inspect", "verify"}
+    assert completions("winnow index ver") == {"verify"}
     assert completions("winnow index build --ou") == {"--out"}
     assert completions("winnow ask --pass") == {"--passages-to-read"}
     assert completions("winnow ask --retriever ") == {"dense", "hybrid", "sparse"}

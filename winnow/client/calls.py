@@ -13,6 +13,7 @@ from winnow.deadline import LONGEST
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
+    NotServedError,
     UnavailableError,
     Violation,
     WinnowError,
@@ -97,7 +98,7 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
-        return UnavailableError(
+        return NotServedError(
             f"{address} is no front node, or one that does not serve this: it needs --shards to "
             f"answer, --heads to predict, --feed-listen (a port of its own) to be fed ({details})"
         )

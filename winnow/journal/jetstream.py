@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import nats.errors
@@ -32,8 +33,10 @@ from winnow.journal.pulling import messages
 _log = structlog.get_logger("winnow.journal")
 _CONNECT = 3.0
 """Seconds that connecting may take."""
-_RECONNECT_EVERY = 0.25
-"""Seconds."""
+_AGAIN_AND_AGAIN: dict[str, Any] = {
+    "max_reconnect_attempts": -1,  # without end
+    "reconnect_time_wait": 0.25,  # seconds; its type says whole ones
+}
 _TRY = 1.0
 """Seconds after which an entry that was not acknowledged is sent again."""
 _PAUSE = 0.05
@@ -139,11 +142,7 @@ class JetStreamJournal:
         try:
             async with asyncio.timeout(_CONNECT):
                 await client.connect(
-                    self._url,
-                    name=self._stream,
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=_RECONNECT_EVERY,
-                    error_cb=self._told,
+                    self._url, name=self._stream, error_cb=self._told, **_AGAIN_AND_AGAIN
                 )
         except BaseException:
             await client.close()

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterable
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
@@ -61,9 +62,7 @@ async def messages(
             if wanted <= 0:
                 await client.publish(subject, _request(), reply=inbox)
                 wanted = _AT_ONCE
-            arrived = [await subscription.next_msg(_SILENCE)]
-            while subscription.pending_msgs:
-                arrived.append(await subscription.next_msg(_SILENCE))
+            arrived = await _arrived(subscription)
             said = [_status(message) for message in arrived]
             found = [each for each, status in zip(arrived, said, strict=True) if not status]
             wanted = 0 if _is_over(said) else wanted - len(found)
@@ -84,6 +83,19 @@ def _request() -> bytes:
             "idle_heartbeat": int(_HEARTBEAT * _NANOSECONDS),
         }
     ).encode()
+
+
+async def _arrived(subscription: Subscription) -> list[Msg]:
+    """What has come, and what comes next if that is nothing."""
+    found: list[Msg] = []
+    while not found or subscription.pending_msgs:
+        try:
+            found.append(await subscription.next_msg(_SILENCE))
+        except nats.errors.TimeoutError:
+            # a process that stood still for so long finds time-out and messages at once
+            if not subscription.pending_msgs:
+                raise
+    return found
 
 
 def _status(message: Msg) -> str:

@@ -71,17 +71,18 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end_stage()
+        self._end_stage(done=error is None)
         if self._bars is not None:
             self._bars.stop()
 
-    def _end_stage(self) -> None:
+    def _end_stage(self, done: bool = True) -> None:
+        """`done`: whether the stage has come to its end, and was not interrupted."""
         if self._stage is None:
             return
-        if self._bars is not None:
+        if self._bars is not None and done:
             # a bar without an end would go on moving
             self._bars.update(self._task, total=self._bars.tasks[self._task].completed or 1)
-        else:
+        elif self._bars is None:
             self.say(self._stage.summary())
         self._stage = None
 

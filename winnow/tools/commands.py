@@ -64,13 +64,15 @@ _GROUPS = {
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
-_SNAPSHOTS = "content_node.snapshots.cli"
 _WITHIN = {
     "index": {
-        "snapshot": (f"{_SNAPSHOTS}:snapshot", "Copy an index to a directory or URL."),
-        "snapshots": (f"{_SNAPSHOTS}:snapshots", "List the snapshots at a directory or URL."),
-        "restore": (f"{_SNAPSHOTS}:restore", "Copy a snapshot into a new directory."),
-        "pull": (f"{_SNAPSHOTS}:pull", "Restore a shard unless it is there already."),
+        "snapshot": ("content_node.snapshots.cli:snapshot", "Copy an index to a directory or URL."),
+        "snapshots": (
+            "content_node.snapshots.cli:snapshots",
+            "List the snapshots at a directory or URL.",
+        ),
+        "restore": ("content_node.snapshots.cli:restore", "Copy a snapshot into a new directory."),
+        "pull": ("content_node.snapshots.cli:pull", "Restore a shard unless it is there already."),
     },
     "heads": {
         "serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes."),

@@ -72,8 +72,10 @@ def test_an_older_put_brings_nothing_back(
 ) -> None:
     fed.close()
     build_index(BuildPlan(fed.index, tmp_path / "new", 1, 1), bundle, recorder)
-    deciding = LiveState(open_shard(shards_of(tmp_path / "new")[0], ef=64), "").deciding()
-    for identifier, version in (("gone", 4), ("new", 3), ("never there", 8), (THIRD, 6)):
+    state = LiveState(open_shard(shards_of(tmp_path / "new")[0], ef=64), "")
+    older = {"gone": 4, "new": 3, "never there": 8, THIRD: 6}
+    deciding = state.deciding(older)
+    for identifier, version in older.items():
         written = deciding.decide(put(identifier, "late", version))
         assert written.outcome is Outcome.OUTDATED
     assert deciding.decide(put("gone", "again", 6)).outcome is Outcome.STORED

@@ -68,8 +68,10 @@ class Model:
         self.sequence += 1
         self.there.pop(name, None)
         self.versions.pop(name, None)
-        if write.version is not None:
-            self.versions[name] = write.version
+        deleted = write.put is None and write.version is None
+        version = stored if deleted else write.version
+        if version is not None:
+            self.versions[name] = version
         if write.put is not None:
             self.there[name] = (self.sequence, write.put)
         return Outcome.STORED

@@ -123,13 +123,16 @@ async def test_what_changes_nothing_is_not_logged(shard: LiveShard) -> None:
 
 
 async def test_an_older_put_does_not_bring_back_what_was_deleted(directory: Path) -> None:
+    """Neither where the deletion had a version, nor where only the passage had one."""
     live = opened(directory)
     await write(live, delete("z", 7), put("y", "one", 3), delete("y", 9))
     assert await write(live, put("z", "old", 6), put("y", "old", 8)) == [(O, 3), (O, 3)]
+    await write(live, put("x", "one", 3), delete("x"))
+    assert await write(live, put("x", "old", 2)) == [(O, 5)]
     await live.close()
     again = opened(directory)
-    assert await write(again, put("z", "old", 6), put("y", "old", 8)) == [(O, 3), (O, 3)]
-    assert await write(again, put("z", "new", 7)) == [(S, 4)]
+    assert await write(again, put("z", "old", 6), put("y", "old", 8)) == [(O, 5), (O, 5)]
+    assert await write(again, put("z", "new", 7)) == [(S, 6)]
     await again.close()
 
 

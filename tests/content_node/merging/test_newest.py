@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from content_node.merging.lock import locked
 from content_node.merging.merge import merge
 from content_node.merging.names import LOCK, damaged_path, generation_path
-from content_node.merging.newest import open_newest, tidy
+from content_node.merging.newest import open_newest
+from content_node.merging.tidying import tidy
 from content_node.shard import StoredSegment, open_shard
 from winnow.errors import ArtefactError, IdentityError
 

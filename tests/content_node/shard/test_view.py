@@ -145,6 +145,20 @@ def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
         assert chosen(shards[count], asked, depth) == alone
 
 
+@pytest.mark.parametrize("depth", [Depth(3), Depth(2, 3), Depth(3, by_words=3)])
+def test_the_same_text_under_many_names_is_chosen_by_name_wherever_it_lies(
+    tmp_path: Path, depth: Depth
+) -> None:
+    same = [replace(ALL[0], passage=each.passage) for each in ALL[:30]]
+    for count in (1, 3):
+        views = [
+            view_of(stored(tmp_path / f"{count}-{n}", same[::-1][n::count], same))
+            for n in range(count)
+        ]
+        found = [name for name, *_ in chosen(views, question(2), depth)]
+        assert found == ["p0", "p1", "p10"][: depth.passages]
+
+
 def test_passages_of_equal_words_are_chosen_by_their_names_wherever_they_lie(
     tmp_path: Path,
 ) -> None:

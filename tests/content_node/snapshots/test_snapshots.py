@@ -13,6 +13,7 @@ import pytest
 from conftest import Recorder
 
 from content_node.indexing.verify import verify_index
+from content_node.snapshots.aside import open_aside
 from content_node.snapshots.copying import in_megabytes
 from content_node.snapshots.finding import names, snapshots
 from content_node.snapshots.local_place import LocalPlace
@@ -234,6 +235,17 @@ def test_nothing_is_restored_over_what_is_there(index: Path, tmp_path: Path) -> 
         restore(str(tmp_path / "snapshots"), tmp_path / "new", Recorder())
 
 
+def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Path) -> None:
+    taken(index, tmp_path / "snapshots")
+    with (
+        open_aside(tmp_path / "restored"),
+        pytest.raises(UnavailableError, match="another process is restoring"),
+    ):
+        restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+    restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
+    assert content(tmp_path / "restored") == content(index)
+
+
 class Breaking(LocalPlace):
     """A place that breaks off in the middle of a file."""
 
@@ -297,6 +309,13 @@ def test_a_place_that_cannot_be_reached_is_named_with_the_reason(
         taken(index, url)
     with pytest.raises(UnavailableError, match=said):
         restore(url, tmp_path / "restored", Recorder())
+
+
+def test_no_error_tells_a_password(index: Path) -> None:
+    with pytest.raises(UnavailableError) as raised:
+        taken(index, "nonsense://me:secret@host/index")
+    assert "nonsense://host/index" in str(raised.value)
+    assert "secret" not in str(raised.value)
 
 
 def test_a_place_that_cannot_be_written_is_named(index: Path, tmp_path: Path) -> None:

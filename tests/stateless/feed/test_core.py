@@ -187,6 +187,16 @@ async def test_replicas_without_a_common_log_are_not_written_to(front: FedFront)
     assert not front.shards[0].batches
 
 
+async def test_nor_is_the_only_one_that_is_used_if_another_could_be_used_later(
+    front: FedFront,
+) -> None:
+    """It would lack what was acknowledged."""
+    front.infos["left-out:1"] = node_info(0, "another log")
+    with pytest.raises(NotWritableError, match=r"left-out:1, node-0:1\) that share no log"):
+        await put(front, fed(ZERO[0]))
+    await put(front, fed(ONE[0]))
+
+
 async def test_replicas_of_one_log_take_turns_where_one_fails(front: FedFront) -> None:
     front.nodes["other:1"] = other = replace(front.shards[0], batches=[])
     front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
@@ -205,6 +215,7 @@ async def test_before_the_index_is_found_nothing_can_be_stored(front: FedFront) 
 async def test_a_node_that_serves_no_longer_is_let_go(front: FedFront) -> None:
     await put(front, fed(ZERO[0]))
     front.nodes["new:1"] = front.shards[0]
+    front.infos["new:1"] = front.infos.pop("node-0:1")
     front.view = View(front.view.identity, {0: ("new:1",), 1: ("node-1:1",)})
     await put(front, fed(ZERO[1]))
     assert front.closed == ["node-0:1"]

@@ -1,7 +1,6 @@
 """Which node takes the writes of a shard, and when an attempt is repeated."""
 
 import pytest
-from fed_front import node_info
 
 from stateless.feed.targets import target
 from stateless.policy.feeding import pause
@@ -10,25 +9,25 @@ from winnow.errors import NotWritableError, UnavailableError
 
 def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:
     """It says better than anybody why it does not."""
-    assert target(0, {"a": node_info(0, "")}) == "a"
-    assert target(0, {"a": None}) == "a"
+    assert target(0, ["a"], {"a": ""}) == "a"
+    assert target(0, ["a"], {}) == "a"
 
 
 def test_replicas_of_one_log_are_tried_one_after_the_other() -> None:
-    replicas = {"b": node_info(0, "log"), "a": node_info(0, "log")}
-    assert [target(0, replicas, attempt) for attempt in range(3)] == ["a", "b", "a"]
+    logs = {"b": "log", "a": "log", "left-out": "log"}
+    assert [target(0, ["b", "a"], logs, attempt) for attempt in range(3)] == ["a", "b", "a"]
 
 
 @pytest.mark.parametrize("other", ["", "another log"])
-def test_replicas_that_share_no_log_are_named(other: str) -> None:
-    replicas = {"a": node_info(0, "log"), "b": node_info(0, other)}
+@pytest.mark.parametrize("used", [["a"], ["a", "b"]])
+def test_replicas_that_share_no_log_are_named(other: str, used: list[str]) -> None:
     with pytest.raises(NotWritableError, match=r"shard 0 has 2 replicas \(a, b\)"):
-        target(0, replicas)
+        target(0, used, {"a": "log", "b": other})
 
 
 def test_a_shard_without_a_node_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="no node serves shard 3 now"):
-        target(3, {})
+        target(3, [], {})
 
 
 @pytest.mark.parametrize(

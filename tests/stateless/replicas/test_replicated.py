@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 from tenacious import happens, turn
 
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.hedging import HedgeSettings
+from stateless.policy.progress import SETTLED
 from stateless.policy.replicas import Replica, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
@@ -67,12 +69,13 @@ class Shard:
     def __getitem__(self, name: str) -> FakeSearcher:
         return self.fakes[name]
 
-    async def ask(self, left: float = 60.0) -> str:
+    async def ask(self, left: float = 60.0, after: int = 0) -> str:
         """The name of the replica that answered."""
-        found = await self.searcher.retrieve(ASKED, Depth(1), Deadline.after(left, self.clock))
+        depth = Depth(1, after=after)
+        found = await self.searcher.retrieve(ASKED, depth, Deadline.after(left, self.clock))
         return found.hits[0].passage_id
 
-    async def ask_first(self, name: str) -> "asyncio.Task[str]":
+    async def ask_first(self, name: str, after: int = 0) -> "asyncio.Task[str]":
         """A question that has been sent to a certain replica, which hangs."""
         fake = self[name]
         fake.hangs = True
@@ -80,7 +83,7 @@ class Shard:
         others = [other for other in self.known if other != name]
         for other in others:  # busier than any, so that it is not chosen
             self.known[other].outstanding += 1000
-        task = asyncio.create_task(self.ask())
+        task = asyncio.create_task(self.ask(after=after))
         await asyncio.wait_for(fake.hanging.wait(), 5)
         for other in others:
             self.known[other].outstanding -= 1000
@@ -442,6 +445,72 @@ async def test_a_client_without_patience_gets_nobody_ejected() -> None:
         await asyncio.gather(task, return_exceptions=True)
     assert shard.known["a"].record.standing is Standing.ACTIVE
     assert shard.idle()
+
+
+@pytest.mark.parametrize(
+    ("after", "standing"), [(0, Standing.EJECTED), (5, Standing.EJECTED), (6, Standing.ACTIVE)]
+)
+async def test_who_waits_for_a_write_is_not_blamed_for_its_silence(
+    after: int, standing: Standing
+) -> None:
+    """It has write 5. Callers name writes as they like."""
+    shard = Shard("ab")
+    shard.searcher.update("ab", sequences={"a": 5, "b": 5})
+    tasks = [await shard.ask_first("a", after) for _ in range(OUTLIERS.strikes)]
+    shard.clock.advance(1.0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert shard.known["a"].record.standing is standing
+    assert shard.idle()
+
+
+async def test_who_waits_for_a_write_is_hedged_only_when_it_is_overdue() -> None:
+    late = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6)
+    shard = Shard("ab", late)
+    await shard.ask()
+    asked = await shard.ask_first("a", after=6)
+    other = await shard.ask_first("a")
+    assert await asyncio.wait_for(other, 5) == "b"
+    assert not asked.done()
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    overdue = Shard("ab", HEDGING)
+    await overdue.ask()
+    assert await asyncio.wait_for(await overdue.ask_first("a", after=6), 5) == "b"
+
+
+async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> None:
+    shard = Shard("ab")
+    asked = await shard.ask_first("a", after=6)
+    shard.clock.advance(50.0)
+    shard["a"].go_on.set()
+    assert await asyncio.wait_for(asked, 5) == "a"
+    assert shard.known["a"].latency.samples == 0
+    assert shard.searcher._delays.of("retrieve", 0).usual() is None
+
+
+async def test_a_replica_that_has_got_so_far_is_asked_for_a_write_and_others_for_anything() -> None:
+    shard = Shard("ab")
+    shard.searcher.update("ab", sequences={"a": 5, "b": 6})
+    assert {await shard.ask(after=6) for _ in range(20)} == {"b"}
+    assert {await shard.ask(after=5) for _ in range(50)} == {"a", "b"}
+    assert {await shard.ask(after=7) for _ in range(50)} == {"a", "b"}, "nobody is known to have it"
+
+
+async def test_a_replica_that_lags_is_named_once_with_how_far_and_again_when_it_does_not() -> None:
+    shard = Shard("ab")
+    shard.searcher.update("ab", sequences={"a": 5, "b": 9})
+    with capture_logs() as logs:
+        shard.clock.advance(SETTLED)
+        for _ in range(20):  # though nothing that is known of the replicas changes
+            assert await shard.ask() == "b"
+        shard.searcher.update("ab", sequences={"a": 9, "b": 9})
+    assert [(each["event"], each["address"], each.get("writes")) for each in logs] == [
+        ("replica lags", "a", 4),
+        ("replica lags no more", "a", None),
+    ]
+    assert shard.series("a", "replica_lag_writes") == 0
 
 
 async def test_cancelling_ends_everything_that_was_begun() -> None:

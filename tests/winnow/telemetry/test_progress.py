@@ -108,6 +108,22 @@ def test_a_terminal_gets_a_bar_and_no_lines() -> None:
     assert "in 0.0 s" not in shown
 
 
+def test_a_bar_that_is_interrupted_does_not_say_that_it_came_to_its_end() -> None:
+    file = io.StringIO()
+    terminal = Console(file=file, force_terminal=True, width=120, _environ={"TERM": "xterm"})
+
+    def interrupted() -> None:
+        with Progress(terminal) as progress:
+            progress.start("encoding passages", 7)
+            progress.advance(3)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "3/7" in file.getvalue()
+    assert "3/3" not in file.getvalue()
+
+
 def test_a_terminal_without_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
     environment = {"TERM": "xterm-256color", "NO_COLOR": "1"}

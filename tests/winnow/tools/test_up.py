@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from winnow.errors import UnavailableError, WinnowError
+from winnow.settings.source import SettingsError
 from winnow.tools.local.cli import log_flags, run
 from winnow.tools.local.settings import UpSettings
 
@@ -37,3 +38,9 @@ def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
     given = {"index": tmp_path / "index", "heads": str(tmp_path)}
     with pytest.raises(WinnowError, match="index"):
         run(UpSettings.load(given, None, {}))
+
+
+def test_replicas_of_one_machine_cannot_be_fed() -> None:
+    given = {"index": "index", "replicas": 2, "feed_listen": "127.0.0.1:8081"}
+    with pytest.raises(SettingsError, match="leave it at 1 with --feed-listen"):
+        UpSettings.load(given, None, {})

@@ -159,8 +159,8 @@ class FileStore:
         current = self.current(head)
         if not current.previous:
             raise NotFoundError(
-                f"head {head} has served no version before {current.version}: say which one to "
-                f"serve; there are {self._listed(head)}"
+                f"head {head} has served no version before {current.version}: name one by "
+                f"--version; {self.name} holds {self._listed(head)}"
             )
         return current.previous
 
@@ -170,11 +170,17 @@ class FileStore:
                 f"head {head} version {version} has no {FILE} in {self.name}: publish it again"
             )
         return NotFoundError(
-            f"head {head} has no version {version} in {self.name}; there are {self._listed(head)}"
+            f"head {head} has no version {version}: {self.name} holds {self._listed(head)}"
         )
 
     def _listed(self, head: str) -> str:
-        return ", ".join(map(str, self.versions(head))) or "none"
+        match self.versions(head):
+            case []:
+                return "none of it"
+            case [one]:
+                return f"version {one} of it"
+            case several:
+                return f"versions {', '.join(map(str, several))} of it"
 
     def _place(self, *path: str) -> str:
         return "/".join([self.name.rstrip("/"), *path])

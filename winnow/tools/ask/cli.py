@@ -74,8 +74,8 @@ def ask(
         str,
         typer.Option(
             metavar="SHARD:SEQUENCE,...",
-            help="Writes that the answer must know of: positions that `winnow feed` printed, "
-            "separated by commas.",
+            help="Writes that the answer must know of: their positions, as put and delete return "
+            "them, separated by commas.",
             show_default="none",
         ),
     ] = "",

@@ -83,6 +83,7 @@ class Job:
             plan.patience,
             self._progress.bad_row,
             self._stored,
+            self._progress.waits,
             plan.skip_bad_rows,
         )
         self.totals = sender.totals

@@ -18,6 +18,8 @@ from winnow.deadline import Clock
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
+    NotLoadedError,
+    NotServedError,
     OverloadedError,
     UnavailableError,
     Violation,
@@ -30,7 +32,9 @@ from winnow.tools.feed.patience import backoff
 
 _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
 _PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
-"""Errors after which the same request may succeed."""
+"""Errors after which the same request may succeed,"""
+_LASTING = (NotServedError, NotLoadedError)
+"""but for these."""
 
 
 class Feeds(Protocol):
@@ -65,6 +69,7 @@ class Sender:
         patience: float,
         refused: Callable[[BadRow], None],
         stored: Callable[[int], None],
+        waits: Callable[[WinnowError], None],
         skip: bool = False,
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Clock = time.monotonic,
@@ -77,13 +82,15 @@ class Sender:
             patience: seconds for which a request is tried again.
             refused: is told of each row that the front refused.
             stored: is told of numbers of rows that are durable.
+            waits: is told why a request is tried again.
             skip: whether refused rows are left out; else the first one is an error.
             rest: waits for so many seconds.
             clock: seconds.
 
         """
         self._feeds, self._ledger, self._patience = feeds, ledger, patience
-        self._refused, self._stored, self._skip = refused, stored, skip
+        self._refused, self._stored, self._waits = refused, stored, waits
+        self._skip = skip
         self._rest, self._clock = rest, clock
         self._in_hand: dict[asyncio.Task[None], frozenset[str]] = {}
         self.totals = Totals()
@@ -163,11 +170,14 @@ class Sender:
             try:
                 return await request()
             except _PASSING as error:
+                if isinstance(error, _LASTING):
+                    raise
                 attempt += 1
                 wanted = error.retry_after if isinstance(error, OverloadedError) else 0.0
                 wait = backoff(attempt, random.random(), wanted)
                 if self._clock() + wait - began > self._patience:
                     raise
+                self._waits(error)
             self.totals.retries += 1
             await self._rest(wait)
 

@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from winnow.errors import ArtefactError
 from winnow.heads.artefact import load_head
+from winnow.heads.manifest import FILE
 from winnow.heads.store import Current, HeadStore, open_store
+from winnow.heads.store.records import CURRENT
 from winnow.tools.heads.listing import as_json as listing_as_json
 from winnow.tools.heads.listing import listed, table
 from winnow.tools.heads.verifying import verified
@@ -35,6 +38,13 @@ def list_(place: _Place, as_json: _Json = False) -> None:
         typer.echo(json.dumps(listing_as_json(store, heads), indent=2))
         return
     encoder = store.encoder()
+    if encoder is None and (Path(place) / FILE).is_file():
+        raise ArtefactError(
+            f"{place} is a head and no store of heads: name the store that it was published into, "
+            f"or publish it with `winnow heads publish {place} --store STORE`"
+        )
+    if encoder is None and (Path(place) / CURRENT).is_file():
+        raise ArtefactError(f"{place} is one head of a store: name the store, {Path(place).parent}")
     if encoder is None:
         typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {place}")
         return

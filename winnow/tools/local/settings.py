@@ -1,9 +1,9 @@
 """Settings of a cluster on this machine."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from winnow.bundle import default_bundle
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
@@ -42,3 +42,12 @@ class UpSettings(Settings):
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )
+
+    @model_validator(mode="after")
+    def _check_replicas(self) -> Self:
+        if self.feed_listen and self.replicas > 1:
+            raise ValueError(
+                f"--replicas {self.replicas}: nodes of one machine would write to one directory; "
+                "leave it at 1 with --feed-listen"
+            )
+        return self

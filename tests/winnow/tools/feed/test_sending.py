@@ -11,6 +11,8 @@ from winnow.client import Outcome, Position, WriteResult
 from winnow.domain.passage import Passage
 from winnow.errors import (
     InvalidRequestError,
+    NotLoadedError,
+    NotServedError,
     NotWritableError,
     OverloadedError,
     UnavailableError,
@@ -74,6 +76,7 @@ class Desk:
     def __init__(self, skip: bool = False, patience: float = 60) -> None:
         self.feeds, self.ledger, self.clock = Feeds(), Ledger(), ManualClock()
         self.bad: list[BadRow] = []
+        self.waited: list[WinnowError] = []
         self.rests: list[float] = []
         self.stored = 0
         self.sender = Sender(
@@ -82,6 +85,7 @@ class Desk:
             patience,
             self.bad.append,
             self._stored,
+            self.waited.append,
             skip,
             self._rest,
             self.clock,
@@ -138,6 +142,7 @@ async def test_what_may_succeed_later_is_tried_again(error: WinnowError) -> None
     await desk.send(batch(1, "a"))
     assert desk.feeds.stored == ["a"]
     assert (len(desk.rests), desk.sender.totals.retries) == (2, 2)
+    assert desk.waited == [error, error]
     assert min(desk.rests) > (3 if isinstance(error, OverloadedError) else 0)
 
 
@@ -150,10 +155,15 @@ async def test_patience_ends() -> None:
     assert desk.ledger.line == 0
 
 
-async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand() -> None:
+@pytest.mark.parametrize(
+    "error", [NotWritableError("no log"), NotServedError("no feed"), NotLoadedError("damaged")]
+)
+async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand(
+    error: WinnowError,
+) -> None:
     desk = Desk()
-    desk.feeds.errors = [NotWritableError("no log")]
-    with pytest.raises(NotWritableError):
+    desk.feeds.errors = [error]
+    with pytest.raises(type(error)):
         await desk.send(*[batch(line, f"p{line}") for line in range(1, 20)])
     assert desk.ledger.line == 0
     assert desk.feeds.now == 0

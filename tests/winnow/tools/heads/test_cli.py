@@ -164,3 +164,21 @@ def test_remote_stores_are_read_anew_when_they_are_verified(shell: Shell, tmp_pa
 
     fsspec.filesystem("memory").pipe_file(f"{shell.store}/intent/1/head.onnx", b"damaged")
     assert not shell.json("verify", "--store", shell.store, code=1)["ok"]
+
+
+def test_whoever_names_a_head_instead_of_a_store_is_told_so(shell: Shell, tmp_path: Path) -> None:
+    publish(shell, tmp_path, "intent")
+    assert "is a head and no store of heads" in shell.fails("list", str(tmp_path / "intent-1"))
+    assert f"name the store, {shell.store}" in shell.fails("list", f"{shell.store}/intent")
+
+
+def test_a_version_that_is_not_there_is_told_with_those_that_are(
+    shell: Shell, tmp_path: Path
+) -> None:
+    publish(shell, tmp_path, "intent")
+    said = shell.fails("rollback", "intent", "--store", shell.store)
+    assert f"name one by --version; {shell.store} holds version 1 of it" in said
+    publish(shell, tmp_path, "intent", 2)
+    said = shell.fails("rollback", "intent", "--version", "7", "--store", shell.store)
+    assert "no version 7" in said
+    assert "holds versions 1, 2 of it" in said

@@ -1,0 +1,57 @@
+"""Removes what merges left behind: what is open can be read on."""
+
+import shutil
+from pathlib import Path
+
+import structlog
+
+from content_node.live.reading import LIVE
+from content_node.merging.lock import locked
+from content_node.merging.names import LOCK, outlived, unfinished
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.faultpoints import reach
+
+_log = structlog.get_logger("content_node")
+
+
+def names_in(shard: Path) -> list[str]:
+    """The names of all that lies beside the log of a shard; raises ArtefactError if they cannot be
+    read.
+    """
+    try:
+        return [path.name for path in (shard / LIVE).iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ArtefactError(f"cannot read {shard / LIVE}: {error.strerror}") from error
+
+
+def tidy(shard: Path, served: int) -> None:
+    """Removes what nobody needs now that the generation of write `served` is served.
+
+    Raises:
+        OSError: something cannot be removed.
+
+    """
+    _remove(shard, outlived(names_in(shard), served))
+    reach("clean.done")
+
+
+def remove_unfinished(shard: Path) -> None:
+    """Removes what an interrupted merge left, unless it goes on: its node may have been killed."""
+    found = unfinished(names_in(shard))
+    if not found:
+        return
+    try:
+        with locked(shard / LIVE / LOCK):
+            _remove(shard, found)
+    except UnavailableError:
+        return
+    except OSError as error:
+        _log.warning("what an interrupted merge left cannot be removed", reason=str(error))
+
+
+def _remove(shard: Path, names: list[str]) -> None:
+    for name in names:
+        shutil.rmtree(shard / LIVE / name)
+        reach("clean.one")
