@@ -7,7 +7,6 @@ stays as it is. One process writes, any number read (`content_node.live.reading`
 import contextlib
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from content_node.live.schema import (
     take_back,
 )
 from content_node.live.tally import WordTally
+from content_node.live.turns import Turns
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
@@ -70,7 +70,7 @@ class WriteLog:
         """Where the log may stand, too: a commit that failed may have reached the disk."""
         self._connection: sqlite3.Connection | None = None
         self._file: AcknowledgedFile | None = None
-        self._turn = threading.Lock()
+        self._turn = Turns()
         self._closed = False
         self._named: os.stat_result | None = None
         """The file that the connection writes to."""
