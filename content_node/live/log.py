@@ -7,7 +7,6 @@ stays as it is. One process writes, any number read (`content_node.live.reading`
 import contextlib
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +23,15 @@ from content_node.live.schema import (
     State,
     Trimmed,
     get_state,
+    get_trimmed,
     link_at,
     put_state,
     put_trimmed,
     row_of,
+    take_back,
 )
 from content_node.live.tally import WordTally
+from content_node.live.turns import Turns
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
@@ -64,9 +66,11 @@ class WriteLog:
         if found is not None:
             self._state, self._trimmed = found
         self._new_id = log_id
+        self._unsure: set[State] = set()
+        """Where the log may stand, too: a commit that failed may have reached the disk."""
         self._connection: sqlite3.Connection | None = None
         self._file: AcknowledgedFile | None = None
-        self._turn = threading.Lock()
+        self._turn = Turns()
         self._closed = False
         self._named: os.stat_result | None = None
         """The file that the connection writes to."""
@@ -116,8 +120,10 @@ class WriteLog:
             now = now if place is None else replace(now, place=place)
             put_state(connection, now)
             reach("log.inserted")
+            self._unsure.add(now)
             connection.execute("COMMIT")
             self._state = now
+            self._unsure.clear()
         reach("log.committed")
 
     def acknowledge(self) -> None:
@@ -156,10 +162,10 @@ class WriteLog:
                 self._lock.release()
 
     def _trim_some(self, connection: sqlite3.Connection, up_to: int) -> Trimmed:
-        last = min(up_to, self.last, self.trimmed + _TRIMMED_AT_ONCE)
-        assert self._trimmed is not None
-        words = self._trimmed.words.copy()
-        words.count_all(entries(self.path, self.trimmed, last))
+        before = get_trimmed(connection)  # a commit that failed may have reached the disk
+        last = max(min(up_to, self.last, before.last + _TRIMMED_AT_ONCE), before.last)
+        words = before.words.copy()
+        words.count_all(entries(self.path, before.last, last))
         trimmed = Trimmed(last, link_at(connection, last), words)
         connection.execute("DELETE FROM writes WHERE sequence <= ?", (last,))
         put_trimmed(connection, trimmed)
@@ -172,11 +178,15 @@ class WriteLog:
             connection, state = self._writable()
             connection.execute("BEGIN IMMEDIATE")
             reach("log.begun")
-            if get_state(connection) != state or not self._is_named():
+            found = get_state(connection)
+            if found not in {state, *self._unsure} or not self._is_named():
                 raise NotWritableError(
                     f"{self.path} was replaced, deleted, or written to by somebody else: start the "
                     "node again"
                 )
+            self._unsure &= {found}
+            if found != state:
+                take_back(connection, state)  # nobody was told
             yield connection, state
         except (sqlite3.Error, OSError) as error:
             self._close_connection()

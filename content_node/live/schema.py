@@ -97,6 +97,12 @@ def get_state(connection: sqlite3.Connection) -> State:
     return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
 
 
+def take_back(connection: sqlite3.Connection, state: State) -> None:
+    """Goes back to where the log stood before."""
+    connection.execute("DELETE FROM writes WHERE sequence > ?", (state.last,))
+    put_state(connection, state)
+
+
 def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
     """Writes what is left of writes that were trimmed."""
     words = trimmed.words

@@ -14,6 +14,7 @@ from content_node.live.reading import LIVE
 from content_node.merging.lock import locked
 from content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
 from content_node.merging.said import Merged
+from content_node.merging.tidying import remove_partial
 from content_node.merging.writing import Tell, write_generation
 from content_node.shard import open_shard
 from content_node.shard.manifest import ShardManifest
@@ -36,6 +37,7 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell) -> Merged:
     """
     generation = generation_path(shard, upto)
     with _named(generation), locked(shard / LIVE / LOCK):
+        remove_partial(shard)  # of merges that were killed
         manifest = _there(generation)
         if manifest is None:
             manifest = _made(base, shard, generation, upto, tell)
@@ -59,7 +61,6 @@ def _there(generation: Path) -> ShardManifest | None:
 
 def _made(base: Path, shard: Path, generation: Path, upto: int, tell: Tell) -> ShardManifest:
     partial = partial_path(generation)
-    shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
         reach("merge.begun")

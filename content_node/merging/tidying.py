@@ -37,14 +37,23 @@ def tidy(shard: Path, served: int) -> None:
     reach("clean.done")
 
 
+def remove_partial(shard: Path) -> None:
+    """Removes what interrupted merges left; to be called by who holds the lock of merges.
+
+    Raises:
+        OSError: something cannot be removed.
+
+    """
+    _remove(shard, unfinished(names_in(shard)))
+
+
 def remove_unfinished(shard: Path) -> None:
     """Removes what an interrupted merge left, unless it goes on: its node may have been killed."""
-    found = unfinished(names_in(shard))
-    if not found:
+    if not unfinished(names_in(shard)):
         return
     try:
         with locked(shard / LIVE / LOCK):
-            _remove(shard, found)
+            remove_partial(shard)
     except UnavailableError:
         return
     except OSError as error:

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live_writes import logged
@@ -212,6 +213,54 @@ def test_what_is_appended_but_cannot_be_noted_is_there_all_the_same(tmp_path: Pa
     os.close(broken)
     os.close(kept)
     check_that_it_goes_on(tmp_path, log)
+
+
+class Doubtful(sqlite3.Connection):
+    """Says that its first commit failed, which is on the disk all the same: so may be what could
+    not be synced.
+    """
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        done = super().execute(sql, *values)
+        if sql == "COMMIT":
+            raise sqlite3.OperationalError("disk I/O error")
+        return done
+
+
+def doubt(log: WriteLog) -> None:
+    """The next commit fails, and reaches the disk."""
+    assert log._connection is not None
+    log._connection.close()
+    log._connection = sqlite3.connect(
+        log.path, isolation_level=None, check_same_thread=False, factory=Doubtful
+    )
+
+
+def test_writes_of_which_nobody_was_told_are_taken_back_by_the_next_ones(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append([logged(1, text=LONG)])
+    log.acknowledge()
+    for lost in (2, 3):
+        doubt(log)
+        with pytest.raises(OverloadedError, match="disk I/O error"):
+            log.append([logged(n, "lost", text=LONG) for n in range(2, lost + 1)])
+        assert log.last == 1
+        log._writable()
+    check_that_it_goes_on(tmp_path, log)
+
+
+def test_a_trim_of_which_nobody_was_told_is_gone_on_with(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append([logged(n, text=LONG, removed=b"\7\0\0\0") for n in range(1, 10)])
+    log.acknowledge()
+    doubt(log)
+    with pytest.raises(OverloadedError, match="disk I/O error"):
+        log.trim(4)
+    log.trim(6)
+    assert log.trimmed == 6
+    assert log.trimmed_words.passages == 0
+    log.close()
+    assert held(tmp_path) == [7, 8, 9]
 
 
 def test_a_database_that_is_locked_by_a_stranger(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from content_node.merging.names import LOCK, damaged_path, generation_path, part
 from content_node.merging.said import Merged
 from content_node.shard import StoredSegment, open_shard
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.faultpoints import VARIABLE
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 IDS = [*list(TEXTS)[:6], *(f"new {n}" for n in range(6))]
@@ -160,6 +161,22 @@ def test_a_merge_that_was_interrupted_is_made_anew_and_one_that_is_there_is_take
     written = {path.name: path.stat().st_ino for path in Path(done.directory).iterdir()}
     assert merged(fed) == done
     assert {path.name: path.stat().st_ino for path in Path(done.directory).iterdir()} == written
+
+
+def test_merges_that_are_killed_leave_nothing_to_the_next_one(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory runs out the system kills each: their databases would fill the disk."""
+    fed.put("a", "text")
+    with monkeypatch.context() as killed:
+        killed.setenv(VARIABLE, "merge.words")
+        with pytest.raises(WinnowError, match="exit code -9"):
+            MergeChild(fed.shard, fed.shard, 1).run()
+    left = partial_path(generation_path(fed.shard, 1))
+    assert left.exists()
+    fed.put("b", "text")
+    merged(fed)
+    assert not left.exists()
 
 
 def test_a_generation_that_is_there_and_damaged_is_put_aside_and_made_again(fed: Fed) -> None:

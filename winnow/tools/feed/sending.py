@@ -36,6 +36,13 @@ _PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
 _LASTING = (NotServedError, NotLoadedError)
 """but for these."""
 
+_LOOK_AHEAD = 8
+"""Passages of a document that are deleted at a time. A feed that ended among them has deleted some:
+so many may be missing before the next.
+"""
+_MOST_IDS = 1_000
+"""Of a request."""
+
 
 class Feeds(Protocol):
     """What stores a batch, and what deletes ids: one request each."""
@@ -129,13 +136,32 @@ class Sender:
 
     async def _send(self, batch: Batch, number: int) -> None:
         batch = await self._store(batch)
-        after = batch.after
+        after, doubted = batch.after, False
         while after:
-            results = await self._tried(partial(self._feeds.delete, after))
-            gone = [each.id for each in results if each.outcome is Outcome.STORED]
-            after = tuple(map(following, gone))
+            after, doubted = await self._delete_some(after, doubted)
         self._ledger.end(number, batch.through)
         self._stored(len(batch.rows))
+
+    async def _delete_some(
+        self, firsts: Sequence[str], doubted: bool
+    ) -> tuple[tuple[str, ...], bool]:
+        """Deletes some passages of documents, from these on; where to go on with those that may
+        have more, and whether that is in doubt: a request that was sent again may have deleted them
+        the first time. After one in doubt only what is known counts, or it would never end.
+        """
+        each = max(min(_LOOK_AHEAD, _MOST_IDS // len(firsts)), 1)
+        runs = [tuple(_run(first, each)) for first in firsts]
+        tries = 0
+
+        async def delete() -> Sequence[WriteResult]:
+            nonlocal tries
+            tries += 1
+            return await self._feeds.delete([name for run in runs for name in run])
+
+        results = await self._tried(delete)
+        doubtful = tries > 1 and not doubted
+        gone = {each.id for each in results if doubtful or each.outcome is Outcome.STORED}
+        return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
 
     async def _store(self, batch: Batch) -> Batch:
         """Stores a batch; gives it back without the rows that were refused."""
@@ -180,6 +206,13 @@ class Sender:
                 self._waits(error)
             self.totals.retries += 1
             await self._rest(wait)
+
+
+def _run(first: str, count: int) -> Iterator[str]:
+    """Ids of passages of a document that come one after the other."""
+    for _ in range(count):
+        yield first
+        first = following(first)
 
 
 def _rows(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:

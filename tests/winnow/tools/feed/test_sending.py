@@ -30,13 +30,17 @@ class Feeds:
 
     def __init__(self) -> None:
         self.errors: list[WinnowError] = []
+        self.lost: list[WinnowError] = []
+        """Told instead of what was deleted."""
+        self.moody = self.angry = False
+        """Refuses every other deletion."""
         self.refused: set[str] = set()
         self.requests: list[tuple[str, ...]] = []
         self.stored: list[str] = []
         self.there: set[str] = set()
         self.go_on = asyncio.Event()
         self.go_on.set()
-        self.most = self.now = 0
+        self.most = self.now = self.most_deleted = 0
 
     async def store(self, batch: Batch) -> Sequence[WriteResult]:
         self.requests.append(batch.ids)
@@ -58,8 +62,15 @@ class Feeds:
 
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
         await asyncio.sleep(0)
+        self.most_deleted = max(self.most_deleted, len(ids))
         gone = self.there & set(ids)
         self.there -= gone
+        if self.lost:
+            raise self.lost.pop(0)
+        if self.moody:
+            self.angry = not self.angry
+            if self.angry:
+                raise OverloadedError("full", 0.1)
         return [result(n, Outcome.STORED if n in gone else Outcome.UNCHANGED) for n in ids]
 
 
@@ -189,9 +200,38 @@ async def test_refused_rows_can_be_left_out() -> None:
 
 async def test_passages_that_a_document_no_longer_has_are_deleted() -> None:
     desk = Desk()
-    desk.feeds.there = {"doc#2", "doc#3", "doc#5", "other#0"}
+    desk.feeds.there = {f"doc#{n}" for n in range(2, 40)} | {"doc#90", "other#0"}
     await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
-    assert desk.feeds.there == {"doc#5", "other#0"}
+    assert desk.feeds.there == {"doc#90", "other#0"}
+
+
+async def test_they_are_deleted_also_where_nobody_heard_that_the_first_of_them_are() -> None:
+    desk = Desk()
+    desk.feeds.there = {f"doc#{n}" for n in range(2, 40)}
+    desk.feeds.lost = [UnavailableError("gone")] * 2
+    await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
+    assert not desk.feeds.there
+
+
+async def test_they_are_deleted_also_after_a_feed_that_ended_in_the_middle_of_them() -> None:
+    desk = Desk()
+    desk.feeds.there = {"doc#4", "doc#5"}
+    await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
+    assert not desk.feeds.there
+
+
+async def test_a_front_that_refuses_every_request_once_is_asked_no_longer_than_needed() -> None:
+    desk = Desk()
+    desk.feeds.moody = True
+    await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
+    assert desk.sender.totals.retries == 2
+
+
+async def test_no_request_deletes_more_than_a_request_may() -> None:
+    desk = Desk()
+    names = tuple(f"doc{n}#1" for n in range(1_000))
+    await desk.send(batch(1, "doc#0", after=names))
+    assert desk.feeds.most_deleted == 1_000
 
 
 async def test_cancelling_leaves_nothing_behind() -> None:

@@ -1,0 +1,25 @@
+"""Who waits comes next."""
+
+import threading
+
+from content_node.live.turns import Turns
+
+
+def test_a_thread_that_waits_comes_before_one_that_comes_again() -> None:
+    turns, came = Turns(), list[str]()
+
+    def other() -> None:
+        with turns:
+            came.append("other")
+
+    for _ in range(20):
+        came.clear()
+        waiting = threading.Thread(target=other)
+        with turns:
+            waiting.start()
+            while not turns.awaited:
+                pass
+        with turns:
+            came.append("again")
+        waiting.join()
+        assert came == ["other", "again"]
