@@ -107,6 +107,14 @@ async def test_entries_that_wait_share_a_transaction() -> None:
     assert replica.commits <= 1 + 3  # where it begins, and three deliveries of three entries
 
 
+async def test_entries_that_have_no_room_together_are_stored_one_by_one() -> None:
+    journal, replica = FakeJournal(), FakeReplica(most=2)
+    await publish(journal, *([put(f"id-{n}"), put(f"other-{n}")] for n in range(4)))
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 4)
+    assert len(replica.history) == 8
+
+
 async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     other = JournalMessages("index", 1, "encoding")
