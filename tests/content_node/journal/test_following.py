@@ -9,6 +9,7 @@ from journaled_node import LATER, MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from tenacious import happens
 
+from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
@@ -97,6 +98,18 @@ async def test_a_replica_without_room_waits_for_it() -> None:
         await happens(lambda: node.metric("followed") == 0)
         replica.full = False
         assert [each.sequence for each in await writing] == [1]
+
+
+async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+
+    async def ending(_: object) -> None:
+        shard.end("it was made anew")
+
+    shard = JournaledShard(journal, replica, ending, MESSAGES)
+    with pytest.raises(NotWritableError, match="it was made anew"):
+        await shard.write([put("a")], Deadline.after(0.2))
+    assert not journal.entries
 
 
 async def test_entries_that_wait_share_a_transaction() -> None:
