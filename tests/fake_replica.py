@@ -23,6 +23,8 @@ class FakeReplica:
     """The id of each write that was stored, by its number less one."""
     commits: int = 0
     full: bool = False
+    most: int = 1_000
+    """Writes that it takes at once."""
 
     async def admit(self, writes: Sequence[Write]) -> None:
         await asyncio.sleep(0)
@@ -31,7 +33,7 @@ class FakeReplica:
 
     async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
         await asyncio.sleep(0)
-        if self.full:
+        if self.full or len(writes) > self.most:
             raise OverloadedError("no room")
         if any(write.id == "poison" for write in writes):
             raise InvalidRequestError(Violation("id", "poison"))

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from prometheus_client import CollectorRegistry
 
+from content_node.journal.ending import end
 from content_node.journal.following import Follower
 from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
@@ -53,8 +54,7 @@ class FollowedShard:
     async def close(self) -> None:
         """Follows no more, and disconnects."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            await end(self._task)
         self._writer.end("the node is leaving")
         await self._journal.close()
 

@@ -14,7 +14,7 @@ import structlog
 
 from content_node.journal.metrics import JournalMetrics
 from winnow.domain.write import Write, Written
-from winnow.errors import IdentityError, InvalidRequestError, WinnowError
+from winnow.errors import IdentityError, InvalidRequestError, OverloadedError, WinnowError
 from winnow.journal.journal import JOURNAL, Delivered, Entry, Journal
 
 _log = structlog.get_logger("content_node")
@@ -129,11 +129,13 @@ class Follower:
         try:
             calls = [await asyncio.to_thread(self._decode, entry.content) for entry in entries]
             written = await self._replica.follow([write for call in calls for write in call], place)
-        except InvalidRequestError as error:
-            if len(entries) > 1:
+        except (InvalidRequestError, OverloadedError) as error:
+            if len(entries) > 1:  # one may be wrong, or there may be room for fewer at once
                 for entry in entries:
                     await self._store([entry])
                 return
+            if isinstance(error, OverloadedError):
+                raise
             await self._pass_over(entries[0], error)
             return
         results = iter(written)

@@ -41,8 +41,7 @@ class JournaledShard:
             DeadlineExceededError: the journal has them or not; this replica has them later, if so.
 
         """
-        if self._ended:
-            raise NotWritableError(f"this replica follows its journal no more: {self._ended}")
+        self._expect_followed()
         await self._admit(writes)
         if not self._journal.most_bytes:
             await self._journal.open()
@@ -79,6 +78,7 @@ class JournaledShard:
                 future.set_exception(NotWritableError(reason))
 
     async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
+        self._expect_followed()  # it may have ended meanwhile, and nobody would tell what became
         key = uuid4().hex
         future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
@@ -94,3 +94,7 @@ class JournaledShard:
             del self._waiting[key]
             if not future.cancel() and not future.cancelled():
                 future.exception()  # or it would be missed where publishing failed, too
+
+    def _expect_followed(self) -> None:
+        if self._ended:
+            raise NotWritableError(f"this replica follows its journal no more: {self._ended}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from content_node.shard.manifest import FileEntry
+from content_node.shard.manifest import SHARD_FILE, FileEntry
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.vouching import is_vouched, parsed_object, vouched
@@ -50,7 +50,7 @@ class Snapshot(_Part):
     index_id: str
     shards: Annotated[int, Field(gt=0, le=MOST_SHARDS)]
     """Of the index."""
-    parts: tuple[SnapshotShard, ...]
+    parts: Annotated[tuple[SnapshotShard, ...], Field(min_length=1)]
     """The shards that are in the snapshot, in their order."""
     files: dict[_Path, FileEntry]
     """By their paths in the directory of the index."""
@@ -64,6 +64,10 @@ class Snapshot(_Part):
             raise ValueError(f"{strays[0]} is of no shard that it names")
         if wrong := [part.shard for part in self.parts if part.shard >= self.shards]:
             raise ValueError(f"there is no shard {wrong[0]} of {self.shards}: they count from 0")
+        if len(names) < len(self.parts):
+            raise ValueError("it names a shard twice")
+        if empty := [name for name in sorted(names) if f"{name}/{SHARD_FILE}" not in self.files]:
+            raise ValueError(f"{empty[0]} has no {SHARD_FILE} in it")
         return self
 
     @property

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from stateless.heads.validation import refuse
 from winnow.domain.position import Position
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import Violation
 
 _FIELD = "after"
 
@@ -19,10 +20,4 @@ def wrong_positions(after: Sequence[Position]) -> Iterator[Violation]:
 def check_shards(after: Iterable[Position], shards: int) -> None:
     """Raises InvalidRequestError if one is of a shard that an index of so many does not have."""
     wrong = sorted(place.shard for place in after if place.shard >= shards)
-    if wrong:
-        raise InvalidRequestError(
-            *(
-                Violation(_FIELD, f"shard {shard} is not one of 0 to {shards - 1}")
-                for shard in wrong
-            )
-        )
+    refuse([Violation(_FIELD, f"shard {shard} is not one of 0 to {shards - 1}") for shard in wrong])

@@ -1,6 +1,6 @@
 """From a URL to the journal of a shard."""
 
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from winnow.errors import UnavailableError
 from winnow.journal.journal import Journal
@@ -19,9 +19,16 @@ def journal_url(value: str) -> str:
     if not value:
         return value
     parts = urlsplit(value)
-    if parts.scheme not in SCHEMES or not parts.hostname:
+    if parts.scheme not in SCHEMES or not parts.hostname or not _is_port(parts):
         raise ValueError(f"{value!r} is no journal: expected nats://HOST:PORT")
     return value
+
+
+def _is_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0  # none is the usual one
+    except ValueError:
+        return False
 
 
 def open_journal(url: str, index_id: str, shard: int) -> Journal:

@@ -9,6 +9,7 @@ from journaled_node import LATER, MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from tenacious import happens
 
+from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
@@ -99,12 +100,32 @@ async def test_a_replica_without_room_waits_for_it() -> None:
         assert [each.sequence for each in await writing] == [1]
 
 
+async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+
+    async def ending(_: object) -> None:
+        shard.end("it was made anew")
+
+    shard = JournaledShard(journal, replica, ending, MESSAGES)
+    with pytest.raises(NotWritableError, match="it was made anew"):
+        await shard.write([put("a")], Deadline.after(0.2))
+    assert not journal.entries
+
+
 async def test_entries_that_wait_share_a_transaction() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, *([put(f"id-{n}")] for n in range(9)))
     async with following(journal, replica):
         await happens(lambda: stored(replica) == 9)
     assert replica.commits <= 1 + 3  # where it begins, and three deliveries of three entries
+
+
+async def test_entries_that_have_no_room_together_are_stored_one_by_one() -> None:
+    journal, replica = FakeJournal(), FakeReplica(most=2)
+    await publish(journal, *([put(f"id-{n}"), put(f"other-{n}")] for n in range(4)))
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 4)
+    assert len(replica.history) == 8
 
 
 async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None:

@@ -204,6 +204,28 @@ def test_no_snapshot_writes_outside_of_the_directory(
         restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
 
 
+@pytest.mark.parametrize(
+    ("parts", "without"),
+    [((), ""), ((0, 0, 1), ""), ((0, 1), "shard-00001-of-00002/manifest.json")],
+)
+def test_no_snapshot_restores_what_is_no_shard(
+    index: Path, tmp_path: Path, parts: tuple[int, ...], without: str
+) -> None:
+    snapshot = taken(index, tmp_path / "snapshots")
+    bad = snapshot.model_copy(
+        update={
+            "name": "99",
+            "parts": tuple(snapshot.parts[part] for part in parts),
+            "files": {n: e for n, e in snapshot.files.items() if parts and n != without},
+        }
+    )
+    (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.written())
+    for end in ("", "/shard-00001-of-00002"):
+        with pytest.raises(ArtefactError, match="cannot be used"):
+            restore(f"{tmp_path}/snapshots{end}", tmp_path / "restored", Recorder())
+    assert not (tmp_path / "restored").exists()
+
+
 def test_a_damaged_index_is_not_copied(index: Path, tmp_path: Path) -> None:
     graph = index / shard_name(1, 2) / "graph.hnsw"
     graph.write_bytes(bytes(graph.stat().st_size))

@@ -198,7 +198,18 @@ async def test_a_server_that_is_not_there_is_named_without_the_password() -> Non
     await journal.close()
 
 
-@pytest.mark.parametrize("url", ["nats", "http://x:1", "nats://", "127.0.0.1:4222"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nats",
+        "http://x:1",
+        "nats://",
+        "127.0.0.1:4222",
+        "nats://x:99999",
+        "nats://x:port",
+        "nats://x:0",
+    ],
+)
 def test_what_is_no_journal_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="expected nats://HOST:PORT"):
         journal_url(url)

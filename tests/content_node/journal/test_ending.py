@@ -1,0 +1,33 @@
+"""Ending the task that follows a journal."""
+
+import asyncio
+
+from content_node.journal.ending import end
+
+
+async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
+    lost = 0
+
+    async def follow() -> None:
+        nonlocal lost
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if lost == 2:
+                    raise
+                lost += 1
+
+    task = asyncio.create_task(follow())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await end(task, again=0.001)
+    assert task.cancelled()
+    assert lost == 2
+
+
+async def test_a_task_that_is_over_stays_so() -> None:
+    task = asyncio.create_task(asyncio.sleep(0, "done"))
+    await task
+    await end(task)
+    assert task.result() == "done"
