@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from content_node.indexing.verify import recall_at
+from content_node.indexing.contents import recall_at
 from content_node.live.entry import Logged, PackedPassage
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
