@@ -218,7 +218,7 @@ def _merger(
 
     return Merger(
         live,
-        MergePolicy(settings.merge_after),
+        MergePolicy(settings.merge_after, settings.max_unmerged),
         lambda base, upto: MergeChild(base, settings.shard, upto),
         open_merged,
         partial(tidy, settings.shard),

@@ -74,7 +74,8 @@ class NodeSettings(ServiceSettings):
     max_unmerged: int = Field(
         200_000,
         ge=1,
-        description="Most writes held in memory until they are merged; further ones are refused.",
+        description="Most writes held in memory until they are merged; further ones are refused. "
+        "From half of it on the shard is merged, however large it is.",
     )
     exact: bool = Field(
         False, description="Compare every passage with the question instead of searching the graph."

@@ -2,7 +2,7 @@
 
 A merge writes the whole base once more, so it waits for writes in proportion to the base: whatever
 the shard's size, each passage is then copied about ten times for as many writes as there are
-passages.
+passages. Only what a shard takes without a merge bounds that.
 """
 
 from dataclasses import dataclass
@@ -48,12 +48,17 @@ class MergePolicy:
 
     after: int = 2_000
     """Writes, at the least; up to about as many are compared with one by one."""
+    unmerged: int = 200_000
+    """Writes beyond which the shard takes no more: there is to be room for those that come while it
+    is merged.
+    """
 
     def reason(self, pending: Pending) -> Reason | None:
         """Why it is merged now; None if it is not."""
         if not pending.writes:
             return None
-        if pending.writes >= max(self.after, pending.passages * _SHARE):
+        enough = max(self.after, pending.passages * _SHARE)
+        if pending.writes >= min(enough, self.unmerged // 2):
             return Reason.WRITES
         # what is compared with one by one needs no graph without holes
         if pending.dead >= self.after and is_holed(pending.rows, pending.dead):

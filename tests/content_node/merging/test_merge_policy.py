@@ -36,6 +36,22 @@ def test_the_number_of_writes_can_be_set() -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "passages", "writes", "expected"),
+    [
+        (MergePolicy(), 5_000_000, 99_999, None),
+        (MergePolicy(), 5_000_000, 100_000, Reason.WRITES),
+        (MergePolicy(unmerged=100), 10, 49, None),
+        (MergePolicy(unmerged=100), 10, 50, Reason.WRITES),
+        (MergePolicy(unmerged=1), 10, 1, Reason.WRITES),
+    ],
+)
+def test_a_shard_is_merged_before_it_takes_no_more_writes(
+    policy: MergePolicy, passages: int, writes: int, expected: Reason | None
+) -> None:
+    assert policy.reason(Pending(passages, passages + writes, 0, writes, 0)) is expected
+
+
+@pytest.mark.parametrize(
     ("rows", "holes", "expected"),
     [(0, 0, False), (10, 2, False), (10, 3, True), (1, 1, True), (100_000, 20_001, True)],
 )
