@@ -102,7 +102,7 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         servicer.serve(loaded.searcher)
         encoding = bundle.manifest.encoding_fingerprint
         fed.append(FedShard(settings.journal, loaded.live, loaded.info, encoding, registry))
-        feed.serve(fed[0].start(changing.tell), loaded.info, encoding)
+        feed.serve(fed[0].start(changing.tell_for_good), loaded.info, encoding)
         metrics.ready.set(1)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
         if settings.feed:

@@ -15,6 +15,8 @@ class Changing:
 
     def __init__(self, servicer: ShardServicer, server: Server, metrics: NodeMetrics) -> None:
         self._servicer, self._server, self._metrics = servicer, server, metrics
+        self._files: Change | None = None
+        self._for_good: Change | None = None
 
     async def tell(self, change: Change | None) -> None:
         """From now on this is so; None where all is as it was loaded.
@@ -26,6 +28,17 @@ class Changing:
             _log.info("the files of the shard are there again")
         else:
             _log.error("the shard changed on disk", reason=change.reason)
+        self._files = change
+        await self._say()
+
+    async def tell_for_good(self, change: Change) -> None:
+        """From now on this is so, whatever becomes of the files."""
+        _log.error("the shard is not kept up to date any more", reason=change.reason)
+        self._for_good = change
+        await self._say()
+
+    async def _say(self) -> None:
+        change = self._files or self._for_good
         self._servicer.withdraw(change.reason if change else "")
         if change is not None and not change.readable:
             self._servicer.fail(change.reason)

@@ -18,7 +18,7 @@ from winnow.journal.opening import open_journal
 from winnow.shard_writer import ShardWriter
 
 _log = structlog.get_logger("content_node")
-Tell = Callable[[Change | None], Awaitable[None]]
+Tell = Callable[[Change], Awaitable[None]]
 
 
 class FollowedShard:
@@ -45,8 +45,8 @@ class FollowedShard:
     def start(self, tell: Tell) -> ShardWriter:
         """Begins to follow; what takes the shard's writes from now on.
 
-        If it cannot go on, that is told as a change of the shard: what is served grows old, and
-        only whoever sets it right can help.
+        If it cannot go on, that is told as a change of the shard, for good: what is served grows
+        old, and only whoever sets it right can help.
         """
         self._task = asyncio.create_task(self._follow(tell))
         return self._writer

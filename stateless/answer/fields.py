@@ -1,6 +1,7 @@
 """Which fields filters may name: those that some shard has. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from winnow.domain.shard import MOST_FIELDS, ShardInfo
 from winnow.errors import Violation
@@ -8,6 +9,10 @@ from winnow.filtering import FIELD
 from winnow.quoting import quoted, shortened
 
 _MOST_NAMED = 20
+_MOST_BYTES = 600
+"""Of all names: the error travels in metadata of which gRPC lets 8 KB through, three times, once
+with three bytes for each that is not ASCII.
+"""
 _MOST_COMPARED = 100
 """Names whose spellings are compared: some microseconds each."""
 
@@ -37,17 +42,19 @@ def _there_are(unknown: str, known: Collection[str]) -> str:
     nearest = _nearest(unknown, known)
     others = len(known) - len(nearest)
     more = f" and {others} more" if others else ""
-    return f"known are {', '.join(map(shortened, nearest))}{more}"
+    return f"known are {', '.join(nearest)}{more}"
 
 
 def _nearest(name: str, known: Collection[str]) -> list[str]:
-    """Some known names, those spelled most alike first."""
+    """Some known names as they are shown, those spelled most alike first."""
     some = sorted(known)
     if len(some) > _MOST_COMPARED:
         some.sort(key=lambda each: each[:1].lower() != name[:1].lower())
     wanted = _pairs(name)
     by_likeness = sorted(some[:_MOST_COMPARED], key=lambda each: -_likeness(wanted, _pairs(each)))
-    return by_likeness[:_MOST_NAMED]
+    shown = list(map(shortened, by_likeness[:_MOST_NAMED]))
+    ends = accumulate(len(each.encode()) for each in shown)
+    return [each for each, end in zip(shown, ends, strict=True) if end <= _MOST_BYTES] or shown[:1]
 
 
 def _pairs(name: str) -> set[str]:

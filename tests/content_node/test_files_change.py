@@ -53,6 +53,7 @@ class Node:
     remote: RemoteSearcher
     health: health_pb2_grpc.HealthStub
     looks: "asyncio.Queue[None]"
+    changing: Changing
     question: EncodedQuestion
     registry: CollectorRegistry
 
@@ -100,15 +101,14 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         await looks.get()
         looked = True
 
-    watching = asyncio.create_task(
-        watch(shard.change, Changing(servicer, server, metrics).tell, 2.0, sleep)
-    )
+    changing = Changing(servicer, server, metrics)
+    watching = asyncio.create_task(watch(shard.change, changing.tell, 2.0, sleep))
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
     question = EncodedQuestion("who", words, vector, bundle.manifest.fingerprint)
     async with open_channel(address) as channel:
         remote, health = RemoteSearcher(channel, address), health_pb2_grpc.HealthStub(channel)
-        yield Node(directory, shard, remote, health, looks, question, registry)
+        yield Node(directory, shard, remote, health, looks, changing, question, registry)
     watching.cancel()
     await server.drain(0)
     pool.close()
@@ -195,6 +195,18 @@ async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
     assert await node.serving()
     assert (await node.remote.info(Deadline.after(60))).passages == 12
     assert node.metric("winnow_node_shard_changed") == 0
+
+
+async def test_files_that_come_back_do_not_bring_back_a_journal_that_is_lost(node: Node) -> None:
+    await node.changing.tell_for_good(Change("the journal is another one", readable=True))
+    aside = node.directory.with_name("aside")
+    for one, other in ((node.directory, aside), (aside, node.directory)):
+        one.rename(other)
+        await node.look()
+        assert not await node.serving()
+    with pytest.raises(NotLoadedError, match="the journal is another one"):
+        await node.remote.info(Deadline.after(60))
+    assert (await node.ask()).readings
 
 
 async def test_nothing_is_told_while_nothing_changes(node: Node) -> None:

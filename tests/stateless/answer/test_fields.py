@@ -1,7 +1,11 @@
 """Which fields filters may name, as tables."""
 
+import pytest
+
 from stateless.answer.fields import fields_of_index, unknown_fields
 from winnow.domain.shard import MOST_FIELDS, ShardInfo
+from winnow.errors import InvalidRequestError
+from winnow.rpc.status import rich_status
 
 
 def info(*fields: str, generation: str = "rows") -> ShardInfo:
@@ -49,3 +53,15 @@ def test_names_that_are_long_or_strange_are_quoted_in_part() -> None:
     assert "\x1b" not in description
     assert "\n" not in description
     assert len(description) < 500
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "中", "\U0001f600"])
+def test_an_error_that_names_long_fields_can_be_sent(letter: str) -> None:
+    known = [letter * 190 + str(number) for number in range(30)]
+    error = InvalidRequestError(*unknown_fields([letter * 200], known))
+    (violation,) = error.violations
+    assert "known are " + letter in violation.description
+    assert violation.description.endswith(" more")
+    sent = rich_status(error)
+    details = sum(len(value) for _, value in sent.trailing_metadata)
+    assert details + 3 * len(sent.details.encode()) < 7_000
