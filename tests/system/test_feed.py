@@ -128,11 +128,13 @@ async def test_what_only_the_front_refuses_is_named_with_its_line(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
-    rows = [{"id": "a", "text": "words"}, {"id": "b", "text": "a" * 10_001}]
+    both = {"id": "b", "text": "a" * 10_001, "metadata": {"year": None}}
+    rows = [{"id": "a", "text": "words"}, both]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, err = await feed(file, "--address", address)
     assert code == 1
     assert "line 2: text has 10001 characters" in err
+    assert "; metadata 'year' is null: give a string" in err
     code, out, _ = await feed(file, "--address", address, "--skip-bad-rows")
     assert (code, sorted(front.passages)) == (0, ["a"])
     assert "1 bad rows were left out" in out

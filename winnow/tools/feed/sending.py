@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -149,7 +149,7 @@ class Sender:
         return batch
 
     def _without(self, batch: Batch, error: InvalidRequestError) -> Batch:
-        wrong = dict(_rows(error.violations))
+        wrong = _rows(error.violations)
         if not wrong:
             raise error
         for number, why in sorted(wrong.items()):
@@ -182,7 +182,11 @@ class Sender:
             await self._rest(wait)
 
 
-def _rows(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:
+def _rows(violations: Sequence[Violation]) -> dict[int, str]:
+    """What is wrong with each row, all of it."""
+    wrong: dict[int, list[str]] = {}
     for each in violations:
         if found := _FIELD.fullmatch(each.field):
-            yield int(found[1]), f"{found[2] or 'the row'} {each.description}"
+            said = f"{found[2] or 'the row'} {each.description}"
+            wrong.setdefault(int(found[1]), []).append(said)
+    return {number: "; ".join(said) for number, said in wrong.items()}
