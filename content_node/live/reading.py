@@ -35,6 +35,13 @@ BUSY = 10.0
 _DAMAGE = (ArtefactError, sqlite3.Error, ValueError, TypeError, ArithmeticError, MemoryError)
 """What comes of reading what is damaged: SQLite's own messages may then not even be UTF-8."""
 AGAIN = "copy the shard again, from a snapshot or a replica"
+_NO_ROOM = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_WRITE,
+)
+"""What comes of a full disk: whoever reads a log that was not closed writes an index beside it."""
 
 
 def log_path(shard: Path) -> Path:
@@ -156,6 +163,11 @@ def _named(log: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
+        if getattr(error, "sqlite_errorcode", 0) in _NO_ROOM:
+            raise ArtefactError(
+                f"{log} cannot be read, since nothing can be written beside it ({error}): make "
+                "room on the disk and start again; nothing that is there is lost"
+            ) from error
         raise ArtefactError(f"{log} is damaged or cannot be read: {error}: {AGAIN}") from error
 
 

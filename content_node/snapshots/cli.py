@@ -22,6 +22,8 @@ from winnow.telemetry.progress import Progress
 
 _MB = 1e6
 _SHOWN = 8
+_SECONDS = len("2026-01-31T12:00:00")
+"""Of a time; the rest stands in the name."""
 _Url = Annotated[
     str,
     typer.Argument(
@@ -106,10 +108,14 @@ def snapshots(url: _Url, as_json: _Json = False) -> None:
         typer.echo(f"{shown(url)}: no snapshots")
         return
     table = Table("snapshot", "taken", "index", "shards", "last writes", "MB")
+    for column in table.columns:
+        column.overflow = "fold"
+    table.columns[0].no_wrap = True  # it is what --snapshot takes
     for each in found:
         held = f"{len(each.parts)} of {each.shards}"
         writes = _listed(each.parts, lambda part: f"{part.sequence:,}")
-        table.add_row(each.name, each.taken, each.index_id, held, writes, f"{each.size / _MB:,.1f}")
+        taken, size = each.taken[:_SECONDS], f"{each.size / _MB:,.1f}"
+        table.add_row(each.name, taken, each.index_id, held, writes, size)
     Console(highlight=False).print(table)
 
 

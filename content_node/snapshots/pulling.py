@@ -35,6 +35,7 @@ def pull(url: str, target: Path, progress: Progress) -> Pulled:
     Raises:
         NotFoundError, ArtefactError, UnavailableError: as `restore`; NotFoundError also if `url`
             names no shard, ArtefactError if another one, or another build of it, is in `target`.
+            Where a shard is in `target`, it needs neither the place nor a snapshot there.
 
     """
     place, shard = split(url)
@@ -48,7 +49,7 @@ def pull(url: str, target: Path, progress: Progress) -> Pulled:
     read_shard_manifest(target)  # or it is none
     try:
         found = find(url)
-    except UnavailableError as error:
+    except (UnavailableError, NotFoundError) as error:
         return Pulled(None, str(error))
     expected = found.files[SHARD_FILE].sha256
     if sha256(target / SHARD_FILE) != expected:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from content_node.indexing.verify import identity_faults
 from content_node.shard.manifest import (
+    SHARD_FILE,
     FileEntry,
     IndexManifest,
     ShardManifest,
@@ -36,11 +37,16 @@ def take_snapshot(
     next one uses what was copied.
 
     Raises:
-        ArtefactError: the source is damaged, or is neither an index nor a shard.
+        ArtefactError: the source is damaged, or is neither an index nor a shard; or `url` is the
+            directory of an index or shard.
         UnavailableError: the place cannot be reached or written.
 
     """
     place = open_place(url)
+    if any((Path(place.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
+        raise ArtefactError(
+            f"{place.name} is an index, or a shard of one: name a directory for snapshots alone"
+        )
     taking = _Taking(Copying(place, progress))
     if (source / INDEX_FILE).exists():
         taking.index(source)

@@ -89,12 +89,12 @@ async def test_the_same_file_takes_its_passages_out_again(
     file = passages(tmp_path / "p.jsonl", 30)
     await feed(file, "--address", address)
     code, out, _ = await feed(file, "--delete", "--address", address)
-    assert (code, out) == (0, f"{file}: 30 stored, 0 unchanged, 0 outdated\n")
+    assert (code, out) == (0, f"{file}: 30 deleted, 0 unchanged, 0 outdated\n")
     assert not front.passages
     ids = tmp_path / "ids.txt"
     ids.write_text("p1\np2\n")
     code, out, _ = await feed(ids, "--delete", "--address", address)
-    assert (code, out) == (0, f"{ids}: 0 stored, 2 unchanged, 0 outdated\n")
+    assert (code, out) == (0, f"{ids}: 0 deleted, 2 unchanged, 0 outdated\n")
 
 
 async def test_documents_are_cut_and_leave_nothing_behind_when_they_shrink(
@@ -116,7 +116,7 @@ async def test_bad_rows_are_all_named_before_anything_is_sent(
     file.write_text('{"id": "a", "text": "words"}\n{"id": "b"}\nno json\n')
     code, out, err = await feed(file, "--address", address)
     assert (code, out, front.passages) == (1, "", {})
-    assert "line 2: text is missing or not a string" in err
+    assert "line 2: text is missing; there are id" in err
     assert "line 3: not JSON" in err
     assert "2 bad rows, and nothing was sent" in err
     code, out, err = await feed(file, "--address", address, "--skip-bad-rows")
@@ -128,11 +128,13 @@ async def test_what_only_the_front_refuses_is_named_with_its_line(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
-    rows = [{"id": "a", "text": "words"}, {"id": "b", "text": "a" * 10_001}]
+    both = {"id": "b", "text": "a" * 10_001, "metadata": {"year": None}}
+    rows = [{"id": "a", "text": "words"}, both]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, err = await feed(file, "--address", address)
     assert code == 1
     assert "line 2: text has 10001 characters" in err
+    assert "; metadata 'year' is null: give a string" in err
     code, out, _ = await feed(file, "--address", address, "--skip-bad-rows")
     assert (code, sorted(front.passages)) == (0, ["a"])
     assert "1 bad rows were left out" in out

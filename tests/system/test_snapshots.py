@@ -32,7 +32,9 @@ def test_an_index_is_copied_listed_and_restored(indexes: dict[int, Path], tmp_pa
     assert "shard 0 at write 0, shard 1 at write 0" in taken.stdout
     listed = json.loads(winnow("index", "snapshots", url, "--json").stdout)
     assert [len(each["parts"]) for each in listed] == [2]
-    assert "2 of 2" in winnow("index", "snapshots", url).stdout
+    table = winnow("index", "snapshots", url).stdout
+    assert "2 of 2" in table
+    assert listed[0]["name"] in table  # whole, for --snapshot
     restored = winnow("index", "restore", url, tmp_path / "again")
     assert restored.returncode == 0, restored.stderr
     assert winnow("index", "verify", tmp_path / "again").returncode == 0

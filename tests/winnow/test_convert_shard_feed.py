@@ -90,7 +90,7 @@ def f32(*values: float) -> bytes:
         ({"text": " "}, "empty text"),
         ({"text": "x" * 100_001}, "text has 100,001 characters"),
         ({"title": "x" * 10_001}, "title has 10,001 characters"),
-        ({"metadata": "[1]"}, "metadata is list, expected an object"),
+        ({"metadata": "[1]"}, "metadata is a list, expected an object"),
         ({"metadata": "{"}, "metadata is not JSON"),
         ({"metadata": "[" * 100_000}, "metadata is not JSON"),
         ({"metadata": '{"a": NaN}'}, "metadata"),

@@ -93,7 +93,7 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(sent)):
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and not sent:
-        hint = "`winnow up --index DIR` starts one"
+        hint = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
         return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")

@@ -13,6 +13,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.files.json_lines import kind
 from winnow.passages.checks import (
     MAX_ID,
     RowError,
@@ -193,7 +194,7 @@ def _check_metadata(text: str) -> None:
     except (ValueError, RecursionError) as error:
         raise RowError(f"metadata is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise RowError(f"metadata is {type(value).__name__}, expected an object")
+        raise RowError(f"metadata is {kind(value)}, expected an object")
     check_metadata(value)
 
 

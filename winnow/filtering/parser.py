@@ -24,6 +24,8 @@ MAX_DEPTH = 32
 """Parentheses in parentheses, and `not` before them."""
 MAX_COMPARISONS = 100
 _OPERATORS = {each.value: each for each in Operator}
+_CURLY = ("“", "”", "„", "«", "»")
+_NOTHING = frozenset({"null", "none", "nil"})
 _ORDERED = frozenset(Operator) - {Operator.EQUAL, Operator.UNEQUAL}
 
 
@@ -126,7 +128,7 @@ class _Parser:
         token = self._next
         value = _value_of(token)
         if value is None:
-            raise self._expected("a value", "write strings and dates in quotes")
+            raise self._expected("a value", _advice(token.text))
         self._place += 1
         return value
 
@@ -156,6 +158,15 @@ class _Parser:
             raise wrong(f"is nested deeper than {MAX_DEPTH} levels at character {self._next.at}")
         yield
         self._depth -= 1
+
+
+def _advice(text: str) -> str:
+    """How to write what is no value."""
+    if text.startswith(_CURLY):
+        return "write straight quotes, \" or '"
+    if text.lower() in _NOTHING:
+        return "`not exists NAME` lets through what has no value"
+    return "write strings and dates in quotes"
 
 
 def _is_name(token: Token) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
-from winnow.files.json_lines import not_json
+from winnow.files.json_lines import kind, not_json
 from winnow.passages.checks import RowError, check_metadata, check_metadata_length
 from winnow.quoting import shortened
 
@@ -68,7 +68,7 @@ def _json_id(_number: int, line: str) -> Found:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:
-        raise RowError("id is missing or not a string")
+        raise _no_string("id", value)
     return Found(Passage(identifier, "", ""), "{}", _version(value.get("version")))
 
 
@@ -112,7 +112,7 @@ def _object(line: str) -> dict[str, Any]:
     except RecursionError as error:
         raise RowError("not JSON that can be read: nested too deeply") from error
     if not isinstance(value, dict):
-        raise RowError(f"expected a JSON object, found {type(value).__name__}")
+        raise RowError(f"expected a JSON object, found {kind(value)}")
     return value
 
 
@@ -128,14 +128,22 @@ def _identifier(value: dict[str, Any]) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
+def _no_string(name: str, value: dict[str, Any]) -> RowError:
+    if name not in value:
+        return RowError(
+            f"{name} is missing; there are {shortened(', '.join(value)) or 'no fields'}"
+        )
+    return RowError(f"{name} is {kind(value[name])}, expected a string")
+
+
 def _of_object(value: dict[str, Any]) -> Found:
     fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
-            raise RowError(f"{name} is missing or not a string")
+            raise _no_string(name, value)
     metadata = value.get("metadata", {})
     if not isinstance(metadata, dict):
-        raise RowError(f"metadata is {type(metadata).__name__}, expected an object")
+        raise RowError(f"metadata is {kind(metadata)}, expected an object")
     check_metadata(metadata)
     text = json.dumps(metadata)
     check_metadata_length(text)
@@ -145,5 +153,7 @@ def _of_object(value: dict[str, Any]) -> Found:
 
 def _version(value: Any) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value <= _MOST_VERSION):
-        raise RowError(f"version is {shortened(str(value))}, expected 0 to {_MOST_VERSION}")
+        raise RowError(
+            f"version is {shortened(json.dumps(value))}, expected an integer, 0 to {_MOST_VERSION}"
+        )
     return value

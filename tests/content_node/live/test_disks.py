@@ -24,7 +24,7 @@ from content_node.live.failures import failure
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
 from content_node.live.reading import log_path
-from winnow.errors import NotWritableError, OverloadedError
+from winnow.errors import ArtefactError, NotWritableError, OverloadedError
 
 LONG = "words " * 500
 
@@ -108,6 +108,25 @@ def test_a_disk_that_is_full_before_the_first_write(small_disk: Path) -> None:
     ballast.unlink()
     log.append([logged(1, text=LONG)])
     check_that_it_goes_on(small_disk, log)
+
+
+def test_a_log_that_was_not_closed_on_a_full_disk_is_not_called_damaged(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "killed").mkdir()
+    killed = open_log(tmp_path / "killed")
+    killed.append([logged(1, text=LONG)])
+    killed.acknowledge()
+    shutil.copytree(tmp_path / "killed", small_disk / "shard")
+    (small_disk / "shard" / "live" / "writes.sqlite-shm").unlink()  # as after a loss of power
+    killed.close()
+    ballast = small_disk / "ballast"
+    with contextlib.suppress(OSError):
+        ballast.write_bytes(bytes(2_000_000))
+    with pytest.raises(ArtefactError, match="make room on the disk and start again"):
+        open_log(small_disk / "shard")
+    ballast.unlink()
+    check_that_it_goes_on(small_disk / "shard", open_log(small_disk / "shard"))
 
 
 def test_a_trim_that_finds_no_room_is_done_later(small_disk: Path) -> None:

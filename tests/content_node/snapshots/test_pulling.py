@@ -59,6 +59,17 @@ def test_a_shard_that_is_there_is_served_also_if_the_place_is_out_of_reach(
         pull(f"nonsense://x/{SHARD}", tmp_path / "none", Recorder())
 
 
+def test_a_shard_that_is_there_is_served_also_if_there_is_no_snapshot_any_more(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    target = shutil.copytree(indexes[2] / SHARD, tmp_path / "shard")
+    pulled = pull(f"{tmp_path}/none/{SHARD}", target, Recorder())
+    assert pulled.restored is None
+    assert "there is no snapshot at" in pulled.unreachable
+    with pytest.raises(NotFoundError, match="there is no snapshot at"):
+        pull(f"{tmp_path}/none/{SHARD}", tmp_path / "new", Recorder())
+
+
 def test_a_url_that_names_no_shard_is_refused(url: str, tmp_path: Path) -> None:
     place = url.removesuffix(f"/{SHARD}")
     with pytest.raises(NotFoundError, match=f"names no shard: .* such as {place}/shard-00000"):

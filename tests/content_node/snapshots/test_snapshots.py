@@ -360,6 +360,13 @@ def test_a_directory_that_is_no_index_is_refused(tmp_path: Path) -> None:
         taken(tmp_path / "empty", tmp_path / "snapshots")
 
 
+def test_snapshots_are_not_put_into_an_index(index: Path, tmp_path: Path) -> None:
+    for place in (index, index / shard_name(0, 2)):
+        with pytest.raises(ArtefactError, match="name a directory for snapshots alone"):
+            taken(index, place)
+    assert not (index / "files").exists()
+
+
 def test_progress_is_told_in_whole_megabytes() -> None:
     told: list[int] = []
     advance = in_megabytes(told.append)

@@ -49,6 +49,14 @@ REFUSED = [
         "published > 2015-03-01",
         "expected a value at character 13, found '2015-03-01': write strings and dates in quotes",
     ),
+    (
+        "lang = “en”",
+        "expected a value at character 8, found '“en”': write straight quotes, \" or '",
+    ),
+    (
+        "lang = null",
+        "expected a value at character 8, found 'null': `not exists NAME` lets through what has no value",
+    ),
     ("a = 1 b = 2", "expected and, or, or the end at character 7, found 'b'"),
     ("(a = 1", "expected and, or, or ) at character 7, found the end"),
     ("a = 1)", "expected and, or, or the end at character 6, found ')'"),

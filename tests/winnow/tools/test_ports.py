@@ -24,7 +24,7 @@ def test_a_port_that_is_in_use_is_named(taken: Address) -> None:
 def test_an_address_that_is_named_twice_is_in_use() -> None:
     address = Address("127.0.0.1", free_ports(1)[0])
     expect_free([address])
-    with pytest.raises(UnavailableError, match=f"{address} is in use"):
+    with pytest.raises(UnavailableError, match=f"{address} is named twice"):
         expect_free([address, address])
 
 

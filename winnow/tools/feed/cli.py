@@ -78,9 +78,9 @@ def feed(
     durable. Sending rows again changes nothing, so a feed can be repeated from the beginning, or
     go on with --resume.
 
-    With --json, one object is printed, with the keys: stored, unchanged, outdated (of a lower
-    version than what is stored), truncated (found by its beginning only), bad_rows, retries, line
-    (up to which all is durable), seconds.
+    With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
+    (of a lower version than what is stored), truncated (found by its beginning only), bad_rows,
+    retries, line (up to which all is durable), seconds.
 
     Exit codes:
       0 every row is durable; bad rows were left out if that was asked for
@@ -155,7 +155,8 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
         }
         typer.echo(json.dumps(said, indent=2))
         return
-    rows = ", ".join(f"{count} {name}" for name, count in counts.items())
+    done = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
+    rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
     typer.echo(f"{job.plan.file}: {rows}")
     if bad:
         typer.echo(f"{bad} bad rows were left out")

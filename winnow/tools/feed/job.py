@@ -126,7 +126,9 @@ class Job:
                 "--skip-bad-rows"
             )
         if not good and not bad and not self.line:
-            raise ArtefactError(f"{self.plan.file} has no passages")
+            raise ArtefactError(
+                f"{self.plan.file} has no {'ids' if self.plan.delete else 'passages'}"
+            )
         return good
 
     def _good(self) -> Iterator[Row]:

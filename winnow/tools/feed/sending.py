@@ -175,7 +175,7 @@ class Sender:
         return batch
 
     def _without(self, batch: Batch, error: InvalidRequestError) -> Batch:
-        wrong = dict(_rows(error.violations))
+        wrong = _rows(error.violations)
         if not wrong:
             raise error
         for number, why in sorted(wrong.items()):
@@ -215,7 +215,11 @@ def _run(first: str, count: int) -> Iterator[str]:
         first = following(first)
 
 
-def _rows(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:
+def _rows(violations: Sequence[Violation]) -> dict[int, str]:
+    """What is wrong with each row, all of it."""
+    wrong: dict[int, list[str]] = {}
     for each in violations:
         if found := _FIELD.fullmatch(each.field):
-            yield int(found[1]), f"{found[2] or 'the row'} {each.description}"
+            said = f"{found[2] or 'the row'} {each.description}"
+            wrong.setdefault(int(found[1]), []).append(said)
+    return {number: "; ".join(said) for number, said in wrong.items()}

@@ -71,7 +71,9 @@ def consecutive(first: Address, count: int) -> list[Address]:
 def expect_free(addresses: Sequence[Address]) -> None:
     """Raises UnavailableError if one cannot be listened on now, or is named twice."""
     with contextlib.ExitStack() as held:
-        for each in addresses:
+        for place, each in enumerate(addresses):
+            if each.port and each in addresses[:place]:
+                raise UnavailableError(f"{each} is named twice: choose another port for one")
             try:
                 family = _family(each.host)
                 held.enter_context(socket.create_server((each.host, each.port), family=family))
