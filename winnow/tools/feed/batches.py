@@ -36,17 +36,22 @@ class Batch:
 def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[Batch]:
     """The rows in their order, up to `most` at a time.
 
-    `documents`: whether rows of one line are one document that was cut.
+    An id comes once in a batch: what a document no longer has is deleted after its batch, and would
+    else take what a later line gave it. `documents`: whether rows of one line are one document that
+    was cut.
     """
     held: list[Row] = []
+    ids: set[str] = set()
     after: list[str] = []
     size = through = 0
     for line, own in itertools.groupby(rows, key=lambda row: row.line):
         for row in own:
-            if len(held) == most or (held and size + _size(row) > MOST_BYTES):
+            full = len(held) == most or (held and size + _size(row) > MOST_BYTES)
+            if full or row.passage.id in ids:
                 yield Batch(tuple(held), through, tuple(after))
-                held, after, size = [], [], 0
+                held, ids, after, size = [], set(), [], 0
             held.append(row)
+            ids.add(row.passage.id)
             size += _size(row)
         through = line
         if documents:

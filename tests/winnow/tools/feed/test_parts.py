@@ -50,6 +50,19 @@ def test_a_line_is_done_with_its_last_passage() -> None:
     assert [each.after for each in made] == [(), (), ("doc#5", "other#1")]
 
 
+def test_an_id_comes_once_in_a_batch() -> None:
+    made = list(batches([row(1, "a"), row(2, "b"), row(3, "a"), row(4, "c")], 9))
+    assert [each.ids for each in made] == [("a", "b"), ("a", "c")]
+    assert through(made) == [(2, 2), (2, 4)]
+
+
+def test_what_a_document_no_longer_has_is_deleted_before_it_comes_again_and_is_longer() -> None:
+    rows = [row(1, f"doc#{n}") for n in range(2)] + [row(2, f"doc#{n}") for n in range(4)]
+    made = list(batches(rows, 9, documents=True))
+    assert [each.after for each in made] == [("doc#2",), ("doc#4",)]
+    assert made[1].ids == ("doc#0", "doc#1", "doc#2", "doc#3")
+
+
 def test_the_line_that_all_is_durable_up_to_waits_for_the_slowest() -> None:
     ledger = Ledger(10)
     first, second, third = (ledger.begin() for _ in range(3))
