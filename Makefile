@@ -42,7 +42,7 @@ test: ## Run every check and every test (MODELS=: leave out those that need PyTo
 	@$(if $(MODELS),$(MAKE) --no-print-directory test-models,echo 'left out, as asked for by MODELS=')
 
 test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
-	$(call say,'tests, a line for each file')
+	$(call say,'tests: a line for each file')
 	@$(BIN)/python -m pytest --verbose --ignore=tests/models
 
 test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
@@ -62,11 +62,11 @@ format: $(STAMP) ## Format the code and mend what the linter can
 	@$(BIN)/ruff format .
 
 types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
-	$(call say,'types, a minute if nothing was checked before')
+	$(call say,'types (a minute if nothing was checked before)')
 	@$(BIN)/mypy hatch_build.py winnow stateless content_node encoder_node head_node bench tests $(NEEDS_TORCH:%=--exclude '^%')
 
 types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
-	$(call say,'types of models, a minute if nothing was checked before')
+	$(call say,'types of models (a minute if nothing was checked before)')
 	@$(BIN)/mypy $(NEEDS_TORCH)
 
 proto: $(STAMP) ## Regenerate the stubs in winnow/v1 from proto/
