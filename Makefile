@@ -46,7 +46,7 @@ test-serving: $(STAMP) format-check lint types proto-check ## Check and test all
 	@$(BIN)/python -m pytest --verbose --ignore=tests/models
 
 test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
-	$(call say,'tests of models, a line for each file')
+	$(call say,'tests of models: a line for each file')
 	@$(BIN)/python -m pytest --verbose tests/models
 
 format-check: $(STAMP)
