@@ -28,6 +28,7 @@ from winnow.bundle import default_bundle, load_bundle
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
 from winnow.domain.passage import Passage
+from winnow.errors import OverloadedError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.passages.encoding import PassageEncoder
@@ -105,12 +106,27 @@ async def feed_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
     return len(passages) / (time.perf_counter() - started)
 
 
+async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
+    """Stores passages; a front that is full is asked again when it says."""
+    while True:
+        try:
+            await client.put(fields(passages))
+        except OverloadedError as error:
+            await asyncio.sleep(error.retry_after)
+        else:
+            return
+
+
 async def feed_at(client: AsyncClient, source: Source, rate: float, until: asyncio.Event) -> int:
-    """Feeds small requests at a rate, until an event; returns how many passages that were."""
+    """Feeds small requests at a rate, until an event; returns how many passages that were.
+
+    Where questions leave too little of the machine for that rate, the front refuses some of them
+    for a while.
+    """
     fed, started = 0, time.perf_counter()
     async with asyncio.TaskGroup() as group:
         while not until.is_set():
-            group.create_task(client.put(fields(source.take(SMALL))))
+            group.create_task(put(client, source.take(SMALL)))
             fed += SMALL
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
@@ -139,7 +155,7 @@ class Asking:
 async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[str, object]:
     source, raw = Source(options.passages), Raw(options.threads)
     questions = [each.question for each in read_questions(options.questions)]
-    raws, feds, calm, busy = [], [], [], []
+    raws, feds, beside, calm, busy = [], [], [], [], []
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
         asking = Asking(client, questions)
         await feed_rate(feeding, source.take(REQUEST))
@@ -152,15 +168,18 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[st
             calm += await asking.latencies(options.questions_each, start)
             enough = asyncio.Event()
             background = asyncio.create_task(feed_at(feeding, source, median(feds) / 2, enough))
+            began = time.perf_counter()
             busy += await asking.latencies(options.questions_each, start)
             enough.set()
             fed = await background
+            # the last of them are stored when nobody asks any more
+            beside.append(fed / (time.perf_counter() - began))
             print(
                 f"round {number + 1}: encoder {raws[-1]:.1f}/s, feeding {feds[-1]:.1f}/s; "
                 f"{fed} fed while {options.questions_each} questions were asked",
                 flush=True,
             )
-    return figures(raws, feds, calm, busy)
+    return figures(raws, feds, calm, busy) | {"fed_beside_per_second": round(median(beside), 1)}
 
 
 def figures(
