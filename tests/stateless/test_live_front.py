@@ -21,7 +21,7 @@ from winnow.fakes import FINGERPRINT
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
-SOON = Deadline.after(600)
+SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 LATE_AT_ONCE = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 
 
