@@ -1,38 +1,23 @@
 """A whole cluster of processes that is fed while it answers."""
 
-import asyncio
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fed_cluster import ASKED, WON, fed_cluster
 from tenacious import until
 
-from winnow.bundle import default_bundle
-from winnow.client import Client, Outcome, PassageFields
+from winnow.client import Client, Outcome
 from winnow.errors import OverloadedError, UnavailableError
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-
-WON: PassageFields = {
-    "id": "zorblax",
-    "title": "Zorblax Prize",
-    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
-    "metadata": {"year": 2031},
-}
-ASKED = "Who won the Zorblax Prize in 2031?"
+from winnow.tools.local.cluster import LocalCluster
 
 
 @pytest.fixture
 def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
-    index = tmp_path / "index"
-    shutil.copytree(indexes[2], index)
-    plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")
-    with LocalCluster(plan) as made:
-        made.start()
-        asyncio.run(made.wait_ready())
+    with fed_cluster(indexes[2], tmp_path) as made:
         yield made
 
 

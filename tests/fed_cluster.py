@@ -1,0 +1,31 @@
+"""A cluster of processes that can be fed, and a passage to feed it with."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from winnow.bundle import default_bundle
+from winnow.client import PassageFields
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+
+WON: PassageFields = {
+    "id": "zorblax",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+    "metadata": {"year": 2031},
+}
+ASKED = "Who won the Zorblax Prize in 2031?"
+
+
+@contextlib.contextmanager
+def fed_cluster(built: Path, directory: Path) -> Iterator[LocalCluster]:
+    """Serves a copy of an index, in `directory`, and takes writes."""
+    index = directory / "index"
+    shutil.copytree(built, index)
+    plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")
+    with LocalCluster(plan) as made:
+        made.start()
+        asyncio.run(made.wait_ready())
+        yield made
