@@ -24,7 +24,7 @@ _SECONDS = 10.0
 """A message of a megabyte takes as long at a megabit a second."""
 _ENDS = "this server is about to end: send what it has not acknowledged again"
 _CLOSING = 0.05
-"""Seconds that gRPC may take to tell that a call without a message was given up by its caller."""
+"""Seconds that gRPC may take to tell that a call was given up by its caller, and has not ended."""
 
 
 class Arrivals:
@@ -52,12 +52,13 @@ class Arrivals:
         """
         message = await self.next(context)
         if message is grpc.aio.EOF:
-            await asyncio.sleep(_CLOSING)
             raise InvalidRequestError(Violation("request", "the call ended without a message"))
         return message
 
     async def next(self, context: Any, of_stream: bool = False) -> Any:
         """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else.
+
+        A call that its caller gave up is cancelled, and is not taken for one that has ended.
 
         `of_stream`: whether more may follow, so that the call has no end of its own.
 
@@ -80,7 +81,10 @@ class Arrivals:
             self._of_streams.discard(place)
         if late is not None:
             raise late
-        return reading.result()
+        message = reading.result()
+        if message is grpc.aio.EOF:
+            await asyncio.sleep(_CLOSING)
+        return message
 
     def leave(self) -> None:
         """Ends streams where they stand: one might go on for longer than the server may."""
