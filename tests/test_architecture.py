@@ -62,6 +62,7 @@ PURE = [
     "stateless/answer/findings.py",
     "stateless/answer/generations.py",
     "stateless/answer/merge.py",
+    "stateless/answer/recording.py",
     "stateless/answer/remembered.py",
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",
