@@ -81,7 +81,7 @@ class FrontState(google.protobuf.message.Message):
     UP_SECONDS_FIELD_NUMBER: builtins.int
     ANSWERS_FIELD_NUMBER: builtins.int
     FEEDS_FIELD_NUMBER: builtins.int
-    QUESTIONS_FIELD_NUMBER: builtins.int
+    QUESTIONS_ANSWERED_FIELD_NUMBER: builtins.int
     QUESTIONS_REFUSED_FIELD_NUMBER: builtins.int
     QUESTIONS_IN_HAND_FIELD_NUMBER: builtins.int
     READS_IN_HAND_FIELD_NUMBER: builtins.int
@@ -100,8 +100,8 @@ class FrontState(google.protobuf.message.Message):
     """Whether it answers questions: false until enough shards are found."""
     feeds: builtins.bool
     """Whether it takes passages."""
-    questions: builtins.int
-    """Questions asked since it started, also those that were refused."""
+    questions_answered: builtins.int
+    """Questions answered since it started, also those whose answers were remembered."""
     questions_refused: builtins.int
     """Questions refused since it started, because there was too much to do."""
     questions_in_hand: builtins.int
@@ -123,7 +123,7 @@ class FrontState(google.protobuf.message.Message):
         up_seconds: builtins.float = ...,
         answers: builtins.bool | None = ...,
         feeds: builtins.bool | None = ...,
-        questions: builtins.int = ...,
+        questions_answered: builtins.int = ...,
         questions_refused: builtins.int = ...,
         questions_in_hand: builtins.int = ...,
         reads_in_hand: builtins.int = ...,
@@ -132,7 +132,7 @@ class FrontState(google.protobuf.message.Message):
         seconds_per_read: builtins.float = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "answers", b"answers", "feeds", b"feeds"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "answers", b"answers", "bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "feeds", b"feeds", "passages_in_hand", b"passages_in_hand", "questions", b"questions", "questions_in_hand", b"questions_in_hand", "questions_refused", b"questions_refused", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "texts_in_hand", b"texts_in_hand", "up_seconds", b"up_seconds", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_answers", b"_answers", "_feeds", b"_feeds", "answers", b"answers", "bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "feeds", b"feeds", "passages_in_hand", b"passages_in_hand", "questions_answered", b"questions_answered", "questions_in_hand", b"questions_in_hand", "questions_refused", b"questions_refused", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "texts_in_hand", b"texts_in_hand", "up_seconds", b"up_seconds", "version", b"version"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_answers", b"_answers"]) -> typing.Literal["answers"] | None: ...
     @typing.overload
