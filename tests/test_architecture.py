@@ -90,6 +90,8 @@ PURE = [
     "stateless/heads/rings.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
+    "stateless/showing/core.py",
+    "stateless/showing/work.py",
     "encoder_node/admission.py",
     "encoder_node/validation.py",
     "head_node/admission.py",
