@@ -12,6 +12,7 @@ from stateless.answer.servicer import SERVICE
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
 from stateless.supervision import supervised
@@ -44,6 +45,8 @@ class Front:
     """Each service may have its own."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
 
 
 async def _nothing() -> None:
