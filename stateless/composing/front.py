@@ -12,6 +12,7 @@ from stateless.answer.servicer import SERVICE
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
 from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
@@ -44,10 +45,12 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
-    work: Work
-    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
+    work: Work = field(default_factory=Work)
+    """Who lets work in, and does it."""
 
 
 async def _nothing() -> None:
@@ -78,7 +81,7 @@ async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncI
     server = _server(settings, boundary, doors)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, Work(), stack)
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:

@@ -76,10 +76,14 @@ class Boundary(grpc.aio.ServerInterceptor):
                 await _abort(context, WinnowError(), chosen)
             finally:
                 elapsed = time.perf_counter() - started
-                self._metrics.finished(method, code, elapsed)
-                self._log_call(method, code, elapsed, fault)
+                self.finished(method, code, elapsed, fault)
 
         return call
+
+    def finished(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
+        """Counts and logs a call, by gRPC or not, that took `elapsed` seconds."""
+        self._metrics.finished(method, code, elapsed)
+        self._log_call(method, code, elapsed, fault)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
         """One line a call. Does not raise, as logs are set up in a process."""
