@@ -6,6 +6,7 @@ breaks that look like log lines of their own.
 
 MOST = 100
 """Characters that are quoted of a text."""
+_MOST_OF_NAME = 24
 
 
 def shortened(text: str) -> str:
@@ -17,3 +18,8 @@ def shortened(text: str) -> str:
 def quoted(text: str) -> str:
     """The same, in quotes."""
     return f"'{shortened(text)}'"
+
+
+def briefly(value: str) -> str:
+    """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
+    return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
