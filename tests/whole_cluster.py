@@ -95,6 +95,7 @@ async def running(
     heads: Path | None = None,
     word_candidates: int = 0,
     tracer: Tracer = NO_TRACER,
+    policies: ReplicaPolicies | None = None,
 ) -> AsyncIterator[Running]:
     """Serves an index, and the heads of a store; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
@@ -104,7 +105,16 @@ async def running(
             for _ in range(replicas)
         ]
         registry = CollectorRegistry()
-        address = await _front(nodes, bundle, registry, stack, heads, word_candidates, tracer)
+        address = await _front(
+            nodes,
+            bundle,
+            registry,
+            stack,
+            heads,
+            word_candidates,
+            tracer,
+            policies or ReplicaPolicies(),
+        )
         client = await stack.enter_async_context(AnswerClient(address))
         yield Running(client, nodes, registry)
 
@@ -138,6 +148,7 @@ async def _front(
     store: Path | None,
     word_candidates: int,
     tracer: Tracer,
+    policies: ReplicaPolicies,
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
@@ -173,7 +184,7 @@ async def _front(
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension),
         lambda shard: ReplicatedSearcher(
-            shard, known.searcher, ReplicaPolicies(), time.monotonic, random.Random(), replicas
+            shard, known.searcher, policies, time.monotonic, random.Random(), replicas
         ),
         serve,
         ClusterMetrics(registry),

@@ -148,7 +148,7 @@ class ReplicatedSearcher:
             brief=not passages,
             after=after,
         )
-        with span(f"shard {kind}", {"winnow.shard": self._shard, "winnow.passages": passages}):
+        with span(f"shard {kind}", {"winnow.shard": self._shard}):
             answer = await call.run()
         if answer is None:
             # an exception that is raised again keeps the stack of every earlier raise

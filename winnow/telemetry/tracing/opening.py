@@ -18,7 +18,6 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
 
 _log = structlog.get_logger("winnow.traces")
 _PATIENCE = 2.0
-"""Seconds that the last spans get to be sent."""
 
 
 def collector_url(value: str) -> str:
@@ -49,7 +48,13 @@ def _has_port(parts: SplitResult) -> bool:
 
 
 @contextlib.contextmanager
-def tracing(url: str, share: float, service: str, registry: CollectorRegistry) -> Iterator[Tracer]:
+def tracing(
+    url: str,
+    share: float,
+    service: str,
+    registry: CollectorRegistry,
+    patience: float = _PATIENCE,
+) -> Iterator[Tracer]:
     """A tracer that sends to a collector, for as long as a process serves.
 
     Args:
@@ -57,6 +62,7 @@ def tracing(url: str, share: float, service: str, registry: CollectorRegistry) -
         share: of calls that come without a trace, 0 to 1.
         service: what traces call this process.
         registry: gets the metrics.
+        patience: seconds that the last spans get to be sent, once it is over.
 
     Raises:
         UnavailableError: OpenTelemetry is not installed.
@@ -71,7 +77,7 @@ def tracing(url: str, share: float, service: str, registry: CollectorRegistry) -
     try:
         yield SamplingTracer(spans.put, share, random.Random())
     finally:
-        spans.close(_PATIENCE)
+        spans.close(patience)
 
 
 def _exporter(url: str, service: str) -> Exporter:
