@@ -13,7 +13,7 @@ from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.settings import FrontSettings
 from winnow.rpc import process
-from winnow.telemetry.tracing.tracer import Tracer
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 
 def run(settings: FrontSettings) -> None:
@@ -21,7 +21,9 @@ def run(settings: FrontSettings) -> None:
     process.run(settings, partial(_run, settings))
 
 
-async def _run(settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
+async def _run(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer = NO_TRACER
+) -> None:
     async with opened(settings, registry, tracer) as front:
         encoders = Encoders(front)
         own = encoders.open(front.bundle, settings.encoder_address)

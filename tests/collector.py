@@ -46,7 +46,8 @@ def collecting(hangs: bool = False, refuses: grpc.StatusCode | None = None) -> I
     """One that serves."""
     collector = Collector(hangs, refuses)
     server = grpc.server(ThreadPoolExecutor(2))
-    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(collector, server)
+    add = trace_service_pb2_grpc.add_TraceServiceServicer_to_server
+    add(collector, server)  # type: ignore[no-untyped-call]
     collector.url = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:

@@ -42,10 +42,23 @@ class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServi
         self.handed_on = handing_on.outgoing("me")
         return feed_pb2.PutResponse()
 
+    async def Delete(
+        self, request: feed_pb2.DeleteRequest, context: Any
+    ) -> feed_pb2.DeleteResponse:
+        return feed_pb2.DeleteResponse()
+
     async def PutStream(self, requests: Any, context: Any) -> feed_pb2.FeedSummary:
         async for _ in requests:
             pass
         return feed_pb2.FeedSummary()
+
+    async def DeleteStream(self, requests: Any, context: Any) -> feed_pb2.FeedSummary:
+        return feed_pb2.FeedSummary()
+
+    async def Predict(
+        self, request: head_pb2.PredictRequest, context: Any
+    ) -> head_pb2.PredictResponse:
+        return head_pb2.PredictResponse()
 
     async def ListHeads(
         self, request: head_pb2.ListHeadsRequest, context: Any
@@ -165,9 +178,8 @@ async def test_the_log_line_and_the_histogram_of_a_call_lead_to_its_trace(edge: 
     assert [line["trace_id"] for line in logged if line["event"] == "call"] == [trace_id]
     kind, page = exposition(edge.registry, "application/openmetrics-text;version=1.0.0,*/*;q=0.1")
     assert kind.startswith("application/openmetrics-text")
-    samples = [
-        each for family in text_string_to_metric_families(page.decode()) for each in family.samples
-    ]
+    families = text_string_to_metric_families(page.decode())  # type: ignore[no-untyped-call]
+    samples = [each for family in families for each in family.samples]
     assert [each.exemplar.labels for each in samples if each.exemplar] == [{"trace_id": trace_id}]
     kind, page = exposition(edge.registry)
     assert kind.startswith("text/plain")

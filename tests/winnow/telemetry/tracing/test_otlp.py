@@ -42,8 +42,8 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
             with tracer.begin("Answer", CALLER) as call:
                 call.set("winnow.complete", True)
                 call.set("winnow.queue_ms", 0.5)
-                about = {"winnow.shard": 3, "server.address": "node:1"}
-                with span("ask", about, Kind.CLIENT) as asking:
+                with span("ask", {"winnow.shard": 3}, Kind.CLIENT) as asking:
+                    asking.set("server.address", "node:1")
                     asking.failed("UnavailableError")
         part, whole = collector.spans
         assert figure(registry, "sent") == 2
