@@ -104,6 +104,13 @@ class FrontSettings(ServiceSettings):
         description="Memory for answers that are given again if the same question is asked of an "
         "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
     )
+    trace_share: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
+        "that belongs to a trace already is traced if its caller records that.",
+    )
     max_in_flight: int = Field(
         64,
         ge=1,
@@ -322,6 +329,11 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing."""
+        return self.trace_share
 
     @property
     def serves_heads(self) -> bool:

@@ -22,6 +22,7 @@ from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 
 _LEAST_STREAMS = 128
 """Calls that a connection may have in hand, at least; else twice as many as there are places, so
@@ -39,6 +40,8 @@ class Front:
     metrics: FrontMetrics
     boundary: Boundary
     """Around the calls of all its servers."""
+    tracer: Tracer
+    """Of all calls, whatever brings them."""
     server: Server
     doors: Doors
     """Each service may have its own."""
@@ -65,16 +68,18 @@ class Part:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncIterator[Front]:
+async def opened(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
+) -> AsyncIterator[Front]:
     """A front that has no part yet; at the end closes what its parts opened."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
     doors = Doors()
-    boundary = Boundary(RpcMetrics(registry))
+    boundary = Boundary(RpcMetrics(registry), tracer=tracer)
     server = _server(settings, boundary, doors)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
+        yield Front(settings, bundle, registry, metrics, boundary, tracer, server, doors, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
