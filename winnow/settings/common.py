@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from winnow.bundle import default_bundle
+from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
 from winnow.settings.source import Settings
@@ -82,6 +83,12 @@ class ServiceSettings(ProcessSettings, ModelSettings):
     """Settings of a process that serves models of a bundle."""
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def cores(root: Path = Path("/")) -> int:
+    """Cores that this process may use: at most those that it may run on.
+
+    A CPU quota counts as the whole cores in it: with more threads than that all of them, and those
+    that answer calls, would wait for the rest of each tenth of a second. `root`: as `cpu_quota`.
+    """
+    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    quota = cpu_quota(root)
+    return max(1, min(present or 1, int(quota))) if quota is not None else present or 1
