@@ -4,6 +4,8 @@ Whatever a caller sends comes back to it and goes into logs: a text of megabytes
 breaks that look like log lines of their own.
 """
 
+import re
+
 MOST = 100
 """Characters that are quoted of a text."""
 
@@ -17,3 +19,8 @@ def shortened(text: str) -> str:
 def quoted(text: str) -> str:
     """The same, in quotes."""
     return f"'{shortened(text)}'"
+
+
+def shown(url: str) -> str:
+    """A URL without user and password, for errors and logs."""
+    return re.sub("//[^/]*@", "//", url)

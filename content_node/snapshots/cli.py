@@ -14,10 +14,10 @@ from rich.table import Table
 from content_node.snapshots.finding import snapshots as found_snapshots
 from content_node.snapshots.manifest import SnapshotShard
 from content_node.snapshots.opening import open_place
-from content_node.snapshots.place import shown
 from content_node.snapshots.pulling import pull as pull_shard
 from content_node.snapshots.restoring import restore as restore_snapshot
 from content_node.snapshots.taking import take_snapshot
+from winnow.quoting import shown
 from winnow.telemetry.progress import Progress
 
 _MB = 1e6

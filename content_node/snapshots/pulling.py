@@ -7,11 +7,11 @@ from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from content_node.snapshots.copying import Progress
 from content_node.snapshots.finding import Found, find
 from content_node.snapshots.opening import split
-from content_node.snapshots.place import shown
 from content_node.snapshots.restoring import restore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.checksum import sha256
+from winnow.quoting import shown
 
 _EXAMPLE = shard_name(0, 3)
 

@@ -5,7 +5,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
@@ -29,10 +29,21 @@ def _level(value: str) -> str:
     return value.lower()
 
 
+def _local(value: object) -> object:
+    if isinstance(value, str) and "://" in value:
+        raise ValueError(
+            "expected a directory, not a URL: copy the bundle to one first, with "
+            "`winnow bundle pull URL DIRECTORY`"
+        )
+    return value
+
+
 class ModelSettings(Settings):
     """Settings of a process that runs models of a bundle."""
 
-    bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
+    bundle: Annotated[Path, BeforeValidator(_local)] = Field(
+        default_factory=default_bundle, description="Directory of the models."
+    )
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
