@@ -38,6 +38,9 @@ _Source = Annotated[
         "behind it, for that shard.",
     ),
 ]
+_Name = Annotated[
+    str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -65,9 +68,7 @@ def snapshot(
 def restore(
     url: _Source,
     directory: Annotated[Path, typer.Argument(help="Directory to restore to; must not exist.")],
-    name: Annotated[
-        str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
-    ] = "",
+    name: _Name = "",
 ) -> None:
     """Copy a snapshot of an index, or one shard of it, into a new directory.
 
@@ -82,14 +83,15 @@ def restore(
 def pull(
     url: _Source,
     directory: Annotated[Path, typer.Argument(help="Directory of the shard.")],
+    name: _Name = "",
 ) -> None:
-    """Restore the newest snapshot of a shard, unless the shard is in the directory already.
+    """Restore a snapshot of a shard, unless the shard is in the directory already.
 
     What `winnow node --pull URL` does when it starts, for an init step of its own. A shard that
     lies there stays as it is, with the writes that it has taken since.
     """
     with Progress() as progress:
-        pulled = pull_shard(url, directory, progress)
+        pulled = pull_shard(url, directory, progress, name)
     if (restored := pulled.restored) is not None:
         typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
     elif pulled.unreachable:
