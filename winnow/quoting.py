@@ -4,6 +4,8 @@ Whatever a caller sends comes back to it and goes into logs: a text of megabytes
 breaks that look like log lines of their own.
 """
 
+import re
+
 MOST = 100
 """Characters that are quoted of a text."""
 _MOST_OF_NAME = 24
@@ -23,3 +25,8 @@ def quoted(text: str) -> str:
 def briefly(value: str) -> str:
     """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
     return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
+
+
+def shown(url: str) -> str:
+    """A URL without user and password, for errors and logs."""
+    return re.sub("//[^/]*@", "//", url)
