@@ -86,6 +86,8 @@ class RingMetrics:
         counted(metrics.looks, ring, last=("ok", "failed"))
         counted(metrics.applied, ring, last=("ok", "failed"))
         counted(metrics.evictions, last=(ring,))
+        for seconds in (metrics.load_seconds, metrics.apply_seconds):
+            seconds.labels(ring)
 
     def looked_up(self, result: str) -> None:
         """Counts a head that was asked for: hit or miss."""
