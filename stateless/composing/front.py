@@ -89,10 +89,15 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
     async def prepare() -> None:
         for part in parts:
             await part.prepare()
+        front.metrics.ready.set(1)
 
     further = [each for part in parts for each in part.servers]
     serving: Coroutine[Any, Any, None] = process.serve(
-        front.server, front.settings, prepare, further=further
+        front.server,
+        front.settings,
+        prepare,
+        leave=lambda: front.metrics.ready.set(0),
+        further=further,
     )
     for part in parts:
         for others, look_after in part.beside.items():

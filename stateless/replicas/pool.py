@@ -82,6 +82,8 @@ class ReplicaPool:
         for address in lost:
             self._give_up(address, "it does not reply any more")
         self._metrics.forget(self._shard, gone)
+        if not self._retired:
+            self._metrics.known(self._shard, addresses)
         self._replicas.told(sequences or {})
         self._tell_lag()
 
