@@ -17,11 +17,12 @@ from winnow.policy.outliers import OutlierSettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
+from winnow.settings.securing import PeerSettings
 
 _MOST_AHEAD = 4
 
 
-class FrontSettings(ServiceSettings):
+class FrontSettings(PeerSettings, ServiceSettings):
     """Answer questions over the shards of an index, and predict labels and entities of texts.
 
     Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
@@ -270,6 +271,14 @@ class FrontSettings(ServiceSettings):
         "RESOURCE_EXHAUSTED.",
     )
 
+    peer_calls: int = Field(
+        1_000,
+        ge=1,
+        description="Most calls at the same time from one client address, on each port, streams "
+        "and health watches included; more are refused with RESOURCE_EXHAUSTED. Behind a proxy all "
+        "clients have one address.",
+    )
+
     @field_validator("shards", "head_servers")
     @classmethod
     def _check_targets(cls, targets: list[str]) -> list[str]:
@@ -322,6 +331,11 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def most_peer_calls(self) -> int:
+        """Calls from one client address: enough to be refused for another reason first."""
+        return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property
     def serves_heads(self) -> bool:

@@ -21,6 +21,8 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
+from winnow.security.peers import Peers
+from winnow.security.secured import Secured, peers, secured
 from winnow.telemetry.metrics import RpcMetrics
 
 _LEAST_STREAMS = 128
@@ -42,6 +44,10 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
+    secured: Secured
+    """How all its servers are protected."""
+    peers: Peers
+    """How it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
 
@@ -71,10 +77,22 @@ async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncI
     bundle = await bundle_of(settings, registry)
     doors = Doors()
     boundary = Boundary(RpcMetrics(registry))
-    server = _server(settings, boundary, doors)
+    protected = secured(settings, settings.most_peer_calls)
+    server = _server(settings, boundary, doors, protected)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
+        yield Front(
+            settings,
+            bundle,
+            registry,
+            metrics,
+            boundary,
+            server,
+            doors,
+            protected,
+            peers(settings),
+            stack,
+        )
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -95,10 +113,12 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
     await serving
 
 
-def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
+def _server(
+    settings: FrontSettings, boundary: Boundary, doors: Doors, protected: Secured
+) -> Server:
     services = [SERVICE] if settings.shards else []
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(Server, boundary=boundary, door=doors, streams=streams)
+    made = partial(Server, boundary=boundary, door=doors, streams=streams, secured=protected)
     if not settings.serves_heads:
         return made(services)
     return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

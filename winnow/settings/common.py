@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from winnow.bundle import default_bundle
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
 
 _LEVELS = {"debug", "info", "warning", "error"}
@@ -50,7 +51,7 @@ class ModelSettings(Settings):
         return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
-class ProcessSettings(Settings):
+class ProcessSettings(SecuritySettings):
     """Settings of every process that serves."""
 
     metrics_listen: OptionalListenAddress = Field(
