@@ -1,5 +1,6 @@
 """Settings of a front node."""
 
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -271,6 +272,11 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "RESOURCE_EXHAUSTED.",
     )
 
+    keys: Path | None = Field(
+        None,
+        description="File of the keys that callers must have, made by `winnow keys new`. Without "
+        "it whoever reaches a port may call. The file is read again when it changes.",
+    )
     peer_calls: int = Field(
         1_000,
         ge=1,

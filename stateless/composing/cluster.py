@@ -63,7 +63,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     formation = Formation(encoding, open_shard, serve, ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
-        partial(_open_node, front.peers),
+        partial(_open_node, front.access.peers),
         lambda: formation.update(nodes.present(), nodes.nodes.values()),
         settings.discovery,
         random.Random(),

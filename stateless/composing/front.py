@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from stateless.answer.servicer import SERVICE
+from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
@@ -21,8 +22,6 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
-from winnow.security.peers import Peers
-from winnow.security.secured import Secured, peers, secured
 from winnow.telemetry.metrics import RpcMetrics
 
 _LEAST_STREAMS = 128
@@ -44,10 +43,8 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
-    secured: Secured
-    """How all its servers are protected."""
-    peers: Peers
-    """How it calls other nodes."""
+    access: Access
+    """Who may call its servers, and how it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
 
@@ -77,22 +74,11 @@ async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncI
     bundle = await bundle_of(settings, registry)
     doors = Doors()
     boundary = Boundary(RpcMetrics(registry))
-    protected = secured(settings, settings.most_peer_calls)
-    server = _server(settings, boundary, doors, protected)
+    access = open_access(settings)
+    server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(
-            settings,
-            bundle,
-            registry,
-            metrics,
-            boundary,
-            server,
-            doors,
-            protected,
-            peers(settings),
-            stack,
-        )
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -107,18 +93,22 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
     serving: Coroutine[Any, Any, None] = process.serve(
         front.server, front.settings, prepare, further=further
     )
-    for part in parts:
-        for others, look_after in part.beside.items():
+    for beside in (front.access.beside, *(part.beside for part in parts)):
+        for others, look_after in beside.items():
             serving = supervised(serving, look_after(), others)
     await serving
 
 
-def _server(
-    settings: FrontSettings, boundary: Boundary, doors: Doors, protected: Secured
-) -> Server:
+def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
     services = [SERVICE] if settings.shards else []
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(Server, boundary=boundary, door=doors, streams=streams, secured=protected)
+    made = partial(
+        Server,
+        boundary=boundary,
+        door=access.door(doors),
+        streams=streams,
+        secured=access.secured,
+    )
     if not settings.serves_heads:
         return made(services)
     return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

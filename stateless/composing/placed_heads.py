@@ -14,7 +14,7 @@ class PlacedHeadsOfRings:
     """Opens the heads of rings, and has all of them know where the servers are."""
 
     def __init__(self, front: Front) -> None:
-        self._stack, self._settings, self._peers = front.stack, front.settings, front.peers
+        self._stack, self._settings, self._peers = front.stack, front.settings, front.access.peers
         self._placed: list[PlacedHeads] = []
 
     def open(self, _name: str, encoder: OpenEncoder, _store: str) -> OpenHeads:

@@ -12,6 +12,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.rpc import caller
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.crowd import Crowd
 from winnow.rpc.status import code_of
@@ -127,8 +128,10 @@ class Intake(grpc.aio.ServerInterceptor):
 
         async def call(_stream: Any, context: Any) -> Any:
             self._begin(context)
-            refused = self._refusal(method, context)
-            return await handler(refused or Messages(self._arrivals, context), context)
+            if (refused := self._refusal(method, context)) is not None:
+                return await handler(refused, context)
+            with caller.held() as lease:
+                return await handler(Messages(self._arrivals, context, lease), context)
 
         return call
 

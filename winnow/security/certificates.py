@@ -12,9 +12,10 @@ from pathlib import Path
 import structlog
 
 from winnow.errors import WinnowError
+from winnow.files.stamp import Stamp, stamp
 
 _log = structlog.get_logger("winnow.security")
-_Stamp = tuple[tuple[int, int, int] | None, ...]
+_Stamps = tuple[Stamp | None, ...]
 
 
 class CertificateError(WinnowError):
@@ -54,7 +55,7 @@ class Certificates:
         """
         self.files = files
         self._lock = threading.Lock()
-        self._seen = _stamp(files)
+        self._seen = _stamps(files)
         self.pem = _read(files)
         self.edition = 0
         """Grows whenever `pem` changes."""
@@ -62,19 +63,19 @@ class Certificates:
     def look(self) -> None:
         """Reads the files again if they have changed; logs it if they cannot be used. Blocks."""
         with self._lock:
-            stamp = _stamp(self.files)
-            if stamp == self._seen:
+            now = _stamps(self.files)
+            if now == self._seen:
                 return
             try:
                 pem = _read(self.files)
             except CertificateError as error:
                 _log.error("certificates stay as they were", error=str(error))
             else:
-                if _stamp(self.files) != stamp:  # replaced meanwhile: the next look has all of it
+                if _stamps(self.files) != now:  # replaced meanwhile: the next look has all of it
                     return
                 self.pem, self.edition = pem, self.edition + 1
                 _log.info("certificates read again", **_named(self.files))
-            self._seen = stamp
+            self._seen = now
 
 
 def _read(files: TlsFiles) -> Pem:
@@ -121,17 +122,8 @@ def _said(error: Exception) -> str:
     return str(getattr(error, "reason", None) or error).lower().replace("_", " ")
 
 
-def _stamp(files: TlsFiles) -> _Stamp:
-    """Changes when a file does, or is another one."""
-    return tuple(_state(path) for path in (files.cert, files.key, files.ca) if path is not None)
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+def _stamps(files: TlsFiles) -> _Stamps:
+    return tuple(stamp(path) for path in (files.cert, files.key, files.ca) if path is not None)
 
 
 def _named(files: TlsFiles) -> dict[str, str]:

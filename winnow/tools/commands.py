@@ -61,6 +61,7 @@ _COMMANDS = {
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect, verify, copy and restore indexes."),
     "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
+    "keys": ("winnow.tools.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
