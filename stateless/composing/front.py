@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from stateless.answer.servicer import SERVICE
+from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
@@ -45,6 +46,8 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
+    access: Access
+    """Who may call its servers, and how it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
 
@@ -76,10 +79,13 @@ async def opened(
     bundle = await bundle_of(settings, registry)
     doors = Doors()
     boundary = Boundary(RpcMetrics(registry), tracer=tracer)
-    server = _server(settings, boundary, doors)
+    access = open_access(settings)
+    server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, tracer, server, doors, stack)
+        yield Front(
+            settings, bundle, registry, metrics, boundary, tracer, server, doors, access, stack
+        )
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -99,16 +105,22 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
         leave=lambda: front.metrics.ready.set(0),
         further=further,
     )
-    for part in parts:
-        for others, look_after in part.beside.items():
+    for beside in (front.access.beside, *(part.beside for part in parts)):
+        for others, look_after in beside.items():
             serving = supervised(serving, look_after(), others)
     await serving
 
 
-def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
+def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
     services = [SERVICE] if settings.shards else []
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(Server, boundary=boundary, door=doors, streams=streams)
+    made = partial(
+        Server,
+        boundary=boundary,
+        door=access.door(doors),
+        streams=streams,
+        secured=access.secured,
+    )
     if not settings.serves_heads:
         return made(services)
     return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

@@ -11,6 +11,7 @@ from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
 from winnow.telemetry.tracing.opening import collector_url
 
@@ -63,7 +64,7 @@ class ModelSettings(Settings):
         return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
-class ProcessSettings(Settings):
+class ProcessSettings(SecuritySettings):
     """Settings of every process that serves."""
 
     metrics_listen: OptionalListenAddress = Field(
