@@ -45,6 +45,7 @@ def serve_answers(
         _remembered(front, opened.known),
         heads,
     )
+    front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
     servicer = AnswerServicer(core, front.settings.default_deadline)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
     return opened
@@ -78,6 +79,7 @@ def _admission(front: Front, known: Known) -> Admission:
     usual = settings.passages_to_read
     admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
     front.doors.add(SERVICE, admission.refusal)
+    front.work.questions = admission
     return admission
 
 

@@ -33,6 +33,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     writers = _writers(front, cluster)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
+    front.work.passages = admission
     storing = Storing(writers, metrics, notice=cluster.known.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)

@@ -14,6 +14,8 @@ from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
+from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
+from stateless.showing.work import Work
 from stateless.supervision import supervised
 from winnow.bundle import Bundle
 from winnow.rpc import process
@@ -42,6 +44,8 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
+    work: Work
+    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
 
@@ -74,7 +78,7 @@ async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncI
     server = _server(settings, boundary, doors)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, stack)
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, Work(), stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -101,7 +105,7 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
 
 
 def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
-    services = [SERVICE] if settings.shards else []
+    services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(Server, boundary=boundary, door=doors, streams=streams)
     if not settings.serves_heads:

@@ -38,6 +38,7 @@ def serve_heads(front: Front, rings: Rings) -> Predictor:
     metrics = HeadMetrics(front.registry)
     predictor = Predictor(rings, metrics)
     admission = TextAdmission(front.settings.max_predictions, metrics)
+    front.work.texts = admission
     core = PredictCore(rings, predictor, admission, metrics)
     servicer = HeadServicer(core, front.settings.default_deadline)
     head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, front.server.grpc)
