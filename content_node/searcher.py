@@ -35,6 +35,7 @@ from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
+from winnow.telemetry.tracing.span import Span, span
 
 Result = TypeVar("Result")
 _LONGEST_RESERVE = 0.01
@@ -105,10 +106,12 @@ class LocalSearcher:
         await self._served.wait(depth.after, deadline)
         view = self._generations.lease(deadline)
         work = partial(self._retrieve, view, question, depth)
-        done = await self._pool.call(partial(_timed, work), deadline, question.client)
+        with span("retrieve") as step:
+            done = await self._pool.call(partial(_timed, work), deadline, question.client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         found, spent = done.results[0]
-        self._metrics.stage.labels("queue").observe(done.queued)
-        self._metrics.stage.labels("retrieve").observe(spent)
+        self._metrics.stage.labels("queue").observe(done.queued, step.exemplar)
+        self._metrics.stage.labels("retrieve").observe(spent, step.exemplar)
         timings = ShardTimings(queue=done.queued, retrieve=spent)
         idle, words = self._pool.idle, found.words
         return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence)
@@ -124,11 +127,13 @@ class LocalSearcher:
         self._check(question)
         view, hits = await self._in_view(hits, deadline, question.client)
         started = time.perf_counter()
-        work = partial(self._read_one, view, question, max_answer_tokens)
         until, client = _before(deadline), question.client
-        done = await self._pool.map(work, hits, until, self._count_read, client)
+        with span("read", {"winnow.passages": len(hits)}) as step:
+            work = partial(self._read_one, view, question, max_answer_tokens, step)
+            done = await self._pool.map(work, hits, until, self._count_read, client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         spent = time.perf_counter() - started - done.queued
-        self._metrics.stage.labels("read").observe(spent)
+        self._metrics.stage.labels("read").observe(spent, step.exemplar)
         timings = ShardTimings(queue=done.queued, read=spent)
         return Read(tuple(done.results), timings, done.left)
 
@@ -153,12 +158,15 @@ class LocalSearcher:
         view: View,
         question: EncodedQuestion,
         max_answer_tokens: int,
+        reading: Span,
         hit: Hit,
         stop: Stop,
     ) -> Reading:
-        with _readable():
-            stored = view.load(hit.row)
-        return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
+        """In a thread of the pool, which does not know what it is a part of: `reading`."""
+        with reading.child("read passage", {"winnow.passage_id": hit.passage_id}):
+            with _readable():
+                stored = view.load(hit.row)
+            return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
 
     def _count_read(self) -> None:
         self._metrics.passages_read.inc()

@@ -12,7 +12,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.address import Address
 
-_VARIABLES = ("WINNOW_FRONT_LISTEN", "WINNOW_NODE_LISTEN")
+_VARIABLES = (
+    "WINNOW_FRONT_LISTEN",
+    "WINNOW_NODE_LISTEN",
+    "WINNOW_ENCODER_LISTEN",
+    "WINNOW_HEADS_LISTEN",
+)
 _SECONDS = 2.0
 
 

@@ -27,6 +27,8 @@ PURE = [
     "winnow/journal/journal.py",
     "winnow/journal/ordering.py",
     "winnow/filtering",
+    "winnow/keys",
+    "winnow/lease.py",
     "winnow/single_flight.py",
     "winnow/text/entities.py",
     "winnow/text/rarity.py",
