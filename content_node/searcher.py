@@ -270,7 +270,7 @@ def _readable() -> Iterator[None]:
         raise NotLoadedError(str(error)) from error
 
 
-def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Span]:
+def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
     """A result, and when it was made by this process's clock."""
     started = time.perf_counter()
-    return work(stop), Span(started, time.perf_counter() - started)
+    return work(stop), Interval(started, time.perf_counter() - started)

@@ -8,6 +8,7 @@ from stateless.composing.answers import serve_answers
 from stateless.composing.encoders import Encoders
 from stateless.composing.feed import serve_feed
 from stateless.composing.front import Part, opened, serve
+from stateless.composing.http import serve_http
 from stateless.composing.rings import open_rings, serve_heads
 from stateless.composing.showing import serve_showing
 from stateless.encoding import QuestionEncoder
@@ -40,4 +41,6 @@ async def _run(
             if settings.feed_listen:
                 parts.append(await serve_feed(front, cluster))
         serve_showing(front, cluster, rings)
+        if settings.http_listen:
+            parts.append(serve_http(front))
         await serve(front, parts)

@@ -13,6 +13,7 @@ from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
 from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
@@ -54,6 +55,8 @@ class Front:
     """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
 
 
 async def _nothing() -> None:
