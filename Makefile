@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-serving test-models lint format format-check types types-models
-.PHONY: proto proto-check proto-released models lock sbom audit clean
+.PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -65,7 +65,7 @@ format: $(STAMP) ## Format the code and mend what the linter can
 
 types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
 	$(call say,'types (a minute if nothing was checked before)')
-	@$(BIN)/mypy hatch_build.py winnow stateless content_node encoder_node head_node bench tests $(NEEDS_TORCH:%=--exclude '^%')
+	@$(BIN)/mypy hatch_build.py proto winnow stateless content_node encoder_node head_node bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
 
 types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
 	$(call say,'types of models (a minute if nothing was checked before)')
@@ -73,6 +73,9 @@ types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
 
 proto: $(STAMP) ## Regenerate the stubs in winnow/v1 from proto/
 	@sh proto/generate.sh $(BIN)/python
+
+api: $(STAMP) ## Write docs/api.md from the comments of proto/
+	@$(BIN)/python proto/reference.py docs/api.md
 
 proto-check: $(STAMP) ## Check the protos: stubs are fresh, lint, nothing breaks callers of the last release
 	$(call say,'protos')

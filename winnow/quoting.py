@@ -8,6 +8,7 @@ import re
 
 MOST = 100
 """Characters that are quoted of a text."""
+_MOST_OF_NAME = 24
 
 
 def shortened(text: str) -> str:
@@ -19,6 +20,11 @@ def shortened(text: str) -> str:
 def quoted(text: str) -> str:
     """The same, in quotes."""
     return f"'{shortened(text)}'"
+
+
+def briefly(value: str) -> str:
+    """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
+    return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
 
 
 def shown(url: str) -> str:

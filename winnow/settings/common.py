@@ -11,7 +11,9 @@ from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
+from winnow.telemetry.tracing.opening import collector_url
 
 _LEVELS = {"debug", "info", "warning", "error"}
 
@@ -62,7 +64,7 @@ class ModelSettings(Settings):
         return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
-class ProcessSettings(Settings):
+class ProcessSettings(SecuritySettings):
     """Settings of every process that serves."""
 
     metrics_listen: OptionalListenAddress = Field(
@@ -88,6 +90,18 @@ class ProcessSettings(Settings):
     log_format: LogFormat = Field(
         LogFormat.JSON, description="Format of log lines: json for programs, text for people."
     )
+    trace_to: Annotated[str, AfterValidator(collector_url)] = Field(
+        "",
+        description="Collector to send traces to by OTLP over gRPC, such as http://HOST:4317; "
+        "empty for none.",
+    )
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing; only fronts have
+        some.
+        """
+        return 0.0
 
 
 class ServiceSettings(ProcessSettings, ModelSettings):
