@@ -20,7 +20,7 @@ CALL_SECONDS = "winnow_request_seconds"
 
 def where(metric: str, *matchers: str) -> str:
     """The series of a metric that match."""
-    return f"{metric}{{{', '.join(matchers)}}}"
+    return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
 
 
 def rate(counter: str, *matchers: str, by: str = "", over: str = OVER) -> str:

@@ -13,8 +13,11 @@ from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
+from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
+from stateless.showing.work import Work
 from stateless.supervision import supervised
 from winnow.bundle import Bundle
 from winnow.rpc import process
@@ -48,8 +51,12 @@ class Front:
     """Each service may have its own."""
     access: Access
     """Who may call its servers, and how it calls other nodes."""
+    work: Work
+    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
 
 
 async def _nothing() -> None:
@@ -84,7 +91,17 @@ async def opened(
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
         yield Front(
-            settings, bundle, registry, metrics, boundary, tracer, server, doors, access, stack
+            settings,
+            bundle,
+            registry,
+            metrics,
+            boundary,
+            tracer,
+            server,
+            doors,
+            access,
+            Work(),
+            stack,
         )
 
 
@@ -112,7 +129,7 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
 
 
 def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
-    services = [SERVICE] if settings.shards else []
+    services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(
         Server,

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from stateless.metrics import ReplicaMetrics
-from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
+from stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
@@ -91,6 +91,10 @@ class ReplicaPool:
         """From now on it keeps no metrics: another pool serves new questions."""
         self._retired = True
         self._metrics.forget(self._shard, self._replicas.known)
+
+    def conditions(self) -> dict[str, Condition]:
+        """How each replica does, by address."""
+        return self._replicas.conditions()
 
     def take(self, excluding: Collection[str], brief: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a request; see `Replicas.take`."""
