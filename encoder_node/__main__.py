@@ -20,6 +20,7 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.encoder import TextEncoder
@@ -42,8 +43,9 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
     check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
     info = _info(bundle, model)
+    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True, tracer=tracer))
+    server = Server([SERVICE], boundary, secured=secured(settings))
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _text_encoder(model, settings)

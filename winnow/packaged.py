@@ -54,8 +54,8 @@ def installed_version() -> str:
     return version(DISTRIBUTION)
 
 
-def version_or_unknown() -> str:
-    """The same for metrics and traces: no reason to end, where the code was not installed."""
+def running_version() -> str:
+    """The same, or `unknown` where the code runs without being installed."""
     try:
         return installed_version()
     except PackageNotFoundError:

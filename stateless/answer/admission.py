@@ -70,12 +70,19 @@ class Admission:
         self._clock = clock
         self._given_up: deque[tuple[float, str]] = deque()
         """When the place of a question that was given up is free again, and whose it is."""
-        self._refused = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
+        self.refused = 0
+        """Questions so far."""
+        self._refusals = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
 
     @property
     def inside(self) -> int:
         """Questions being answered, or given up by their callers a moment ago."""
         return self._places.total
+
+    @property
+    def reads(self) -> int:
+        """Passages that the questions being answered may read."""
+        return self._load.reads
 
     @contextmanager
     def enter(
@@ -113,7 +120,7 @@ class Admission:
         finally:  # cancelled, if it is neither answered nor failed
             self._leave(client, began + _GIVEN_UP if given_up else began)
             self._load.release(ticket)
-            self._refused.forget()
+            self._refusals.forget()
             self._metrics.reads.set(self._load.reads)
 
     def refusal(self, client: str) -> OverloadedError | None:
@@ -122,10 +129,10 @@ class Admission:
         Its client was refused a moment ago, a usual question would have been, too, and nobody's has
         ended since. Nobody who waits for as long as it was told to is refused so.
         """
-        wait = self._refused.wait(client)
+        wait = self._refusals.wait(client)
         if wait is None:
             return None
-        self._metrics.admitted("refused")
+        self._refuse()
         return OverloadedError(
             f"there was no room a moment ago, and no question has been answered since; try again "
             f"in {wait:.2f} s",
@@ -137,10 +144,14 @@ class Admission:
             self._check_places(client)
             return self._load.admit(reads, left, client, parts)
         except OverloadedError as error:
-            self._metrics.admitted("refused")
+            self._refuse()
             if self._closed_to(client):
-                self._refused.add(client, error.retry_after)
+                self._refusals.add(client, error.retry_after)
             raise
+
+    def _refuse(self) -> None:
+        self.refused += 1
+        self._metrics.admitted("refused")
 
     def _closed_to(self, client: str) -> bool:
         """Whether a usual question of a client would be refused, however long it may take."""

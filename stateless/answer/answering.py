@@ -1,6 +1,5 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
-import time
 from collections.abc import Callable, Collection
 
 from stateless.answer.admission import Admitted
@@ -8,6 +7,7 @@ from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
 from stateless.answer.fields import fields_of_index
 from stateless.answer.merge import merge
+from stateless.answer.recording import Recording
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
@@ -72,7 +72,7 @@ class Answerer:
             One of these, too, where one shard failed and partial results are forbidden.
 
         """
-        started = time.perf_counter()
+        recording = Recording()
         question, timings = admitted.question, Timings()
         encoded = await self._encoder.encode(question.text, timings, admitted.client)
         deadline.check("the shards were asked")
@@ -87,10 +87,11 @@ class Answerer:
             self._after(question),
             self._cluster.reached,
             self._unheard(question),
+            recording,
         )
         try:
             searched = await search(calls, self._rule_for(question.max_loss), timings)
-            merging = time.perf_counter()
+            timings.merge_start = recording.now()
             for shard, sequence in searched.sequences.items():
                 self._cluster.answered(shard, sequence)
             coverage = cover(self._cluster.infos, searched)
@@ -100,8 +101,9 @@ class Answerer:
             raise
         with span("merge"):
             answers = merge(searched.readings, question.answers)
-        timings.merge = time.perf_counter() - merging
-        timings.total = time.perf_counter() - started
+        timings.calls = recording.calls()
+        timings.total = recording.now()
+        timings.merge = timings.total - timings.merge_start
         answered = Answered(
             answers=answers,
             has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,

@@ -45,6 +45,13 @@ class AnswerCore:
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
         self._asked, self._remembered, self._heads = asked, remembered, heads
         self._answerer: Answerer | None = None
+        self.answered = 0
+        """Questions so far."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough shards were found to answer."""
+        return self._answerer is not None
 
     def serve(self, answerer: Answerer) -> None:
         """From now on questions go to `answerer`."""
@@ -66,6 +73,11 @@ class AnswerCore:
                 and partial results are forbidden.
 
         """
+        answered = await self._ask(request, deadline, client)
+        self.answered += 1
+        return answered
+
+    async def _ask(self, request: AnswerRequest, deadline: Deadline, client: str) -> Answered:
         question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was looked at")
         self._asked()

@@ -125,7 +125,7 @@ class RememberedAnswers:
         # lags may have been read instead of another
         same = now.sure and now.name == key[0] == self._of and now.made(found.coverage)
         if same and _is_whole(found):
-            self._kept.put(key, found, weight(found))
+            self._kept.put(key, _again(found), weight(found))
         return found
 
 

@@ -3,7 +3,6 @@
 Both end in a `Searched`: readings by shard, and the failures of shards.
 """
 
-import time
 from collections.abc import Sequence
 
 from stateless.answer.ahead import ReadingAhead
@@ -38,13 +37,13 @@ async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> S
 
 async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
     """Every shard reads its own best, in one round trip."""
-    started = time.perf_counter()
+    timings.read_start = calls.recording.now()
     with span("search"):
         gathered = await calls.search()
     for shard, read in gathered.results.items():
         findings.knew(shard, read.sequence)
     findings.add(gathered)
-    timings.read = time.perf_counter() - started
+    timings.read = calls.recording.now() - timings.read_start
     return findings.searched()
 
 
@@ -52,12 +51,13 @@ async def _over_all(
     calls: Calls, findings: Findings, rule: StoppingRule | None, timings: Timings
 ) -> Searched:
     """The best of the whole cluster are read, each where it lies."""
-    started = time.perf_counter()
+    timings.retrieve_start = calls.recording.now()
     with span("retrieve"):
         found = await _retrieve(calls, findings)
     with span("choose"):
         ranked = best_overall(found, calls.depth)
-    timings.retrieve = time.perf_counter() - started
+    timings.read_start = calls.recording.now()
+    timings.retrieve = timings.read_start - timings.retrieve_start
     looks = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
     first = min(looks, default=0)
     idle = {shard: own.idle for shard, own in found.items()}
@@ -81,7 +81,7 @@ async def _over_all(
             if rule and look < len(ranked) and _safe(rule, findings, ranked, look):
                 break
         in_vain = ahead.in_vain
-    timings.read = time.perf_counter() - started - timings.retrieve
+    timings.read = calls.recording.now() - timings.read_start
     return findings.searched(in_vain)
 
 

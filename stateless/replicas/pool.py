@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from stateless.metrics import ReplicaMetrics
-from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
+from stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
@@ -82,6 +82,8 @@ class ReplicaPool:
         for address in lost:
             self._give_up(address, "it does not reply any more")
         self._metrics.forget(self._shard, gone)
+        if not self._retired:
+            self._metrics.known(self._shard, addresses)
         self._replicas.told(sequences or {})
         self._tell_lag()
 
@@ -89,6 +91,10 @@ class ReplicaPool:
         """From now on it keeps no metrics: another pool serves new questions."""
         self._retired = True
         self._metrics.forget(self._shard, self._replicas.known)
+
+    def conditions(self) -> dict[str, Condition]:
+        """How each replica does, by address."""
+        return self._replicas.conditions()
 
     def take(self, excluding: Collection[str], brief: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a request; see `Replicas.take`."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 from stateless.metrics import ReplicaMetrics
 from stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
 from stateless.policy.race import Race
-from stateless.policy.replicas import ReplicaSettings
+from stateless.policy.replicas import Condition, ReplicaSettings
 from stateless.policy.retrying import RetrySettings
 from stateless.replicas.call import HedgedCall
 from stateless.replicas.pool import ReplicaPool, Send
@@ -75,6 +75,10 @@ class ReplicatedSearcher:
     def retire(self) -> None:
         """From now on it keeps no metrics; questions that began with it may still ask it."""
         self._pool.retire()
+
+    def conditions(self) -> dict[str, Condition]:
+        """How each replica does, by address."""
+        return self._pool.conditions()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""

@@ -15,7 +15,7 @@ from winnow.errors import WinnowError
 from winnow.rpc import deadline, request_id
 from winnow.rpc.status import code_of, rich_status
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.telemetry.tracing.span import Span, current
+from winnow.telemetry.tracing.span import current
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 _log = structlog.get_logger("winnow.rpc")
@@ -81,7 +81,7 @@ class Boundary(grpc.aio.ServerInterceptor):
         async def call(request: Any, context: Any) -> Any:
             structlog.contextvars.clear_contextvars()
             chosen = request_id.accept(context.invocation_metadata())
-            span = _named(chosen)
+            _name(chosen)
             context.set_trailing_metadata(((request_id.KEY, chosen),))
             started, given = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
@@ -104,13 +104,18 @@ class Boundary(grpc.aio.ServerInterceptor):
                 await _abort(context, WinnowError(), chosen)
             finally:
                 elapsed = time.perf_counter() - started
-                if span:
-                    span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
-                    span.failed(code if code in _FAULTS else "")
-                self._metrics.finished(method, code, elapsed, span.exemplar)
-                self._log_call(method, code, elapsed, fault)
+                self.finished(method, code, elapsed, fault)
 
         return call
+
+    def finished(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
+        """Counts, traces and logs a call, by gRPC or not, that took `elapsed` seconds."""
+        span = current()
+        if span:
+            span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
+            span.failed(code if code in _FAULTS else "")
+        self._metrics.finished(method, code, elapsed, span.exemplar)
+        self._log_call(method, code, elapsed, fault)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
         """One line a call. Does not raise, as logs are set up in a process."""
@@ -125,14 +130,13 @@ class Boundary(grpc.aio.ServerInterceptor):
             _log.info("call", **call)
 
 
-def _named(request: str) -> Span:
+def _name(request: str) -> None:
     """The call as a part of a trace, if it is, by the id of its request; so is its log line."""
     span = current()
     if span:
         span.set("rpc.system", "grpc")
         span.set("winnow.request_id", request)
         structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
-    return span
 
 
 async def _abort(context: Any, error: WinnowError, request: str) -> None:

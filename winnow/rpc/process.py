@@ -11,12 +11,14 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.rpc import service
+from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
+from winnow.security.secured import Secured
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.tracer import Tracer
 
@@ -32,6 +34,10 @@ class Listening(Protocol):
     @property
     def listen(self) -> str:
         """HOST:PORT."""
+
+    @property
+    def health_listen(self) -> str:
+        """HOST:PORT of a server of health alone; empty for none."""
 
     @property
     def drain_linger(self) -> float:
@@ -63,6 +69,12 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
     return bundle
 
 
+def _of_health(server: Server) -> Server:
+    """Tells the health of the same services, and nothing else."""
+    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    return Server(server.services, boundary, secured=Secured(reflection=False))
+
+
 async def serve(
     server: Server,
     settings: Listening,
@@ -71,6 +83,8 @@ async def serve(
     further: Sequence[Listener] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT, as `winnow.rpc.service.serve` does."""
+    if settings.health_listen:
+        further = [*further, Listener(_of_health(server), settings.health_listen)]
     await service.serve(
         server,
         settings.listen,

@@ -10,7 +10,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from winnow.packaged import version_or_unknown
+from winnow.packaged import running_version
 
 
 def describe_process(registry: CollectorRegistry) -> None:
@@ -21,4 +21,4 @@ def describe_process(registry: CollectorRegistry) -> None:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     build = Info("winnow_build", "The versions that run; always 1", registry=registry)
-    build.info({"version": version_or_unknown(), "grpc": grpc.__version__})
+    build.info({"version": running_version(), "grpc": grpc.__version__})

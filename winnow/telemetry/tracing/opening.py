@@ -11,7 +11,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import UnavailableError
-from winnow.packaged import extra, version_or_unknown
+from winnow.packaged import extra, running_version
 from winnow.telemetry.tracing.metrics import TraceMetrics
 from winnow.telemetry.tracing.queue import Exporter, SpanQueue
 from winnow.telemetry.tracing.standard import standard
@@ -91,7 +91,7 @@ def _exporter(url: str, service: str) -> Exporter:
         url,
         {
             "service.name": service,
-            "service.version": version_or_unknown(),
+            "service.version": running_version(),
             "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
             "host.name": socket.gethostname(),
         },
