@@ -15,6 +15,7 @@ from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.settings import FrontSettings
 from winnow.rpc import process
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 
 def run(settings: FrontSettings) -> None:
@@ -22,8 +23,10 @@ def run(settings: FrontSettings) -> None:
     process.run(settings, partial(_run, settings))
 
 
-async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
-    async with opened(settings, registry) as front:
+async def _run(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer = NO_TRACER
+) -> None:
+    async with opened(settings, registry, tracer) as front:
         encoders = Encoders(front)
         own = encoders.open(front.bundle, settings.encoder_address)
         questions = QuestionEncoder(front.bundle, own.tokenizer, own.encoder)

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from structlog.testing import capture_logs
 from tenacious import until
 
@@ -18,7 +18,7 @@ from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
 from winnow.telemetry.buckets import FAST, SLOW
 from winnow.telemetry.endpoint import MetricsEndpoint
-from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.metrics import RpcMetrics, counted
 
 _LISTENING = "0A"
 
@@ -42,6 +42,20 @@ def test_a_process_says_what_it_is_and_what_it_uses() -> None:
     ):
         assert f"\n{series}" in page
     assert f'version="{installed_version()}"' in page
+
+
+def test_who_asks_for_openmetrics_gets_it() -> None:
+    """Prometheus does; only that form leads from a histogram to traces."""
+    registry = CollectorRegistry()
+    RpcMetrics(registry).finished("Answer", "OK", 0.01, {"trace_id": "07"})
+    port = MetricsEndpoint(registry).start("127.0.0.1", 0)
+    accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Accept": accept})
+    with urllib.request.urlopen(asked, timeout=10) as reply:
+        page = reply.read().decode()
+    assert reply.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert '# {trace_id="07"} 0.01' in page
+    assert page.endswith("# EOF\n")
 
 
 def test_nothing_is_said_of_when_a_series_was_created() -> None:
@@ -128,3 +142,10 @@ def test_bounds_are_close_together_where_reads_and_questions_lie(bounds: tuple[f
     assert close[0] <= 0.005
     assert close[-1] >= 0.2
     assert all(high / low < 1.6 for low, high in itertools.pairwise(close))
+
+
+def test_what_is_counted_begins_with_0_or_its_first_count_would_alert_nobody() -> None:
+    registry = CollectorRegistry()
+    made = Counter("made", "Things", ("where", "result"), registry=registry)
+    counted(made, "here", last=("good", "bad"))
+    assert registry.get_sample_value("made_total", {"where": "here", "result": "bad"}) == 0
