@@ -38,6 +38,8 @@ class LocalPlan:
     """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
     none.
     """
+    http_listen: str = ""
+    """HOST:PORT where the first front node serves HTTP; port 0 for any free one, empty for none."""
     config: Path | None = None
     """TOML file with further settings of front and nodes; what the plan says goes first."""
     show_logs: bool = False
@@ -51,6 +53,7 @@ def commands(
     metrics: Sequence[str],
     threads_each: int | None = None,
     feed: str = "",
+    http: str = "",
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
@@ -62,6 +65,7 @@ def commands(
         metrics: HOST:PORT of each node's metrics, or nothing at all.
         threads_each: threads of each node, if that is not left to the nodes.
         feed: HOST:PORT where the first front takes passages; empty for none.
+        http: HOST:PORT where the first front serves HTTP; empty for none.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
@@ -84,5 +88,6 @@ def commands(
         name = f"front {number}" if number else "front"
         measured = measured if plan.metrics_listen else []
         fed = ["--feed-listen", feed] if feed and not number else []
-        found[name] = [*serving, *measured, *fed, *plan.front, *common]
+        faced = ["--http-listen", http] if http and not number else []
+        found[name] = [*serving, *measured, *fed, *faced, *plan.front, *common]
     return found
