@@ -1,5 +1,6 @@
 """Settings of a front node."""
 
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -17,11 +18,12 @@ from winnow.policy.outliers import OutlierSettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
+from winnow.settings.securing import PeerSettings
 
 _MOST_AHEAD = 4
 
 
-class FrontSettings(ServiceSettings):
+class FrontSettings(PeerSettings, ServiceSettings):
     """Answer questions over the shards of an index, and predict labels and entities of texts.
 
     Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
@@ -103,6 +105,13 @@ class FrontSettings(ServiceSettings):
         le=1 << 20,
         description="Memory for answers that are given again if the same question is asked of an "
         "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
+    )
+    trace_share: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
+        "that belongs to a trace already is traced if its caller records that.",
     )
     max_in_flight: int = Field(
         64,
@@ -295,6 +304,19 @@ class FrontSettings(ServiceSettings):
         "RESOURCE_EXHAUSTED.",
     )
 
+    keys: Path | None = Field(
+        None,
+        description="File of the keys that callers must have, made by `winnow keys new`. Without "
+        "it whoever reaches a port may call. The file is read again when it changes.",
+    )
+    peer_calls: int = Field(
+        1_000,
+        ge=1,
+        description="Most calls at the same time from one client address, on each port, streams "
+        "and health watches included; more are refused with RESOURCE_EXHAUSTED. Behind a proxy all "
+        "clients have one address.",
+    )
+
     @field_validator("shards", "head_servers")
     @classmethod
     def _check_targets(cls, targets: list[str]) -> list[str]:
@@ -349,6 +371,16 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing."""
+        return self.trace_share
+
+    @property
+    def most_peer_calls(self) -> int:
+        """Calls from one client address: enough to be refused for another reason first."""
+        return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property
     def serves_heads(self) -> bool:

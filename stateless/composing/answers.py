@@ -47,6 +47,7 @@ def serve_answers(
         _remembered(front, opened.known),
         heads,
     )
+    front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
     seconds = front.settings.default_deadline
     servicer = AnswerServicer(core, seconds)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
@@ -82,6 +83,7 @@ def _admission(front: Front, known: Known) -> Admission:
     usual = settings.passages_to_read
     admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
     front.doors.add(SERVICE, admission.refusal)
+    front.work.questions = admission
     return admission
 
 

@@ -34,6 +34,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     writers = _writers(front, cluster)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
+    front.work.passages = admission
     storing = Storing(writers, metrics, notice=cluster.known.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
@@ -44,8 +45,9 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         front.boundary,
         LARGEST,
         arriving=ARRIVING,
-        door=door_of(admission),
+        door=front.access.door(door_of(admission)),
         streams=_STREAMS,
+        secured=front.access.secured,
     )
     servicer = FeedServicer(core, settings.feed_deadline, aside)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
@@ -58,7 +60,7 @@ def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
     def open_writer(address: str, index: Identity, shard: int) -> Reached:
-        channel = open_apart(address)
+        channel = open_apart(address, front.access.peers)
         writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
         return Reached(writer, lambda: writer.calls > 0, channel.close)
 

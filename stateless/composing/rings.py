@@ -39,6 +39,7 @@ def serve_heads(front: Front, rings: Rings) -> Predictor:
     metrics = HeadMetrics(front.registry)
     predictor = Predictor(rings, metrics)
     admission = TextAdmission(front.settings.max_predictions, metrics)
+    front.work.texts = admission
     core = PredictCore(rings, predictor, admission, metrics)
     seconds = front.settings.default_deadline
     servicer = HeadServicer(core, seconds)

@@ -51,6 +51,7 @@ _COMMANDS = {
         "winnow.tools.feed.cli:feed",
         "Put passages into a running index, or take them out.",
     ),
+    "top": ("winnow.tools.top.cli:top", "Show a running cluster, again and again."),
     "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
     "demo": (
@@ -60,7 +61,9 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect, verify, copy and restore indexes."),
+    "bundle": ("winnow.tools.bundle.cli:app", "Publish and pull bundles of models."),
     "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
+    "keys": ("winnow.tools.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": (_MODELS, "Train, export, quantise and verify models."),
 }
