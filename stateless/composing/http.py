@@ -32,7 +32,7 @@ def serve_http(front: Front, gate: Gate = open_gate) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.boundary.finished, JsonText(aside), readiness, arrivals())
+    edge = Edge(gate, front.boundary.finished, JsonText(aside), readiness, arrivals(), front.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += docs(front.calls, running_version())
