@@ -28,7 +28,7 @@ from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.status import code_of
 from winnow.telemetry.tracing.span import NOTHING, Span
-from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
+from winnow.telemetry.tracing.tracer import Tracer
 
 Gate = Callable[..., str]
 """`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
@@ -44,11 +44,11 @@ class Edge:
     """What the endpoints of a server share."""
 
     gate: Gate
+    tracer: Tracer
     finished: Finished
     json: JsonText
     readiness: Readiness
     arrivals: Arrivals
-    tracer: Tracer = NO_TRACER
 
 
 def arrivals() -> Arrivals:
