@@ -16,6 +16,7 @@ from content_node.identity import shard_info
 from content_node.journal.composing import FedShard
 from content_node.live.limiting import write_limits
 from content_node.live.loading import open_live
+from content_node.live.room import RoomMetrics
 from content_node.live.shard import LiveShard
 from content_node.loading import Loading
 from content_node.merging.child import MergeChild
@@ -31,6 +32,7 @@ from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
+from content_node.snapshots.metrics import SnapshotMetrics
 from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle
@@ -45,6 +47,7 @@ from winnow.rpc.service import serve_metrics
 from winnow.security.secured import secured
 from winnow.settings.common import cores
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
@@ -73,12 +76,14 @@ class _Loaded:
     info: ShardInfo
 
 
-async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_Loaded]:
+async def _run(
+    settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
+) -> Loading[_Loaded]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
     feed = ShardFeedServicer(settings.default_deadline)
     largest = LARGEST_WRITE if settings.feed else LARGEST
-    boundary = Boundary(RpcMetrics(registry), quiet=True)
+    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
     server = Server(
         [SERVICE, FEED_SERVICE],
         boundary,
@@ -111,6 +116,8 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_
         fed.append(FedShard(settings.journal, loaded.live, loaded.info, encoding, registry))
         feed.serve(fed[0].start(changing.tell_for_good), loaded.info, encoding)
         metrics.ready.set(1)
+        RoomMetrics(registry, settings.shard)
+        SnapshotMetrics(registry, settings.shard)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
         if settings.feed:
             merger = _merger(settings, loaded.live, merge_metrics)

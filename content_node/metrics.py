@@ -1,8 +1,12 @@
 """Metrics of a content node."""
 
+from collections.abc import Callable, Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from winnow.domain.write import Outcome, Written
 from winnow.telemetry.buckets import COUNTS, FAST, LONG
+from winnow.telemetry.metrics import counted
 
 NODE_STAGES = ("queue", "retrieve", "read")
 
@@ -50,6 +54,7 @@ class NodeMetrics:
             ("result",),
             registry=registry,
         )
+        counted(self.admission, last=("granted", "refused"))
         self.runs_ended = Counter(
             "winnow_node_runs_ended",
             "Passages given up in the middle of being read",
@@ -70,9 +75,29 @@ class FeedMetrics:
     """What is written to the shard of a content node."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.sequence = Gauge(
+        self._sequence = Gauge(
             "winnow_node_sequence", "The last write that is served", registry=registry
         )
+        self._unmerged = Gauge(
+            "winnow_node_unmerged_writes", "Writes since the last merge", registry=registry
+        )
+        self._limit = Gauge(
+            "winnow_node_unmerged_limit_writes",
+            "Writes since the last merge beyond which no more are taken; 0 where none are taken",
+            registry=registry,
+        )
+        self._waiting = Gauge(
+            "winnow_node_writes_waiting",
+            "Writes that wait to be stored or are being stored",
+            registry=registry,
+        )
+        self._writes = Counter(
+            "winnow_node_writes",
+            "Writes that are durable, by outcome: stored, unchanged or outdated",
+            ("outcome",),
+            registry=registry,
+        )
+        counted(self._writes, last=(outcome.value for outcome in Outcome))
         self.commit = Histogram(
             "winnow_node_commit_seconds",
             "Time from the beginning of a transaction until its writes are durable",
@@ -86,22 +111,41 @@ class FeedMetrics:
             registry=registry,
         )
 
+    def opened(self, waiting: Callable[[], int], limit: int) -> None:
+        """A shard takes writes from now on; `waiting` is asked whenever somebody looks."""
+        self._waiting.set_function(waiting)
+        self._limit.set(limit)
+
+    def served(self, sequence: int, unmerged: int) -> None:
+        """Says which write is served last, and how many were not merged yet."""
+        self._sequence.set(sequence)
+        self._unmerged.set(unmerged)
+
+    def written(self, writes: Iterable[Written]) -> None:
+        """Counts writes that are durable."""
+        for write in writes:
+            self._writes.labels(write.outcome.value).inc()
+
 
 class MergeMetrics:
     """What a content node that takes writes does with them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.merges = Counter(
-            "winnow_node_merges", "Merges by how they ended", ("result",), registry=registry
+            "winnow_node_merges",
+            "Merges by how they ended: done or failed",
+            ("result",),
+            registry=registry,
+        )
+        counted(self.merges, last=("done", "failed"))
+        self.running = Gauge(
+            "winnow_node_merging", "1 while the shard is merged, else 0", registry=registry
         )
         self.seconds = Histogram(
             "winnow_node_merge_seconds",
             "Time from the beginning of a merge until its result is served",
             buckets=LONG,
             registry=registry,
-        )
-        self.unmerged = Gauge(
-            "winnow_node_unmerged_writes", "Writes since the last merge", registry=registry
         )
         self.holes = Gauge(
             "winnow_node_holes",

@@ -23,6 +23,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.span import Span as Interval
 from winnow.errors import (
     ArtefactError,
     GenerationGoneError,
@@ -35,6 +36,7 @@ from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
+from winnow.telemetry.tracing.span import Span, span
 
 Result = TypeVar("Result")
 _LONGEST_RESERVE = 0.01
@@ -101,17 +103,20 @@ class LocalSearcher:
 
         Waits until the write is served that has to be known.
         """
+        arrived = time.perf_counter()
         self._check(question)
         await self._served.wait(depth.after, deadline)
         view = self._generations.lease(deadline)
         work = partial(self._retrieve, view, question, depth)
-        done = await self._pool.call(partial(_timed, work), deadline, question.client)
+        with span("retrieve") as step:
+            done = await self._pool.call(partial(_timed, work), deadline, question.client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         found, spent = done.results[0]
-        self._metrics.stage.labels("queue").observe(done.queued)
-        self._metrics.stage.labels("retrieve").observe(spent)
-        timings = ShardTimings(queue=done.queued, retrieve=spent)
-        idle, words = self._pool.idle, found.words
-        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence)
+        self._metrics.stage.labels("queue").observe(done.queued, step.exemplar)
+        self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
+        timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
+        idle, words, when = self._pool.idle, found.words, spent.later(-arrived)
+        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence, when)
 
     async def read(
         self,
@@ -121,14 +126,26 @@ class LocalSearcher:
         deadline: Deadline,
     ) -> Read:
         """Reads passages that `retrieve` named: as many as can be, a little before the deadline."""
+        return await self._read(question, hits, max_answer_tokens, deadline, time.perf_counter())
+
+    async def _read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+        arrived: float,
+    ) -> Read:
         self._check(question)
         view, hits = await self._in_view(hits, deadline, question.client)
         started = time.perf_counter()
-        work = partial(self._read_one, view, question, max_answer_tokens)
         until, client = _before(deadline), question.client
-        done = await self._pool.map(work, hits, until, self._count_read, client)
+        with span("read", {"winnow.passages": len(hits)}) as step:
+            work = partial(self._read_one, view, question, max_answer_tokens, arrived, step)
+            done = await self._pool.map(work, hits, until, self._count_read, client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         spent = time.perf_counter() - started - done.queued
-        self._metrics.stage.labels("read").observe(spent)
+        self._metrics.stage.labels("read").observe(spent, step.exemplar)
         timings = ShardTimings(queue=done.queued, read=spent)
         return Read(tuple(done.results), timings, done.left)
 
@@ -136,11 +153,12 @@ class LocalSearcher:
         self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
     ) -> Read:
         """Retrieves and reads at once."""
+        arrived = time.perf_counter()
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
-        read = await self.read(question, hits, max_answer_tokens, deadline)
+        read = await self._read(question, hits, max_answer_tokens, deadline, arrived)
         timings = retrieved.timings + read.timings
-        return Read(read.readings, timings, read.unread, retrieved.sequence)
+        return Read(read.readings, timings, read.unread, retrieved.sequence, retrieved.retrieved)
 
     def _retrieve(
         self, view: View, question: EncodedQuestion, depth: Depth, stop: Stop
@@ -153,12 +171,18 @@ class LocalSearcher:
         view: View,
         question: EncodedQuestion,
         max_answer_tokens: int,
+        arrived: float,
+        reading: Span,
         hit: Hit,
         stop: Stop,
     ) -> Reading:
-        with _readable():
-            stored = view.load(hit.row)
-        return self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
+        """In a thread of the pool, which does not know what it is a part of: `reading`."""
+        began = time.perf_counter()
+        with reading.child("read passage", {"winnow.passage_id": hit.passage_id}):
+            with _readable():
+                stored = view.load(hit.row)
+            read = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
+        return replace(read, span=Interval(began - arrived, time.perf_counter() - began))
 
     def _count_read(self) -> None:
         self._metrics.passages_read.inc()
@@ -246,6 +270,7 @@ def _readable() -> Iterator[None]:
         raise NotLoadedError(str(error)) from error
 
 
-def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, float]:
+def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
+    """A result, and when it was made by this process's clock."""
     started = time.perf_counter()
-    return work(stop), time.perf_counter() - started
+    return work(stop), Interval(started, time.perf_counter() - started)

@@ -10,7 +10,7 @@ from content_node.validation import check_answer_tokens, check_depth, check_hits
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
-from winnow.errors import NotLoadedError, UnavailableError
+from winnow.errors import LeavingError, NotLoadedError, UnavailableError
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
 from winnow.rpc.server import KIB
@@ -53,7 +53,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:
         if self._leaving:
-            raise UnavailableError("the node is leaving")
+            raise LeavingError("the node is leaving")
         if self._withdrawn:
             raise NotLoadedError(self._withdrawn)
         info = await self._ready().info(self._deadline(context))

@@ -3,6 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from winnow.telemetry.buckets import FAST
+from winnow.telemetry.metrics import counted
 
 ENCODER_STAGES = ("queue", "encode")
 
@@ -31,6 +32,7 @@ class EncoderMetrics:
             ("result",),
             registry=registry,
         )
+        counted(self.admission, last=("granted", "refused"))
         self.in_hand = Gauge(
             "winnow_encoder_texts_in_hand",
             "Texts that wait to be encoded or are being encoded",

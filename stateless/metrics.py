@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from winnow.telemetry.buckets import COUNTS, FAST, SHARES
+from winnow.telemetry.metrics import counted
 
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
@@ -14,6 +15,9 @@ class FrontMetrics:
     """What a front node does."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.ready = Gauge(
+            "winnow_front_ready", "1 while questions and texts are taken, else 0", registry=registry
+        )
         self.stage = Histogram(
             "winnow_front_stage_seconds",
             "Time of each stage",
@@ -62,6 +66,7 @@ class AdmissionMetrics:
             ("result",),
             registry=registry,
         )
+        counted(self._admissions, last=("granted", "dimmed", "refused"))
         self.reads = Gauge(
             "winnow_front_reads_in_hand",
             "Passages that questions being answered may read",
@@ -152,6 +157,10 @@ class ReplicaMetrics:
             registry=registry,
         )
 
+    def known(self, shard: str, replicas: Iterable[str]) -> None:
+        """Counts from 0 what becomes of these replicas."""
+        counted(self.ejections, shard, last=replicas)
+
     def calls(self, shard: int) -> "ShardCallMetrics":
         """The metrics of the calls of one shard."""
         return ShardCallMetrics(self, str(shard))
@@ -169,6 +178,8 @@ class ShardCallMetrics:
 
     def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
         self._metrics, self._shard = metrics, shard
+        counted(metrics.hedges, shard, last=("sent", "won", "refused"))
+        counted(metrics.retries, shard, last=("sent", "won"))
 
     def hedged(self, result: str) -> None:
         """Counts a hedge: sent, won or refused."""

@@ -106,6 +106,13 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Memory for answers that are given again if the same question is asked of an "
         "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
     )
+    trace_share: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
+        "that belongs to a trace already is traced if its caller records that.",
+    )
     max_in_flight: int = Field(
         64,
         ge=1,
@@ -235,6 +242,31 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "at most for each message of a stream.",
     )
 
+    http_listen: OptionalListenAddress = Field(
+        "", description="HOST:PORT to serve HTTP on, beside gRPC; empty to serve none."
+    )
+    http_hosts: list[str] = Field(
+        default_factory=list,
+        description="A name by which callers may call the HTTP server, such as qa.example.org. "
+        "Give it once for each. With none, a server that listens on 127.0.0.1 may only be called "
+        "by an address or as localhost, and any other server by any name.",
+    )
+    http_pages: bool = Field(
+        True, description="Serve pages for people over HTTP, such as /docs; or calls only."
+    )
+    http_feed: bool = Field(
+        False,
+        description="Take passages and deletions over HTTP, too. Whoever can reach it can change "
+        "the index. Needs --feed-listen.",
+    )
+    http_connections: int = Field(
+        512,
+        ge=1,
+        le=65_536,
+        description="Most HTTP connections that are open at the same time; of more, the one that "
+        "was silent for longest is closed.",
+    )
+
     heads: str = Field(
         "",
         description="Store of heads to predict with: a directory, or a URL such as "
@@ -321,6 +353,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
             )
         if self.feed_listen and not self.shards:
             raise ValueError("--feed-listen: there is nothing to feed without --shards")
+        if self.http_feed and not (self.http_listen and self.feed_listen):
+            raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:
             raise ValueError("--rings: these are further rings; give the first one by --heads")
         if not self.head_servers:
@@ -337,6 +371,11 @@ class FrontSettings(PeerSettings, ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing."""
+        return self.trace_share
 
     @property
     def most_peer_calls(self) -> int:

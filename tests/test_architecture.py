@@ -30,6 +30,11 @@ PURE = [
     "winnow/keys",
     "winnow/lease.py",
     "winnow/single_flight.py",
+    "winnow/telemetry/tracing/queue.py",
+    "winnow/telemetry/tracing/recorded.py",
+    "winnow/telemetry/tracing/span.py",
+    "winnow/telemetry/tracing/traceparent.py",
+    "winnow/telemetry/tracing/tracer.py",
     "winnow/text/entities.py",
     "winnow/text/rarity.py",
     "winnow/text/scores.py",
@@ -64,6 +69,7 @@ PURE = [
     "stateless/answer/findings.py",
     "stateless/answer/generations.py",
     "stateless/answer/merge.py",
+    "stateless/answer/recording.py",
     "stateless/answer/remembered.py",
     "stateless/answer/scatter.py",
     "stateless/answer/search.py",
@@ -91,6 +97,12 @@ PURE = [
     "stateless/heads/rings.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
+    "stateless/http/crowd.py",
+    "stateless/http/headers.py",
+    "stateless/http/hosts.py",
+    "stateless/http/readiness.py",
+    "stateless/showing/core.py",
+    "stateless/showing/work.py",
     "encoder_node/admission.py",
     "encoder_node/validation.py",
     "head_node/admission.py",
@@ -198,6 +210,17 @@ def test_services_never_import_the_training_libraries() -> None:
             assert not roots & {"torch", "transformers", "tantivy"}, file
             # a tool that makes models to measure them, and serves nobody
             assert "onnx" not in roots or "winnow/tools/ladder" in str(file), file
+
+
+def test_one_file_knows_opentelemetry() -> None:
+    """It is an extra, and is imported where somebody traces."""
+    knows = [
+        str(file.relative_to(ROOT))
+        for package in SERVING
+        for file in files(package)
+        if any(name.startswith("opentelemetry") for name in imports(file))
+    ]
+    assert knows == ["winnow/telemetry/tracing/otlp.py"]
 
 
 def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:

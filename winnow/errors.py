@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 NOT_LOADED = "SHARD_NOT_LOADED"
 """The reason of a `NotLoadedError`'s fault."""
+LEAVING = "NODE_LEAVING"
+"""The reason of a `LeavingError`'s fault."""
 NOT_WRITABLE = "SHARD_NOT_WRITABLE"
 """The reason of a `NotWritableError`'s fault."""
 
@@ -81,6 +83,13 @@ class NotLoadedError(UnavailableError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_LOADED)])
+
+
+class LeavingError(UnavailableError):
+    """A node ends, and takes no new work."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, [Fault(LEAVING)])
 
 
 class NotServedError(UnavailableError):

@@ -59,6 +59,7 @@ class LiveShard:
         self._committing = Committing(self._commit, self._show)
         self._broken = ""
         self._last_write = clock()
+        metrics.opened(lambda: self._committing.waiting, 0 if limits.refusal else limits.unmerged)
         self._count()
 
     def served_by(self, serve: Callable[[View], None]) -> None:
@@ -205,6 +206,8 @@ class LiveShard:
             self._log.acknowledge()
             self._metrics.batch.observe(len(deciding.logged))
             self._metrics.commit.observe(time.perf_counter() - started)
+        for each in written:
+            self._metrics.written(each)
         return written
 
     def _apply(self, writes: Sequence[Logged]) -> None:
@@ -248,7 +251,7 @@ class LiveShard:
             self._count()
 
     def _count(self) -> None:
-        self._metrics.sequence.set(self.sequence)
+        self._metrics.served(self.sequence, self.sequence - self.merged)
 
 
 def catch_up(state: LiveState, log: WriteLog) -> None:

@@ -98,12 +98,12 @@ class Merger(Generic[Base]):
         """Merges if it is time to: whether that went well, or None if it is not."""
         try:
             pending = self._shard.pending()
-            self._metrics.unmerged.set(pending.writes)
             self._metrics.holes.set(pending.dead)
             reason = self._policy.reason(pending)
             if reason is None:
                 return None
-            await self.merge(reason)
+            with self._metrics.running.track_inprogress():
+                await self.merge(reason)
         except WinnowError as error:
             _log.error("the shard could not be merged", reason=str(error))
         except Exception:  # noqa: BLE001 (nobody else would notice)

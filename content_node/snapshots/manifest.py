@@ -4,6 +4,7 @@ Knows its content; does not know where it lies. It is written last, vouches for 
 every file by its checksum.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -76,6 +77,11 @@ class Snapshot(_Part):
         return INDEX_FILE in self.files and {part.shard for part in self.parts} == set(
             range(self.shards)
         )
+
+    @property
+    def time(self) -> datetime:
+        """When it was taken."""
+        return datetime.fromisoformat(self.taken)
 
     @property
     def size(self) -> int:

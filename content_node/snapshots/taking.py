@@ -17,6 +17,7 @@ from content_node.shard.manifest import (
 from content_node.snapshots.contents import item_of
 from content_node.snapshots.copying import Copying, Progress
 from content_node.snapshots.manifest import Snapshot, SnapshotShard
+from content_node.snapshots.noting import note
 from content_node.snapshots.opening import open_place
 from content_node.snapshots.place import SNAPSHOTS
 from content_node.snapshots.shard import open_contents
@@ -54,6 +55,7 @@ def take_snapshot(
         taking.shard(source)
     snapshot = taking.snapshot(clock())
     place.write(snapshot.written(), SNAPSHOTS, f"{snapshot.name}.json")
+    taking.note(snapshot)
     return snapshot
 
 
@@ -64,6 +66,7 @@ class _Taking:
         self._copying = copying
         self._manifest: ShardManifest | None = None
         self._parts: list[SnapshotShard] = []
+        self._sources: list[Path] = []
         self._files: dict[str, FileEntry] = {}
 
     def index(self, directory: Path) -> None:
@@ -88,6 +91,7 @@ class _Taking:
                 shard=manifest.shard, sequence=contents.sequence, passages=contents.passages
             )
         )
+        self._sources.append(directory)
         self._manifest = manifest
 
     def snapshot(self, now: datetime) -> Snapshot:
@@ -103,6 +107,11 @@ class _Taking:
             parts=tuple(self._parts),
             files=self._files,
         )
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Notes in every shard that this one, which is whole now, was taken of it."""
+        for directory, part in zip(self._sources, self._parts, strict=True):
+            note(directory, snapshot, part.sequence)
 
 
 def _expect_of(index: IndexManifest, manifest: ShardManifest, directory: Path, shard: int) -> None:

@@ -15,8 +15,9 @@ from winnow.deadline import Clock
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
+from winnow.telemetry.tracing.span import span
 
 _MOST_REMEMBERED = 1_000
 """Clients whose refusals are remembered; keys come from outside."""
@@ -69,12 +70,19 @@ class Admission:
         self._clock = clock
         self._given_up: deque[tuple[float, str]] = deque()
         """When the place of a question that was given up is free again, and whose it is."""
-        self._refused = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
+        self.refused = 0
+        """Questions so far."""
+        self._refusals = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
 
     @property
     def inside(self) -> int:
         """Questions being answered, or given up by their callers a moment ago."""
         return self._places.total
+
+    @property
+    def reads(self) -> int:
+        """Passages that the questions being answered may read."""
+        return self._load.reads
 
     @contextmanager
     def enter(
@@ -95,14 +103,9 @@ class Admission:
         """
         parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
         asked = question.passages_to_read * parts
-        try:
-            self._check_places(client)
-            ticket = self._load.admit(asked, left, client, parts)
-        except OverloadedError as error:
-            self._metrics.admitted("refused")
-            if self._closed_to(client):
-                self._refused.add(client, error.retry_after)
-            raise
+        with span("admit", {"winnow.passages_asked": asked}) as step:
+            ticket = self._ticket(asked, left, client, parts)
+            step.set("winnow.passages_granted", ticket.reads)
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self._places.take(client, 1)
         self._metrics.reads.set(self._load.reads)
@@ -117,7 +120,7 @@ class Admission:
         finally:  # cancelled, if it is neither answered nor failed
             self._leave(client, began + _GIVEN_UP if given_up else began)
             self._load.release(ticket)
-            self._refused.forget()
+            self._refusals.forget()
             self._metrics.reads.set(self._load.reads)
 
     def refusal(self, client: str) -> OverloadedError | None:
@@ -126,15 +129,29 @@ class Admission:
         Its client was refused a moment ago, a usual question would have been, too, and nobody's has
         ended since. Nobody who waits for as long as it was told to is refused so.
         """
-        wait = self._refused.wait(client)
+        wait = self._refusals.wait(client)
         if wait is None:
             return None
-        self._metrics.admitted("refused")
+        self._refuse()
         return OverloadedError(
             f"there was no room a moment ago, and no question has been answered since; try again "
             f"in {wait:.2f} s",
             wait,
         )
+
+    def _ticket(self, reads: int, left: float, client: str, parts: int) -> Ticket:
+        try:
+            self._check_places(client)
+            return self._load.admit(reads, left, client, parts)
+        except OverloadedError as error:
+            self._refuse()
+            if self._closed_to(client):
+                self._refusals.add(client, error.retry_after)
+            raise
+
+    def _refuse(self) -> None:
+        self.refused += 1
+        self._metrics.admitted("refused")
 
     def _closed_to(self, client: str) -> bool:
         """Whether a usual question of a client would be refused, however long it may take."""

@@ -1,6 +1,5 @@
 """The life of a question: encode, search, merge, and say what was covered."""
 
-import time
 from collections.abc import Callable, Collection
 
 from stateless.answer.admission import Admitted
@@ -8,6 +7,7 @@ from stateless.answer.calls import Calls, Limits
 from stateless.answer.cover import cover
 from stateless.answer.fields import fields_of_index
 from stateless.answer.merge import merge
+from stateless.answer.recording import Recording
 from stateless.answer.scatter import failed_shards
 from stateless.answer.search import search
 from stateless.cluster.cluster import Cluster
@@ -19,6 +19,7 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
+from winnow.telemetry.tracing.span import current, span
 
 
 class Answerer:
@@ -71,7 +72,7 @@ class Answerer:
             One of these, too, where one shard failed and partial results are forbidden.
 
         """
-        started = time.perf_counter()
+        recording = Recording()
         question, timings = admitted.question, Timings()
         encoded = await self._encoder.encode(question.text, timings, admitted.client)
         deadline.check("the shards were asked")
@@ -86,10 +87,11 @@ class Answerer:
             self._after(question),
             self._cluster.reached,
             self._unheard(question),
+            recording,
         )
         try:
             searched = await search(calls, self._rule_for(question.max_loss), timings)
-            merging = time.perf_counter()
+            timings.merge_start = recording.now()
             for shard, sequence in searched.sequences.items():
                 self._cluster.answered(shard, sequence)
             coverage = cover(self._cluster.infos, searched)
@@ -97,9 +99,11 @@ class Answerer:
             for shard, status in failed_shards(error):
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()
             raise
-        answers = merge(searched.readings, question.answers)
-        timings.merge = time.perf_counter() - merging
-        timings.total = time.perf_counter() - started
+        with span("merge"):
+            answers = merge(searched.readings, question.answers)
+        timings.calls = recording.calls()
+        timings.total = recording.now()
+        timings.merge = timings.total - timings.merge_start
         answered = Answered(
             answers=answers,
             has_answer=bool(answers) and answers[0].reading.score >= self._no_answer_below,
@@ -130,11 +134,14 @@ class Answerer:
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings
+        here, exemplar = current(), current().exemplar
+        here.set("winnow.passages_read", answered.passages_read)
+        here.set("winnow.complete", answered.coverage.complete)
         for stage in FRONT_STAGES:
-            metrics.stage.labels(stage).observe(getattr(timings, stage))
+            metrics.stage.labels(stage).observe(getattr(timings, stage), exemplar)
         for shard, spent in timings.shards.items():
             for stage in ("queue", "retrieve", "read"):
-                metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage))
+                metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage), exemplar)
         for part in answered.coverage.shards:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()

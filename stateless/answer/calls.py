@@ -7,11 +7,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from stateless.answer.recording import Recording
 from stateless.answer.scatter import Gathered, scatter
 from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Question, Retriever
+from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 
 Result = TypeVar("Result")
@@ -54,6 +56,7 @@ class Calls:
     """The last write that a shard is known to have."""
     unheard: frozenset[int] = frozenset()
     """Shards of which the caller named a write that nobody here has heard of."""
+    recording: Recording = field(default_factory=Recording)
 
     @property
     def depth(self) -> Depth:
@@ -77,36 +80,27 @@ class Calls:
 
     async def search(self) -> Gathered[Read]:
         """Every shard retrieves and reads its own best passages, in one round trip."""
-        most = self.question.max_answer_tokens
-        calls = {
-            shard: searcher.search(
-                self.encoded, self._depth_of(shard), most, self._patient(shard, self.deadline)
-            )
-            for shard, searcher in self.searchers.items()
-        }
+        calls = {shard: self._search(shard) for shard in self.searchers}
         return await self.gather(calls, self.deadline, _nothing_read)
 
     async def retrieve(self) -> Gathered[Retrieved]:
         """Every shard retrieves, within its share of the time left."""
         until = self._retrieval_deadline
-        calls = {
-            shard: searcher.retrieve(
-                self.encoded, self._depth_of(shard), self._patient(shard, until)
-            )
-            for shard, searcher in self.searchers.items()
-        }
+        calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
         return await self.gather(calls, until, lambda found: not found.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
         """One shard retrieves, as all of them did."""
-        depth = self._depth_of(shard)
-        until = self._patient(shard, self._retrieval_deadline)
-        return self.searchers[shard].retrieve(self.encoded, depth, until)
+        return self._retrieve(shard, self._retrieval_deadline)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
         """One shard reads passages that it retrieved."""
-        most = self.question.max_answer_tokens
-        return self.searchers[shard].read(self.encoded, hits, most, self.deadline)
+        searcher, most = self.searchers[shard], self.question.max_answer_tokens
+        return self.recording.call(
+            shard,
+            CallKind.READ,
+            lambda: searcher.read(self.encoded, hits, most, self.deadline),
+        )
 
     async def read_all(
         self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed: int
@@ -138,6 +132,20 @@ class Calls:
         settings = of_step(settings, len(self.searchers), len(calls), failed)
         waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
         return await scatter(calls, waits, self.partial, empty, self._why_late)
+
+    def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
+        searcher, most = self.searchers[shard], self.question.max_answer_tokens
+        depth, until = self._depth_of(shard), self._patient(shard, self.deadline)
+        return self.recording.call(
+            shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, most, until)
+        )
+
+    def _retrieve(self, shard: int, deadline: Deadline) -> Coroutine[Any, Any, Retrieved]:
+        searcher, depth = self.searchers[shard], self._depth_of(shard)
+        until = self._patient(shard, deadline)
+        return self.recording.call(
+            shard, CallKind.RETRIEVE, lambda: searcher.retrieve(self.encoded, depth, until)
+        )
 
     def _depth_of(self, shard: int) -> Depth:
         return replace(self.depth, after=self.after.get(shard, 0))

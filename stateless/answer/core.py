@@ -21,6 +21,7 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
+from winnow.telemetry.tracing.span import current
 
 _RESERVE = 0.1
 """Share of the time left that heads may not use, or an answer would be late for one of them."""
@@ -44,6 +45,13 @@ class AnswerCore:
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
         self._asked, self._remembered, self._heads = asked, remembered, heads
         self._answerer: Answerer | None = None
+        self.answered = 0
+        """Questions so far."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough shards were found to answer."""
+        return self._answerer is not None
 
     def serve(self, answerer: Answerer) -> None:
         """From now on questions go to `answerer`."""
@@ -65,6 +73,11 @@ class AnswerCore:
                 and partial results are forbidden.
 
         """
+        answered = await self._ask(request, deadline, client)
+        self.answered += 1
+        return answered
+
+    async def _ask(self, request: AnswerRequest, deadline: Deadline, client: str) -> Answered:
         question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was looked at")
         self._asked()
@@ -122,6 +135,7 @@ class AnswerCore:
         tokenised = time.perf_counter() - started
         asked = Asked.of(cut.ids, question)
         answered = await remembered.ask(asked, deadline, find, question.after)
+        current().set("winnow.cached", answered.cached)
         if not answered.cached:
             return answered
         timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)

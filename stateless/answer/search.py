@@ -3,7 +3,6 @@
 Both end in a `Searched`: readings by shard, and the failures of shards.
 """
 
-import time
 from collections.abc import Sequence
 
 from stateless.answer.ahead import ReadingAhead
@@ -17,6 +16,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Retrieved
+from winnow.telemetry.tracing.span import span
 
 
 async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> Searched:
@@ -37,12 +37,13 @@ async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> S
 
 async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
     """Every shard reads its own best, in one round trip."""
-    started = time.perf_counter()
-    gathered = await calls.search()
+    timings.read_start = calls.recording.now()
+    with span("search"):
+        gathered = await calls.search()
     for shard, read in gathered.results.items():
         findings.knew(shard, read.sequence)
     findings.add(gathered)
-    timings.read = time.perf_counter() - started
+    timings.read = calls.recording.now() - timings.read_start
     return findings.searched()
 
 
@@ -50,10 +51,13 @@ async def _over_all(
     calls: Calls, findings: Findings, rule: StoppingRule | None, timings: Timings
 ) -> Searched:
     """The best of the whole cluster are read, each where it lies."""
-    started = time.perf_counter()
-    found = await _retrieve(calls, findings)
-    ranked = best_overall(found, calls.depth)
-    timings.retrieve = time.perf_counter() - started
+    timings.retrieve_start = calls.recording.now()
+    with span("retrieve"):
+        found = await _retrieve(calls, findings)
+    with span("choose"):
+        ranked = best_overall(found, calls.depth)
+    timings.read_start = calls.recording.now()
+    timings.retrieve = timings.read_start - timings.retrieve_start
     looks = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
     first = min(looks, default=0)
     idle = {shard: own.idle for shard, own in found.items()}
@@ -66,6 +70,7 @@ async def _over_all(
         return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
 
     with (
+        span("read", {"winnow.passages": len(ranked)}),
         Generations(calls.read, choose_anew, by_shard(ranked)) as shards,
         ReadingAhead(shards.read, ranked[first:at_first]) as ahead,
     ):
@@ -76,7 +81,7 @@ async def _over_all(
             if rule and look < len(ranked) and _safe(rule, findings, ranked, look):
                 break
         in_vain = ahead.in_vain
-    timings.read = time.perf_counter() - started - timings.retrieve
+    timings.read = calls.recording.now() - timings.read_start
     return findings.searched(in_vain)
 
 

@@ -14,6 +14,7 @@ from stateless.cluster.cluster import Cluster
 from stateless.cluster.membership import Encoding, View, form
 from stateless.cluster.node import Node, lost
 from stateless.metrics import ClusterMetrics
+from stateless.policy.replicas import Condition
 from stateless.replicas.replicated import ReplicatedSearcher
 from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
@@ -88,6 +89,11 @@ class Formation:
         else:
             self._update(infos, present, nodes)
             self.cluster.infos = infos
+
+    def conditions(self, shard: int) -> dict[str, Condition]:
+        """How each replica of a shard does, by address; none while the shard is not served."""
+        served = self._shards.get(shard)
+        return served.conditions() if served is not None else {}
 
     def _update(
         self, infos: dict[int, ShardInfo], present: dict[str, ShardInfo], nodes: Collection[Node]

@@ -1,6 +1,7 @@
 """Has the server of a front answer questions over a cluster."""
 
 import time
+from functools import partial
 
 import structlog
 
@@ -17,6 +18,7 @@ from stateless.composing.cluster import OpenCluster, open_cluster
 from stateless.composing.front import Front
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
+from stateless.http.answers import answer_calls
 from stateless.metrics import AdmissionMetrics
 from stateless.words.statistics import WordStatistics
 from winnow.policy.kept import MIB
@@ -45,8 +47,11 @@ def serve_answers(
         _remembered(front, opened.known),
         heads,
     )
-    servicer = AnswerServicer(core, front.settings.default_deadline)
+    front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
+    seconds = front.settings.default_deadline
+    servicer = AnswerServicer(core, seconds)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
+    front.calls.extend(answer_calls(core, seconds, partial(front.doors.refusal, SERVICE)))
     return opened
 
 
@@ -78,6 +83,7 @@ def _admission(front: Front, known: Known) -> Admission:
     usual = settings.passages_to_read
     admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
     front.doors.add(SERVICE, admission.refusal)
+    front.work.questions = admission
     return admission
 
 

@@ -13,6 +13,7 @@ from stateless.feed.remote import RemoteShardWriter
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from stateless.feed.storing import Storing
 from stateless.feed.writers import Reached, Writers
+from stateless.http.passages import feed_calls
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
@@ -33,6 +34,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     writers = _writers(front, cluster)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
+    front.work.passages = admission
     storing = Storing(writers, metrics, notice=cluster.known.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
@@ -49,6 +51,8 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     )
     servicer = FeedServicer(core, settings.feed_deadline, aside)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
+    if settings.http_feed:
+        front.calls.extend(feed_calls(core, aside, settings.feed_deadline, admission.refusal))
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
 
 

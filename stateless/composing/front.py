@@ -13,8 +13,11 @@ from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
+from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
+from stateless.showing.work import Work
 from stateless.supervision import supervised
 from winnow.bundle import Bundle
 from winnow.rpc import process
@@ -23,6 +26,7 @@ from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 
 _LEAST_STREAMS = 128
 """Calls that a connection may have in hand, at least; else twice as many as there are places, so
@@ -40,13 +44,19 @@ class Front:
     metrics: FrontMetrics
     boundary: Boundary
     """Around the calls of all its servers."""
+    tracer: Tracer
+    """Of all calls, whatever brings them."""
     server: Server
     doors: Doors
     """Each service may have its own."""
     access: Access
     """Who may call its servers, and how it calls other nodes."""
+    work: Work
+    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
 
 
 async def _nothing() -> None:
@@ -68,17 +78,31 @@ class Part:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncIterator[Front]:
+async def opened(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
+) -> AsyncIterator[Front]:
     """A front that has no part yet; at the end closes what its parts opened."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
     doors = Doors()
-    boundary = Boundary(RpcMetrics(registry))
+    boundary = Boundary(RpcMetrics(registry), tracer=tracer)
     access = open_access(settings)
     server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
+        yield Front(
+            settings,
+            bundle,
+            registry,
+            metrics,
+            boundary,
+            tracer,
+            server,
+            doors,
+            access,
+            Work(),
+            stack,
+        )
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -88,10 +112,15 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
     async def prepare() -> None:
         for part in parts:
             await part.prepare()
+        front.metrics.ready.set(1)
 
     further = [each for part in parts for each in part.servers]
     serving: Coroutine[Any, Any, None] = process.serve(
-        front.server, front.settings, prepare, further=further
+        front.server,
+        front.settings,
+        prepare,
+        leave=lambda: front.metrics.ready.set(0),
+        further=further,
     )
     for beside in (front.access.beside, *(part.beside for part in parts)):
         for others, look_after in beside.items():
@@ -100,7 +129,7 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
 
 
 def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
-    services = [SERVICE] if settings.shards else []
+    services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(
         Server,

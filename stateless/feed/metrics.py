@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from winnow.domain.write import Outcome
 from winnow.telemetry.buckets import SLOW
+from winnow.telemetry.metrics import counted
 
 STAGES = ("encode", "store")
 
@@ -27,6 +28,7 @@ class FeedMetrics:
             ("outcome",),
             registry=registry,
         )
+        counted(self._writes, last=(outcome.value for outcome in Outcome))
         self.in_hand = Gauge(
             "winnow_front_feed_passages_in_hand",
             "Passages being encoded and stored; a long one counts as several",

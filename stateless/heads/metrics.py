@@ -11,6 +11,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.telemetry.buckets import FAST
+from winnow.telemetry.metrics import counted
 
 STAGES = ("queue", "tokenise", "encode", "heads")
 _RESULTS: tuple[tuple[type[WinnowError], str], ...] = (
@@ -39,6 +40,7 @@ class HeadMetrics:
             ("result",),
             registry=registry,
         )
+        counted(self._predictions, last=("ok", *(name for _, name in _RESULTS), "failed"))
         self.texts = Gauge(
             "winnow_front_texts_in_hand", "Texts that heads are applied to now", registry=registry
         )

@@ -62,6 +62,20 @@ class Attempt:
     """Whether the replica was ejected or half-open when it was taken."""
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How a replica does, for people who look after it."""
+
+    active: bool
+    """Whether it gets requests; if not, it was ejected."""
+    calls: int = 0
+    """Requests that it has in hand."""
+    sequence: int = 0
+    """The last write that it is known to have."""
+    behind: int = 0
+    """Writes that another replica has and it does not."""
+
+
 class Replicas:
     """The replicas of one shard."""
 
@@ -106,6 +120,19 @@ class Replicas:
     def lagging(self) -> set[str]:
         """The replicas that do not have what another one had a while ago."""
         return {address for address, r in self.known.items() if self._lags(r)}
+
+    def conditions(self) -> dict[str, Condition]:
+        """How each replica does, by address."""
+        behind = self.behind()
+        return {
+            address: Condition(
+                r.record.standing is Standing.ACTIVE,
+                r.outstanding,
+                r.progress.sequence,
+                behind[address],
+            )
+            for address, r in self.known.items()
+        }
 
     def take(
         self, excluding: Collection[str] = (), brief: bool = False, after: int = 0

@@ -13,12 +13,13 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from stateless.metrics import ReplicaMetrics
-from stateless.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
+from stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.telemetry.tracing.span import Kind, span
 
 _log = structlog.get_logger("stateless.replicas.pool")
 Result = TypeVar("Result")
@@ -81,6 +82,8 @@ class ReplicaPool:
         for address in lost:
             self._give_up(address, "it does not reply any more")
         self._metrics.forget(self._shard, gone)
+        if not self._retired:
+            self._metrics.known(self._shard, addresses)
         self._replicas.told(sequences or {})
         self._tell_lag()
 
@@ -88,6 +91,10 @@ class ReplicaPool:
         """From now on it keeps no metrics: another pool serves new questions."""
         self._retired = True
         self._metrics.forget(self._shard, self._replicas.known)
+
+    def conditions(self) -> dict[str, Condition]:
+        """How each replica does, by address."""
+        return self._replicas.conditions()
 
     def take(self, excluding: Collection[str], brief: bool, after: int = 0) -> Attempt | None:
         """Chooses a replica for a request; see `Replicas.take`."""
@@ -103,12 +110,17 @@ class ReplicaPool:
         """Releases an attempt that was not sent."""
         self._replicas.release(attempt, Outcome.ABANDONED)
 
-    def send(self, attempt: Attempt, send: Send[Result], after: int = 0) -> Try[Result]:
-        """Sends a request, which needs the write `after`, to the replica that was taken."""
-        progress = attempt.replica.progress
+    def send(
+        self, attempt: Attempt, send: Send[Result], after: int = 0, why: str = "ask"
+    ) -> Try[Result]:
+        """Sends a request, which needs the write `after`, to the replica that was taken; `why` is
+        what traces call it.
+        """
+        progress, address = attempt.replica.progress, attempt.replica.address
 
         async def reach_and_send() -> Result:
-            result = await send(self._reach(attempt.replica.address))
+            with span(why, {"server.address": address}, Kind.CLIENT):
+                result = await send(self._reach(address))
             if isinstance(result, Read | Retrieved):
                 progress.reached(result.sequence)
             return result

@@ -1,6 +1,7 @@
 """A shard in this process: identity and bad rows."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +121,20 @@ async def test_search_is_retrieve_and_read(
     read = await searcher.read(question, found.hits, 10, Deadline.after(10))
     both = await searcher.search(question, Depth(3), 10, Deadline.after(10))
     assert both.readings == read.readings
+
+
+async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
+    searcher: LocalSearcher, question: EncodedQuestion
+) -> None:
+    before = time.perf_counter()
+    both = await searcher.search(question, Depth(3), 10, Deadline.after(30))
+    whole = time.perf_counter() - before
+    assert both.retrieved.start >= 0
+    assert both.retrieved.seconds == both.timings.retrieve > 0
+    retrieved_at = both.retrieved.start + both.retrieved.seconds
+    assert len(both.readings) == 3
+    for each in both.readings:
+        assert retrieved_at <= each.span.start < each.span.start + each.span.seconds <= whole
 
 
 async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(

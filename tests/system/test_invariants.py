@@ -227,3 +227,24 @@ async def test_every_stage_is_timed_on_the_front_and_on_each_shard(
     assert timings.encode_ms > 0
     assert [shard.shard for shard in timings.shards] == [0, 1]
     assert all(shard.retrieve_ms > 0 for shard in timings.shards)
+    assert timings.retrieve_start_ms < timings.read_start_ms < timings.merge_start_ms
+
+
+async def test_every_call_and_every_read_is_placed_in_the_time_of_the_question(
+    bundle: Bundle, indexes: dict[int, Path]
+) -> None:
+    async with running(indexes[2], bundle) as cluster:
+        reply = await cluster.client.ask(asked("Who discovered penicillin?"), TIMEOUT)
+    whole, calls = reply.timings.total_ms, reply.timings.calls
+    assert all(0 < each.start_ms < each.start_ms + each.ms <= whole for each in calls)
+    retrievals = [each for each in calls if each.kind == answer_pb2.ShardCall.KIND_RETRIEVE]
+    assert sorted(each.shard for each in retrievals) == [0, 1]
+    for each in retrievals:
+        assert each.start_ms <= each.retrieve_start_ms
+        assert each.retrieve_start_ms + each.retrieve_ms <= each.start_ms + each.ms
+    reads = [(each, read) for each in calls for read in each.reads]
+    assert len({read.passage_id for _, read in reads}) == len(reads) == reply.passages_read
+    margin = 0.01  # of single precision
+    for each, read in reads:
+        assert each.start_ms - margin <= read.start_ms
+        assert read.start_ms + read.ms <= each.start_ms + each.ms + margin

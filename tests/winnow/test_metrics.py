@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from structlog.testing import capture_logs
 from tenacious import until
 
@@ -18,7 +18,7 @@ from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
 from winnow.telemetry.buckets import FAST, SLOW
 from winnow.telemetry.endpoint import MetricsEndpoint
-from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.metrics import RpcMetrics, counted
 
 _LISTENING = "0A"
 
@@ -128,3 +128,10 @@ def test_bounds_are_close_together_where_reads_and_questions_lie(bounds: tuple[f
     assert close[0] <= 0.005
     assert close[-1] >= 0.2
     assert all(high / low < 1.6 for low, high in itertools.pairwise(close))
+
+
+def test_what_is_counted_begins_with_0_or_its_first_count_would_alert_nobody() -> None:
+    registry = CollectorRegistry()
+    made = Counter("made", "Things", ("where", "result"), registry=registry)
+    counted(made, "here", last=("good", "bad"))
+    assert registry.get_sample_value("made_total", {"where": "here", "result": "bad"}) == 0

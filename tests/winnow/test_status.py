@@ -13,6 +13,7 @@ from winnow.errors import (
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    LeavingError,
     NotLoadedError,
     OverloadedError,
     UnavailableError,
@@ -78,6 +79,12 @@ def test_a_node_without_its_shard_is_not_the_same_as_one_that_is_gone() -> None:
     sent = rich_status(NotLoadedError("graph.hnsw is damaged"))
     assert sent.code is StatusCode.UNAVAILABLE
     assert type(error_of(sent.code, "x", sent.trailing_metadata)) is NotLoadedError
+
+
+def test_a_node_that_leaves_is_told_from_one_that_cannot_be_reached() -> None:
+    sent = rich_status(LeavingError("the node is leaving"))
+    assert sent.code is StatusCode.UNAVAILABLE
+    assert type(error_of(sent.code, "x", sent.trailing_metadata)) is LeavingError
 
 
 @pytest.mark.parametrize("trailing", [None, (), [("grpc-status-details-bin", b"\xff\xff")]])

@@ -11,6 +11,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
+from winnow.domain.shard_call import CallKind, CallOutcome, ShardCall
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
@@ -39,6 +40,16 @@ _STATUSES = {
     ShardStatus.FAILED: answer_pb2.ShardCoverage.STATUS_FAILED,
     ShardStatus.NOT_LOADED: answer_pb2.ShardCoverage.STATUS_NOT_LOADED,
     ShardStatus.ADAPTIVE: answer_pb2.ShardCoverage.STATUS_ADAPTIVE,
+}
+_KINDS = {
+    CallKind.RETRIEVE: answer_pb2.ShardCall.KIND_RETRIEVE,
+    CallKind.READ: answer_pb2.ShardCall.KIND_READ,
+    CallKind.SEARCH: answer_pb2.ShardCall.KIND_SEARCH,
+}
+_OUTCOMES = {
+    CallOutcome.ANSWERED: answer_pb2.ShardCall.OUTCOME_ANSWERED,
+    CallOutcome.FAILED: answer_pb2.ShardCall.OUTCOME_FAILED,
+    CallOutcome.ABANDONED: answer_pb2.ShardCall.OUTCOME_ABANDONED,
 }
 
 
@@ -190,5 +201,29 @@ def _timings_to_message(timings: Timings) -> answer_pb2.Timings:
                 read_ms=spent.read * 1e3,
             )
             for shard, spent in sorted(timings.shards.items())
+        ],
+        retrieve_start_ms=timings.retrieve_start * 1e3,
+        read_start_ms=timings.read_start * 1e3,
+        merge_start_ms=timings.merge_start * 1e3,
+        calls=map(_call_to_message, timings.calls),
+    )
+
+
+def _call_to_message(call: ShardCall) -> answer_pb2.ShardCall:
+    return answer_pb2.ShardCall(
+        shard=call.shard,
+        kind=_KINDS[call.kind],
+        outcome=_OUTCOMES[call.outcome],
+        start_ms=call.span.start * 1e3,
+        ms=call.span.seconds * 1e3,
+        retrieve_start_ms=call.retrieved.start * 1e3,
+        retrieve_ms=call.retrieved.seconds * 1e3,
+        reads=[
+            answer_pb2.ReadTiming(
+                passage_id=each.passage_id,
+                start_ms=each.span.start * 1e3,
+                ms=each.span.seconds * 1e3,
+            )
+            for each in call.reads
         ],
     )

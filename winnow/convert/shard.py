@@ -10,6 +10,7 @@ from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.span import Span
 from winnow.errors import InvalidRequestError, Violation
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
@@ -114,6 +115,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         idle_readers=retrieved.idle,
         candidate_words=retrieved.candidate_words,
         sequence=retrieved.sequence,
+        retrieve_start_ms=retrieved.retrieved.start * 1e3,
     )
 
 
@@ -128,6 +130,7 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         message.idle_readers,
         tuple(message.candidate_words),
         message.sequence,
+        _retrieved(message),
     )
 
 
@@ -156,6 +159,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
         read_ms=read.timings.read * 1e3,
         unread=read.unread,
         sequence=read.sequence,
+        retrieve_start_ms=read.retrieved.start * 1e3,
     )
 
 
@@ -163,7 +167,11 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     readings = tuple(map(_reading_of_message, message.readings))
-    return Read(readings, timings, message.unread, message.sequence)
+    return Read(readings, timings, message.unread, message.sequence, _retrieved(message))
+
+
+def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Span:
+    return Span(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
@@ -220,6 +228,8 @@ def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
         distance=reading.distance,
         hybrid_distance=reading.hybrid_distance,
         words=reading.words,
+        read_start_ms=reading.span.start * 1e3,
+        read_ms=reading.span.seconds * 1e3,
     )
 
 
@@ -234,4 +244,5 @@ def _reading_of_message(message: shard_pb2.Reading) -> Reading:
         message.distance,
         message.hybrid_distance,
         message.words,
+        Span(message.read_start_ms / 1e3, message.read_ms / 1e3),
     )

@@ -6,6 +6,7 @@ from winnow.domain.coverage import Coverage
 from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
+from winnow.domain.shard_call import ShardCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ class Timings:
     merge: float = 0.0
     total: float = 0.0
     shards: dict[int, ShardTimings] = field(default_factory=dict)
+    retrieve_start: float = 0.0
+    """Since the question began, as are the next two."""
+    read_start: float = 0.0
+    merge_start: float = 0.0
+    calls: tuple[ShardCall, ...] = ()
+    """To the shards, in the order in which they were sent."""
 
 
 @dataclass(frozen=True, slots=True)

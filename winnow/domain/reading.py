@@ -1,9 +1,10 @@
 """What the reader made of a passage, and the total order of readings."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from winnow.domain.passage import Passage
+from winnow.domain.span import NEVER, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Reading:
     """What it was retrieved by; see `Hit.hybrid_distance`."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
+    span: Span = field(default=NEVER, compare=False)
+    """When it was read, as a part of the call to the shard. It does not make it another reading."""
 
     @property
     def text(self) -> str:

@@ -3,6 +3,9 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from winnow.telemetry.buckets import FAST, SLOW
+from winnow.telemetry.metrics import counted
+
+_LOADS = ("loaded", "replaced", "broken", "unknown", "no_room", "unreachable")
 
 
 class WarmHeadMetrics:
@@ -78,6 +81,13 @@ class RingMetrics:
 
     def __init__(self, metrics: WarmHeadMetrics, ring: str) -> None:
         self._metrics, self._ring = metrics, ring
+        counted(metrics.lookups, ring, last=("hit", "miss"))
+        counted(metrics.loads, ring, last=_LOADS)
+        counted(metrics.looks, ring, last=("ok", "failed"))
+        counted(metrics.applied, ring, last=("ok", "failed"))
+        counted(metrics.evictions, last=(ring,))
+        for seconds in (metrics.load_seconds, metrics.apply_seconds):
+            seconds.labels(ring)
 
     def looked_up(self, result: str) -> None:
         """Counts a head that was asked for: hit or miss."""

@@ -19,11 +19,13 @@ from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.telemetry.tracing.opening import tracing
+from winnow.telemetry.tracing.tracer import Tracer
 
 Result = TypeVar("Result")
 Prepare = Callable[[], Awaitable[None]]
-Served = Callable[[CollectorRegistry], Coroutine[Any, Any, Result]]
-"""Serves until it is told to end; its metrics go into the registry."""
+Served = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
+"""Serves until it is told to end; its metrics go into the registry, its traces to the tracer."""
 
 
 class Listening(Protocol):
@@ -51,10 +53,12 @@ def run(settings: ProcessSettings, served: Served[Result]) -> Result:
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         LogMetrics(registry, lambda: logs.dropped)
-        try:
-            return asyncio.run(served(registry))
-        finally:
-            ignore_signals()
+        share, name = settings.share_to_trace, f"winnow-{settings.table}"
+        with tracing(settings.trace_to, share, name, registry) as tracer:
+            try:
+                return asyncio.run(served(registry, tracer))
+            finally:
+                ignore_signals()
 
 
 async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:

@@ -3,7 +3,7 @@
 Knows the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, TypeVar
 
 from google.protobuf import any_pb2, duration_pb2
@@ -13,12 +13,14 @@ from grpc import StatusCode
 from grpc_status import rpc_status
 
 from winnow.errors import (
+    LEAVING,
     NOT_LOADED,
     NOT_WRITABLE,
     DeadlineExceededError,
     GenerationGoneError,
     IdentityError,
     InvalidRequestError,
+    LeavingError,
     NotFoundError,
     NotLoadedError,
     NotWritableError,
@@ -84,10 +86,16 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
             return InvalidRequestError(Violation("request", message))
         return OverloadedError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
-        return (NotLoadedError if NOT_LOADED in _reasons(trailing) else UnavailableError)(message)
+        return _unavailable(_reasons(trailing))(message)
     if code is StatusCode.FAILED_PRECONDITION and NOT_WRITABLE in _reasons(trailing):
         return NotWritableError(message)
     return _PLAIN.get(code, WinnowError)(message)
+
+
+def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
+    if NOT_LOADED in reasons:
+        return NotLoadedError
+    return LeavingError if LEAVING in reasons else UnavailableError
 
 
 def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:

@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from winnow.telemetry.metrics import counted
+
 
 class CacheMetrics:
     """How much a cache holds, and how often that helps. Several caches of a kind add up."""
@@ -11,6 +13,7 @@ class CacheMetrics:
         self._looks = Counter(
             name, f"Looks for {what} by result: hit or miss", ("result",), registry=registry
         )
+        counted(self._looks, last=("hit", "miss"))
         self._bytes = Gauge(f"{name}_bytes", f"Memory of {what} that are kept", registry=registry)
         self._evictions = Counter(
             f"{name}_evictions", f"Times that {what} left memory for others", registry=registry

@@ -4,13 +4,22 @@ Registries are injected, so that tests and several nodes in one process do not c
 hold anything that a user wrote.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 from winnow.telemetry.buckets import SLOW
+
+
+def counted(counter: Counter, *labels: str, last: Iterable[str]) -> None:
+    """Has a counter show 0 for each value of its last label, the others being `labels`.
+
+    A series that begins with 1 has not grown for Prometheus: its first count would alert nobody.
+    """
+    for value in last:
+        counter.labels(*labels, value)
 
 
 class RpcMetrics:
@@ -25,9 +34,11 @@ class RpcMetrics:
             registry=registry,
         )
 
-    def finished(self, method: str, status: str, seconds: float) -> None:
-        """Counts one call."""
-        self._latency.labels(method, status).observe(seconds)
+    def finished(
+        self, method: str, status: str, seconds: float, exemplar: dict[str, str] | None = None
+    ) -> None:
+        """Counts one call; `exemplar` leads to its trace."""
+        self._latency.labels(method, status).observe(seconds, exemplar)
 
 
 class BundleMetrics:

@@ -60,6 +60,7 @@ _COMMANDS = {
 }
 _GROUPS = {
     "index": ("content_node.indexing.cli:app", "Build, inspect, verify, copy and restore indexes."),
+    "bundle": ("winnow.tools.bundle.cli:app", "Publish and pull bundles of models."),
     "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "keys": ("winnow.tools.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.tools.pareto.cli:app", "Draw accuracy against latency, and choose."),

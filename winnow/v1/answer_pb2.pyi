@@ -512,7 +512,9 @@ Global___ShardCoverage: typing_extensions.TypeAlias = ShardCoverage
 
 @typing.final
 class Timings(google.protobuf.message.Message):
-    """Milliseconds per stage, measured on the front node."""
+    """Milliseconds per stage, measured on the front node. Starts count from when the front node began with
+    the question. It tokenises then, waits for an encoder thread, and encodes, one after the other.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -524,6 +526,10 @@ class Timings(google.protobuf.message.Message):
     MERGE_MS_FIELD_NUMBER: builtins.int
     TOTAL_MS_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
+    RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
+    READ_START_MS_FIELD_NUMBER: builtins.int
+    MERGE_START_MS_FIELD_NUMBER: builtins.int
+    CALLS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Waiting for an encoder thread."""
     tokenise_ms: builtins.float
@@ -537,8 +543,18 @@ class Timings(google.protobuf.message.Message):
     """
     merge_ms: builtins.float
     total_ms: builtins.float
+    retrieve_start_ms: builtins.float
+    """When the shards were asked to retrieve; 0 with READ_SCOPE_PER_SHARD."""
+    read_start_ms: builtins.float
+    """When the shards were asked to read."""
+    merge_start_ms: builtins.float
+    """When the answers of all shards were merged."""
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardTimings]: ...
+    @property
+    def calls(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardCall]:
+        """Every call to a shard, in the order in which they were sent."""
+
     def __init__(
         self,
         *,
@@ -550,8 +566,12 @@ class Timings(google.protobuf.message.Message):
         merge_ms: builtins.float = ...,
         total_ms: builtins.float = ...,
         shards: collections.abc.Iterable[Global___ShardTimings] | None = ...,
+        retrieve_start_ms: builtins.float = ...,
+        read_start_ms: builtins.float = ...,
+        merge_start_ms: builtins.float = ...,
+        calls: collections.abc.Iterable[Global___ShardCall] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["encode_ms", b"encode_ms", "merge_ms", b"merge_ms", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "retrieve_ms", b"retrieve_ms", "shards", b"shards", "tokenise_ms", b"tokenise_ms", "total_ms", b"total_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["calls", b"calls", "encode_ms", b"encode_ms", "merge_ms", b"merge_ms", "merge_start_ms", b"merge_start_ms", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "read_start_ms", b"read_start_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "shards", b"shards", "tokenise_ms", b"tokenise_ms", "total_ms", b"total_ms"]) -> None: ...
 
 Global___Timings: typing_extensions.TypeAlias = Timings
 
@@ -583,3 +603,120 @@ class ShardTimings(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ShardTimings: typing_extensions.TypeAlias = ShardTimings
+
+@typing.final
+class ShardCall(google.protobuf.message.Message):
+    """A call of the front node to a shard, with its hedges and retries. Starts are as in Timings; those
+    of the content node's work count the way to that node as nothing.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    class _Kind:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _KindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ShardCall._Kind.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: ShardCall._Kind.ValueType  # 0
+        KIND_RETRIEVE: ShardCall._Kind.ValueType  # 1
+        KIND_READ: ShardCall._Kind.ValueType  # 2
+        KIND_SEARCH: ShardCall._Kind.ValueType  # 3
+        """Retrieves and reads in one round trip."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
+    KIND_UNSPECIFIED: ShardCall.Kind.ValueType  # 0
+    KIND_RETRIEVE: ShardCall.Kind.ValueType  # 1
+    KIND_READ: ShardCall.Kind.ValueType  # 2
+    KIND_SEARCH: ShardCall.Kind.ValueType  # 3
+    """Retrieves and reads in one round trip."""
+
+    class _Outcome:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _OutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ShardCall._Outcome.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        OUTCOME_UNSPECIFIED: ShardCall._Outcome.ValueType  # 0
+        OUTCOME_ANSWERED: ShardCall._Outcome.ValueType  # 1
+        OUTCOME_FAILED: ShardCall._Outcome.ValueType  # 2
+        OUTCOME_ABANDONED: ShardCall._Outcome.ValueType  # 3
+        """It had not ended when the answers were merged: the shard was late, or its passages were read
+        ahead and turned out not to be needed.
+        """
+
+    class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper):
+        """How the call ended."""
+
+    OUTCOME_UNSPECIFIED: ShardCall.Outcome.ValueType  # 0
+    OUTCOME_ANSWERED: ShardCall.Outcome.ValueType  # 1
+    OUTCOME_FAILED: ShardCall.Outcome.ValueType  # 2
+    OUTCOME_ABANDONED: ShardCall.Outcome.ValueType  # 3
+    """It had not ended when the answers were merged: the shard was late, or its passages were read
+    ahead and turned out not to be needed.
+    """
+
+    SHARD_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    OUTCOME_FIELD_NUMBER: builtins.int
+    START_MS_FIELD_NUMBER: builtins.int
+    MS_FIELD_NUMBER: builtins.int
+    RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
+    RETRIEVE_MS_FIELD_NUMBER: builtins.int
+    READS_FIELD_NUMBER: builtins.int
+    shard: builtins.int
+    kind: Global___ShardCall.Kind.ValueType
+    outcome: Global___ShardCall.Outcome.ValueType
+    start_ms: builtins.float
+    """When it was sent."""
+    ms: builtins.float
+    """Until its end; if it was abandoned, until the answers were merged."""
+    retrieve_start_ms: builtins.float
+    """When the content node began to retrieve."""
+    retrieve_ms: builtins.float
+    """How long it retrieved; 0 if it did not."""
+    @property
+    def reads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReadTiming]:
+        """The passages that it read."""
+
+    def __init__(
+        self,
+        *,
+        shard: builtins.int | None = ...,
+        kind: Global___ShardCall.Kind.ValueType = ...,
+        outcome: Global___ShardCall.Outcome.ValueType = ...,
+        start_ms: builtins.float = ...,
+        ms: builtins.float = ...,
+        retrieve_start_ms: builtins.float = ...,
+        retrieve_ms: builtins.float = ...,
+        reads: collections.abc.Iterable[Global___ReadTiming] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "kind", b"kind", "ms", b"ms", "outcome", b"outcome", "reads", b"reads", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "shard", b"shard", "start_ms", b"start_ms"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
+
+Global___ShardCall: typing_extensions.TypeAlias = ShardCall
+
+@typing.final
+class ReadTiming(google.protobuf.message.Message):
+    """One passage that was read."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PASSAGE_ID_FIELD_NUMBER: builtins.int
+    START_MS_FIELD_NUMBER: builtins.int
+    MS_FIELD_NUMBER: builtins.int
+    passage_id: builtins.str
+    start_ms: builtins.float
+    """When the content node began to read it."""
+    ms: builtins.float
+    def __init__(
+        self,
+        *,
+        passage_id: builtins.str = ...,
+        start_ms: builtins.float = ...,
+        ms: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ms", b"ms", "passage_id", b"passage_id", "start_ms", b"start_ms"]) -> None: ...
+
+Global___ReadTiming: typing_extensions.TypeAlias = ReadTiming

@@ -195,6 +195,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     IDLE_READERS_FIELD_NUMBER: builtins.int
     CANDIDATE_WORDS_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
+    RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
@@ -204,6 +205,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     """Idle reader threads: passages that the node could begin to read at once."""
     sequence: builtins.int
     """The last write that was known."""
+    retrieve_start_ms: builtins.float
+    """From the arrival of the call to the beginning of retrieval: queue_ms, and the wait for a write."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -229,8 +232,9 @@ class RetrieveResponse(google.protobuf.message.Message):
         idle_readers: builtins.int = ...,
         candidate_words: collections.abc.Iterable[builtins.float] | None = ...,
         sequence: builtins.int = ...,
+        retrieve_start_ms: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -378,6 +382,7 @@ class SearchResponse(google.protobuf.message.Message):
     READ_MS_FIELD_NUMBER: builtins.int
     UNREAD_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
+    RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     read_ms: builtins.float
@@ -385,6 +390,8 @@ class SearchResponse(google.protobuf.message.Message):
     """Passages that were not read before the deadline."""
     sequence: builtins.int
     """The last write that was known."""
+    retrieve_start_ms: builtins.float
+    """As in RetrieveResponse."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
     def __init__(
@@ -396,8 +403,9 @@ class SearchResponse(google.protobuf.message.Message):
         read_ms: builtins.float = ...,
         unread: builtins.int = ...,
         sequence: builtins.int = ...,
+        retrieve_start_ms: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 
@@ -419,6 +427,8 @@ class Reading(google.protobuf.message.Message):
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     WORDS_FIELD_NUMBER: builtins.int
+    READ_START_MS_FIELD_NUMBER: builtins.int
+    READ_MS_FIELD_NUMBER: builtins.int
     passage_id: builtins.str
     title: builtins.str
     text: builtins.str
@@ -436,6 +446,10 @@ class Reading(google.protobuf.message.Message):
     """The passage's metadata as JSON; empty if it has none."""
     words: builtins.float
     """BM25 of the question's words in the passage."""
+    read_start_ms: builtins.float
+    """From the arrival of the call to when a thread began with the passage."""
+    read_ms: builtins.float
+    """How long it was read."""
     def __init__(
         self,
         *,
@@ -451,7 +465,9 @@ class Reading(google.protobuf.message.Message):
         hybrid_distance: builtins.float = ...,
         metadata: builtins.str = ...,
         words: builtins.float = ...,
+        read_start_ms: builtins.float = ...,
+        read_ms: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title", "words", b"words"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "metadata", b"metadata", "passage_id", b"passage_id", "read_ms", b"read_ms", "read_start_ms", b"read_start_ms", "relevance", b"relevance", "score", b"score", "span_score", b"span_score", "start", b"start", "text", b"text", "title", b"title", "words", b"words"]) -> None: ...
 
 Global___Reading: typing_extensions.TypeAlias = Reading

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from content_node.live.limits import WriteLimits
 from content_node.live.loading import open_live
 from content_node.live.reading import log_path
+from content_node.live.room import RoomMetrics
 from content_node.live.shard import LiveShard
 from content_node.merging.merge import merge
 from content_node.metrics import FeedMetrics
@@ -36,12 +37,17 @@ def directory(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GOLDEN, tmp_path / "shard"))
 
 
-def opened(directory: Path, limits: WriteLimits = LIMITS, base: Path | None = None) -> LiveShard:
+def opened(
+    directory: Path,
+    limits: WriteLimits = LIMITS,
+    base: Path | None = None,
+    registry: CollectorRegistry | None = None,
+) -> LiveShard:
     return open_live(
         directory,
         lambda _: open_shard(base or directory, ef=64),
         lambda _: limits,
-        FeedMetrics(CollectorRegistry()),
+        FeedMetrics(registry or CollectorRegistry()),
         feeding=not limits.refusal,
     )
 
@@ -359,3 +365,29 @@ async def test_a_durable_write_that_cannot_be_served_ends_all_writing(
     again = opened(directory)
     assert there(again.view) == {**BUILT, "d": ("one", 1), "e": ("two", 2)}
     await again.close()
+
+
+async def test_metrics_tell_what_was_written_and_what_waits_to_be_merged(directory: Path) -> None:
+    registry = CollectorRegistry()
+    sample = registry.get_sample_value
+    live = opened(directory, registry=registry)
+    RoomMetrics(registry, directory)
+    assert sample("winnow_node_writes_total", {"outcome": "stored"}) == 0
+    assert sample("winnow_node_log_bytes") == 0
+    await write(live, put("one", "A new one."), put("two", "Another."), delete("none"))
+    assert sample("winnow_node_writes_total", {"outcome": "stored"}) == 2
+    assert sample("winnow_node_writes_total", {"outcome": "unchanged"}) == 1
+    assert sample("winnow_node_sequence") == 2
+    assert sample("winnow_node_unmerged_writes") == 2
+    assert sample("winnow_node_unmerged_limit_writes") == LIMITS.unmerged
+    assert sample("winnow_node_writes_waiting") == 0
+    for name in ("winnow_node_log_bytes", "winnow_node_disk_free_bytes"):
+        assert (sample(name) or 0) > 0
+    await live.close()
+
+
+async def test_a_shard_that_takes_no_writes_has_no_limit_of_them(directory: Path) -> None:
+    registry = CollectorRegistry()
+    live = opened(directory, replace(LIMITS, refusal="no"), registry=registry)
+    assert registry.get_sample_value("winnow_node_unmerged_limit_writes") == 0
+    await live.close()

@@ -215,3 +215,17 @@ async def test_the_end_of_the_node_ends_a_merge(stage: Stage) -> None:
     assert stage.merges[0].stopped
     assert stage.shard.merged == 0
     ended.set()
+
+
+async def test_while_a_shard_is_merged_its_metrics_say_so(stage: Stage) -> None:
+    def merging() -> float | None:
+        return stage.registry.get_sample_value("winnow_node_merging")
+
+    seen: list[float | None] = []
+    stage.runs = lambda: seen.append(merging())
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    await stage.look()
+    assert (seen, merging()) == ([1], 0)
+    task.cancel()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Recorder
 from live_writes import logged
+from prometheus_client import CollectorRegistry
 from tenacious import until
 
 from content_node.live.entry import Logged
@@ -21,6 +22,7 @@ from content_node.shard.manifest import write as write_manifest
 from content_node.snapshots import shard as of_shard
 from content_node.snapshots.log_copy import LogCopy, copy_log
 from content_node.snapshots.manifest import SnapshotShard
+from content_node.snapshots.metrics import SnapshotMetrics
 from content_node.snapshots.restoring import restore
 from content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
@@ -248,3 +250,42 @@ def test_what_did_not_change_is_not_copied_again(shard: Path) -> None:
     new = {each.name for each in files.iterdir()} - before
     assert len(new) == 2  # the log, and how far it was acknowledged
     log.close()
+
+
+def figures(shard: Path) -> tuple[float | None, float | None]:
+    """When the last snapshot was taken, and its last write, as Prometheus is told."""
+    registry = CollectorRegistry()
+    SnapshotMetrics(registry, shard)
+    names = ("timestamp_seconds", "sequence")
+    when, last = (registry.get_sample_value(f"winnow_node_snapshot_{name}") for name in names)
+    return when, last
+
+
+def test_a_shard_knows_its_last_snapshot_and_what_was_restored_knows_none(shard: Path) -> None:
+    taken(shard)
+    assert figures(shard) == (None, None)  # nothing was written: it can be built again
+    with contextlib.closing(open_log(shard)) as log:
+        write(log, 3)
+        before = datetime.now(UTC).timestamp()
+        taken(shard)
+        when, last = figures(shard)
+        assert when is not None
+        assert when >= before - 0.001  # a snapshot's time has milliseconds
+        assert last == 3
+        write(log, 2)
+        taken(shard)
+    assert figures(shard)[1] == 5
+    assert figures(restored(shard)) == (None, None)
+
+
+def test_a_note_that_is_damaged_or_cannot_be_written_changes_nothing(shard: Path) -> None:
+    with contextlib.closing(open_log(shard)) as log:
+        write(log, 1)
+    taken(shard)
+    place = shard / LIVE / "snapshot.json"
+    place.write_text("{")
+    assert figures(shard) == (None, None)
+    place.unlink()
+    place.mkdir()  # cannot be replaced by a file
+    assert taken(shard).sequence == 1
+    assert figures(shard) == (None, None)

@@ -1,62 +1,9 @@
 """What is known of a cluster, by what its nodes said last."""
 
-import random
-from typing import Any
-
 import pytest
-from manual_clock import ManualClock
-from prometheus_client import CollectorRegistry
+from heard_nodes import LATELY, Nodes
 
-from stateless.cluster.discovery import Discovery, DiscoverySettings
 from stateless.cluster.edition import Edition
-from stateless.cluster.formation import Formation
-from stateless.cluster.known import Known
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.metrics import ClusterMetrics, ReplicaMetrics
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
-from winnow.domain.shard import ShardInfo
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
-
-LATELY = 1.0
-
-
-async def closed() -> None:
-    pass
-
-
-class Nodes:
-    """Nodes that said what they are."""
-
-    def __init__(self) -> None:
-        self.clock, registry = ManualClock(), CollectorRegistry()
-        metrics = ReplicaMetrics(registry)
-        self.found = Discovery(
-            [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
-        )
-        self.formation = Formation(
-            Encoding(FINGERPRINT, 2),
-            lambda shard: ReplicatedSearcher(
-                shard,
-                self.found.searcher,
-                ReplicaPolicies(),
-                self.clock,
-                random.Random(1),
-                metrics,
-            ),
-            lambda _: None,
-            ClusterMetrics(registry),
-        )
-        self.known = Known(self.formation, self.found, LATELY)
-
-    def hear(self, address: str, shard: int, **said: Any) -> None:
-        node = self.found.nodes.setdefault(address, self._open(address))
-        info = ShardInfo(shard, 2, "index", 10, 2, "fake", FINGERPRINT, "rows", 20, **said)
-        node.heard(info, self.clock())
-        self.formation.update(self.found.present(), self.found.nodes.values())
-
-    def _open(self, address: str) -> Node:
-        return Node(address, FakeSearcher([reading(address)]), closed)
 
 
 @pytest.fixture

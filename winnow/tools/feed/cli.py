@@ -165,7 +165,7 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
     rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
     typer.echo(f"{job.plan.file}: {rows}")
     if bad:
-        typer.echo(f"{bad} bad rows were left out")
+        typer.echo("1 bad row was left out" if bad == 1 else f"{bad} bad rows were left out")
     if totals.truncated:
         typer.echo(
             f"{totals.truncated} passages are too long for the encoder: they are found by their "

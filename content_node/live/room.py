@@ -1,0 +1,44 @@
+"""How much room the log of a shard takes, and how much is left."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from content_node.live.reading import log_path, wal_path
+
+
+class RoomMetrics(Collector):
+    """Looks at the disk whenever somebody looks at the metrics, in their thread."""
+
+    def __init__(self, registry: CollectorRegistry, shard: Path) -> None:
+        """`shard` is the directory of the shard."""
+        self._shard, self._log = shard, log_path(shard)
+        registry.register(self)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The present figures; none of what cannot be looked at."""
+        yield GaugeMetricFamily(
+            "winnow_node_log_bytes",
+            "Bytes on disk of the writes that were not forgotten after a merge",
+            value=sum(_size(path) for path in (self._log, wal_path(self._log))),
+        )
+        try:
+            free = shutil.disk_usage(self._shard).free
+        except OSError:
+            return
+        yield GaugeMetricFamily(
+            "winnow_node_disk_free_bytes",
+            "Bytes that are free where the shard lies",
+            value=free,
+        )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # there is no log before the first write

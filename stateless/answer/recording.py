@@ -1,0 +1,74 @@
+"""The calls that one question made to the shards: when each was sent, and how it ended.
+
+Knows a clock and what shards reply; does not know why a call is made. It costs a few microseconds a
+call, since every question is recorded.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from winnow.deadline import Clock
+from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
+from winnow.domain.span import NEVER, Span
+from winnow.searcher import Read, Retrieved
+
+Result = TypeVar("Result")
+
+
+class Recording:
+    """The calls of one question."""
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        """The question begins now."""
+        self._clock, self._began = clock, clock()
+        self._calls: list[ShardCall] = []
+
+    def now(self) -> float:
+        """Seconds since the question began."""
+        return self._clock() - self._began
+
+    async def call(
+        self, shard: int, kind: CallKind, send: Callable[[], Coroutine[Any, Any, Result]]
+    ) -> Result:
+        """Sends a call, and gives what it gives; raises what it raises."""
+        start, place = self.now(), len(self._calls)
+        self._calls.append(ShardCall(shard, kind, CallOutcome.ABANDONED, Span(start)))
+        try:
+            result = await send()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._calls[place] = self._ended(place, CallOutcome.FAILED)
+            raise
+        self._calls[place] = self._ended(place, CallOutcome.ANSWERED, result)
+        return result
+
+    def calls(self) -> tuple[ShardCall, ...]:
+        """All calls so far, in the order in which they were sent. One that did not end is said to
+        last until now.
+        """
+        return tuple(
+            self._ended(place, CallOutcome.ABANDONED)
+            if call.outcome is CallOutcome.ABANDONED
+            else call
+            for place, call in enumerate(self._calls)
+        )
+
+    def _ended(self, place: int, outcome: CallOutcome, result: object = None) -> ShardCall:
+        sent = self._calls[place]
+        start = sent.span.start
+        span = Span(start, self.now() - start)
+        retrieved, reads = _work(result, start)
+        return ShardCall(sent.shard, sent.kind, outcome, span, retrieved, reads)
+
+
+def _work(result: object, start: float) -> tuple[Span, tuple[ReadTime, ...]]:
+    """What a content node did for a call that was sent at `start`."""
+    if not isinstance(result, Retrieved | Read):
+        return NEVER, ()
+    retrieved = result.retrieved.later(start) if result.retrieved.seconds else NEVER
+    readings = result.readings if isinstance(result, Read) else ()
+    reads = (ReadTime(each.passage.id, each.span.later(start)) for each in readings)
+    return retrieved, tuple(reads)

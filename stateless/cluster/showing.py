@@ -1,0 +1,91 @@
+"""The cluster as it is now, for people who look after it.
+
+Knows the view that is served and what its nodes said last; asks no node anything.
+"""
+
+from collections.abc import Mapping
+
+from stateless.cluster.discovery import Discovery
+from stateless.cluster.formation import Formation
+from stateless.cluster.membership import Identity, View
+from stateless.cluster.node import Node
+from stateless.policy.replicas import Condition
+from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
+from winnow.errors import LeavingError, NotLoadedError, WinnowError
+
+_OUT = "it failed or was slow: it is tried again soon"
+_NEW = "it has just replied: it gets calls soon"
+_UNUSED = Condition(active=True)
+
+
+class Showing:
+    """Shows the cluster that is served."""
+
+    def __init__(self, formation: Formation, nodes: Discovery) -> None:
+        self._formation, self._nodes = formation, nodes
+
+    def show(self) -> ClusterState:
+        """Every shard with its replicas, and every other node."""
+        view, nodes = self._formation.view, sorted(self._nodes.nodes.items())
+        infos = view.expected()
+        if view.identity is None or infos is None:
+            return ClusterState(strangers=[self._replica(node, view, {}) for _, node in nodes])
+        shown: dict[int | None, list[ReplicaState]] = {}
+        conditions: dict[int | None, Mapping[str, Condition]] = {
+            shard: self._formation.conditions(shard) for shard in infos
+        }
+        for _, node in nodes:
+            place = _place(node, view.identity)
+            known = conditions.get(place, {})
+            shown.setdefault(place, []).append(self._replica(node, view, known))
+        latest = self._formation.cluster.latest() if self._formation.cluster else {}
+        shards = [
+            ShardState(shard, info.passages, latest.get(shard, info.sequence), shown.get(shard, ()))
+            for shard, info in infos.items()
+        ]
+        return ClusterState(view.identity.index_id, shards, shown.get(None, ()))
+
+    def _replica(self, node: Node, view: View, known: Mapping[str, Condition]) -> ReplicaState:
+        condition = known.get(node.address, _UNUSED)
+        state, reason = _state(node, view, condition)
+        silence, info = self._nodes.silence(node.address), node.info
+        if info is None:
+            return ReplicaState(node.address, state, reason, condition.calls)
+        return ReplicaState(
+            node.address,
+            state,
+            reason,
+            condition.calls,
+            info.reads_in_hand,
+            info.seconds_per_read,
+            max(info.sequence, condition.sequence),
+            condition.behind,
+            info.passages,
+            info.generation,
+            bool(info.log_id),
+            silence,
+        )
+
+
+def _place(node: Node, served: Identity) -> int | None:
+    """The shard that a node belongs to; None if it never said so, or is of another index."""
+    info = node.info
+    fits = info is not None and Identity.of(info) == served and info.shard < served.shards
+    return info.shard if info is not None and fits else None
+
+
+def _state(node: Node, view: View, condition: Condition) -> tuple[NodeState, str]:
+    """Whether a node gets calls, and why not."""
+    if node.address in view.refused:
+        return NodeState.REFUSED, view.refused[node.address]
+    if any(node.address in addresses for addresses in view.replicas.values()):
+        return (NodeState.SERVING, "") if condition.active else (NodeState.OUT, _OUT)
+    if node.error is None:
+        return NodeState.OUT, _NEW
+    return _failed(node.error), str(node.error)
+
+
+def _failed(error: WinnowError) -> NodeState:
+    if isinstance(error, NotLoadedError):
+        return NodeState.NOT_LOADED
+    return NodeState.LEAVING if isinstance(error, LeavingError) else NodeState.UNREACHABLE

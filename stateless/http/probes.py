@@ -1,0 +1,45 @@
+"""What machines look at: whether the front lives, whether it is ready, and its metrics."""
+
+import asyncio
+import json
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stateless.http.endpoint import Gate
+from stateless.http.headers import text_of
+from stateless.http.problems import response_of
+from stateless.http.readiness import Readiness
+from winnow.errors import WinnowError
+from winnow.rpc import request_id
+
+
+def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
+    """`/livez`, `/readyz` and `/metrics`; the last one is for who may `admin`."""
+    one = asyncio.Lock()
+
+    async def live(_request: Request) -> Response:
+        return _said(True, "alive")
+
+    async def ready(_request: Request) -> Response:
+        word = "starting" if readiness.starting else "leaving"
+        return _said(readiness.ready, "ready" if readiness.ready else word)
+
+    async def metrics(request: Request) -> Response:
+        try:
+            gate("admin", text_of(request.scope["headers"]))
+        except WinnowError as error:
+            return response_of(error, request_id.current())
+        async with one:  # several at a time would hold up questions
+            page = await asyncio.to_thread(generate_latest, registry)
+        return Response(page, headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
+
+
+def _said(well: bool, word: str) -> Response:
+    return Response(
+        json.dumps({"status": word}), 200 if well else 503, media_type="application/json"
+    )

@@ -1,0 +1,1 @@
+"""What a front tells people who look after it."""

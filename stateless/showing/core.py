@@ -1,0 +1,67 @@
+"""The showing core: what a front knows of itself and of its cluster, whatever asks for it.
+
+Knows neither gRPC nor HTTP: both call `show`, and convert.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from stateless.showing.work import Work
+from winnow.deadline import Clock
+from winnow.domain.cluster_state import ClusterState, FrontState, Shown
+from winnow.domain.predicted import RingInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a front is."""
+
+    version: str
+    bundle: str
+    fingerprint: str
+    """Of the bundle."""
+
+
+class ShowingCore:
+    """Shows a front and its cluster."""
+
+    def __init__(
+        self,
+        names: Names,
+        work: Work,
+        cluster: Callable[[], ClusterState],
+        rings: Callable[[], Sequence[RingInfo]],
+        clock: Clock,
+    ) -> None:
+        """The front starts now."""
+        self._names, self._work = names, work
+        self._cluster, self._rings = cluster, rings
+        self._clock, self._started = clock, clock()
+
+    def show(self) -> Shown:
+        """Everything as it is now; asks no other process."""
+        return Shown(self._front(), self._cluster(), self._rings())
+
+    def _front(self) -> FrontState:
+        names, work = self._names, self._work
+        up = self._clock() - self._started
+        state = FrontState(
+            names.version,
+            names.bundle,
+            names.fingerprint,
+            up,
+            feeds=work.passages is not None,
+            texts_in_hand=work.texts.inside if work.texts else 0,
+            passages_in_hand=work.passages.inside if work.passages else 0,
+        )
+        if work.answering is None or work.questions is None:
+            return state
+        return replace(
+            state,
+            answers=work.answering.ready,
+            questions_answered=work.answering.answered,
+            questions_refused=work.questions.refused,
+            questions_in_hand=work.questions.inside,
+            reads_in_hand=work.questions.reads,
+            seconds_per_read=work.seconds_per_read() or 0.0,
+        )

@@ -1,0 +1,21 @@
+"""`winnow.v1.ClusterService`: call, convert."""
+
+from typing import Any
+
+from stateless.showing.core import ShowingCore
+from winnow.convert import cluster as convert
+from winnow.v1 import cluster_pb2, cluster_pb2_grpc
+
+SERVICE = "winnow.v1.ClusterService"
+
+
+class ClusterServicer(cluster_pb2_grpc.ClusterServiceServicer):
+    """The showing core behind gRPC."""
+
+    def __init__(self, core: ShowingCore) -> None:
+        self._core = core
+
+    async def GetCluster(  # noqa: N802
+        self, request: cluster_pb2.GetClusterRequest, context: Any
+    ) -> cluster_pb2.GetClusterResponse:
+        return convert.shown_to_message(self._core.show())

@@ -1,0 +1,43 @@
+"""The names of all metrics that processes have."""
+
+from functools import cache
+
+from prometheus_client import CollectorRegistry
+
+from content_node.journal.metrics import JournalMetrics
+from content_node.live.room import RoomMetrics
+from content_node.metrics import FeedMetrics as NodeFeedMetrics
+from content_node.metrics import MergeMetrics, NodeMetrics
+from encoder_node.metrics import EncoderMetrics
+from head_node.metrics import HeadNodeMetrics
+from stateless.feed.metrics import FeedMetrics
+from stateless.heads.metrics import HeadMetrics
+from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.heads.metrics import WarmHeadMetrics
+from winnow.packaged import demo_corpus
+from winnow.telemetry.caches import CacheMetrics
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.telemetry.process import describe_process
+
+_SNAPSHOTS = {"winnow_node_snapshot_timestamp_seconds", "winnow_node_snapshot_sequence"}
+"""Of a shard that has one."""
+
+
+@cache
+def declared() -> frozenset[str]:
+    """Of fronts, nodes, encoder and head servers; counters with `_total`."""
+    registry = CollectorRegistry()
+    for made in (
+        AdmissionMetrics, BundleMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
+        HeadMetrics, HeadNodeMetrics, JournalMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
+        ReplicaMetrics, RpcMetrics, WarmHeadMetrics,
+    ):  # fmt: skip
+        made(registry)
+    LogMetrics(registry, lambda: 0)
+    RoomMetrics(registry, demo_corpus())
+    for cache_name in ("encoding", "answer"):
+        CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")
+    describe_process(registry)
+    total = {"counter": "_total", "info": "_info"}
+    found = {f"{each.name}{total.get(each.type, '')}" for each in registry.collect()}
+    return frozenset(found | _SNAPSHOTS)

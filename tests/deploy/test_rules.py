@@ -1,0 +1,68 @@
+"""Rules and alerts: Prometheus takes them, each alert is tried, and each has a page to turn to."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from declared import declared
+from expressions import PROMETHEUS, metrics, of_rules
+
+ALERTS = [rule for rule in of_rules() if "alert" in rule]
+RECORDED = {rule["record"] for rule in of_rules() if "record" in rule}
+RUNBOOK = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason="needs promtool (part of Debian's package prometheus)",
+)
+
+
+@needs_promtool
+@pytest.mark.parametrize("command", ["check config prometheus.yml", "test rules rules_test.yml"])
+def test_prometheus_takes_the_files_and_every_test_of_an_alert_passes(command: str) -> None:
+    done = subprocess.run(
+        ["promtool", *command.split()], cwd=PROMETHEUS, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_seen_to_fire_and_to_be_silent() -> None:
+    fires: dict[str, set[bool]] = {}
+    for test in yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]:
+        for case in test["alert_rule_test"]:
+            fires.setdefault(case["alertname"], set()).add(bool(case["exp_alerts"]))
+    assert fires == {rule["alert"]: {False, True} for rule in ALERTS}
+
+
+@pytest.mark.parametrize(
+    "rule", list(of_rules()), ids=lambda rule: rule.get("alert", rule.get("record"))
+)
+def test_a_rule_can_be_parsed_and_asks_for_what_there_is(rule: dict[str, Any]) -> None:
+    promql_parser.parse(rule["expr"])
+    assert metrics(rule["expr"]) <= declared()
+    assert set(re.findall(r"\bwinnow:[\w:]+", rule["expr"])) <= RECORDED
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_an_alert_says_who_is_to_look_when_and_where_to_read_what_to_do(
+    rule: dict[str, Any],
+) -> None:
+    assert rule["labels"]["severity"] in ("page", "ticket")
+    assert rule["annotations"]["summary"]
+    file, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+    assert file == f"docs/{RUNBOOK.name}"
+    assert anchor == rule["alert"].lower()
+    assert rule["alert"] in headings()
+
+
+def test_the_runbook_has_no_alert_that_is_gone() -> None:
+    named = {heading for heading in headings() if heading.startswith("Winnow")}
+    assert named == {rule["alert"] for rule in ALERTS}
+
+
+def headings() -> set[str]:
+    return set(re.findall(r"^#+ (.*)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE))

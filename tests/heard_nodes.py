@@ -1,0 +1,70 @@
+"""Nodes that said what they are, as a front finds them; time passes when a test says so."""
+
+import random
+from typing import Any
+
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from stateless.cluster.discovery import Discovery, DiscoverySettings
+from stateless.cluster.formation import Formation
+from stateless.cluster.known import Known
+from stateless.cluster.membership import Encoding
+from stateless.cluster.node import Node
+from stateless.metrics import ClusterMetrics, ReplicaMetrics
+from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.domain.shard import ShardInfo
+from winnow.errors import WinnowError
+from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+
+LATELY = 1.0
+
+
+async def closed() -> None:
+    pass
+
+
+class Nodes:
+    """Nodes of an index of two shards."""
+
+    def __init__(self) -> None:
+        self.clock, registry = ManualClock(), CollectorRegistry()
+        metrics = ReplicaMetrics(registry)
+        self.found = Discovery(
+            [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
+        )
+        self.formation = Formation(
+            Encoding(FINGERPRINT, 2),
+            lambda shard: ReplicatedSearcher(
+                shard,
+                self.found.searcher,
+                ReplicaPolicies(),
+                self.clock,
+                random.Random(1),
+                metrics,
+            ),
+            lambda _: None,
+            ClusterMetrics(registry),
+        )
+        self.known = Known(self.formation, self.found, LATELY)
+
+    def hear(self, address: str, shard: int, index: str = "index", **said: Any) -> None:
+        said = {"generation": "rows", **said}
+        info = ShardInfo(shard, 2, index, 10, 2, "fake", FINGERPRINT, index_passages=20, **said)
+        self._node(address).heard(info, self.clock())
+        self._update()
+
+    def miss(self, address: str, error: WinnowError) -> None:
+        """A look fails, as often as it takes to leave a node out."""
+        for _ in range(DiscoverySettings().misses):
+            self._node(address).missed(error)
+        self._update()
+
+    def _node(self, address: str) -> Node:
+        return self.found.nodes.setdefault(address, self._open(address))
+
+    def _update(self) -> None:
+        self.formation.update(self.found.present(), self.found.nodes.values())
+
+    def _open(self, address: str) -> Node:
+        return Node(address, FakeSearcher([reading(address)]), closed)

@@ -1,0 +1,84 @@
+"""A Prometheus that scrapes processes of this machine, as `deploy/prometheus` has it."""
+
+import json
+import math
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from expressions import PROMETHEUS
+from tenacious import until
+
+from winnow.tools.local.ports import free_ports
+
+PROGRAM = shutil.which("prometheus")
+needs_prometheus = pytest.mark.skipif(
+    PROGRAM is None, reason="needs the program prometheus (Debian's package)"
+)
+
+
+class PrometheusServer:
+    """On a free port; its data goes with the directory."""
+
+    def __init__(self, directory: Path, jobs: Mapping[str, Sequence[str]]) -> None:
+        """`jobs`: the addresses that are scraped for each job of the configuration."""
+        assert PROGRAM is not None
+        config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+        assert [each["job_name"] for each in config["scrape_configs"]] == list(jobs)
+        config["global"] = {"scrape_interval": "500ms", "evaluation_interval": "1s"}
+        config["rule_files"] = [str(PROMETHEUS / name) for name in config["rule_files"]]
+        config["scrape_configs"] = [
+            {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
+            for job, addresses in jobs.items()
+        ]
+        file = directory / "prometheus.yml"
+        file.write_text(yaml.safe_dump(config))
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        self._url = f"http://{address}"
+        self._log = directory / "log"
+        command = [PROGRAM, f"--config.file={file}", f"--web.listen-address={address}"]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, f"--storage.tsdb.path={directory / 'data'}"], stdout=log, stderr=log
+            )
+        until(lambda: self._process.poll() is not None or self._ready(), 60)
+        assert self._process.poll() is None, self._log.read_text()
+        targets = sum(map(len, jobs.values()))
+        # what happens before the first scrape is no growth
+        until(lambda: sum(self.values("up")) == targets, 60)
+
+    def values(self, expr: str) -> list[float]:
+        """What an expression gives now; no number where there was nothing to divide by."""
+        result = self._get("query", {"query": expr})["result"]
+        found = [float(each["value"][1]) for each in result]
+        return [value for value in found if not math.isnan(value)]
+
+    def label_values(self, metric: str, label: str) -> set[str]:
+        """As the variables of a dashboard have them."""
+        return {each[label] for each in self._get("series", {"match[]": metric}) if label in each}
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Every rule as Prometheus evaluates it."""
+        return [rule for group in self._get("rules", {})["groups"] for rule in group["rules"]]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(30)
+
+    def _ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=10) as reply:
+                return bool(reply.status == 200)
+        except OSError:
+            return False
+
+    def _get(self, what: str, query: Mapping[str, str]) -> Any:
+        url = f"{self._url}/api/v1/{what}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(url, timeout=30) as reply:
+            return json.loads(reply.read())["data"]

@@ -1,0 +1,155 @@
+"""What people who look after a cluster are shown of it."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from heard_nodes import Nodes
+from tenacious import happens
+
+from stateless.cluster.showing import Showing
+from winnow.deadline import Deadline
+from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.errors import (
+    DeadlineExceededError,
+    LeavingError,
+    NotLoadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.fakes import FINGERPRINT, FakeSearcher
+
+ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+
+
+@pytest.fixture
+def nodes() -> Nodes:
+    made = Nodes()
+    made.hear("a", 0, seconds_per_read=0.25, reads_in_hand=3)
+    made.hear("b", 1)
+    return made
+
+
+def show(nodes: Nodes) -> ClusterState:
+    return Showing(nodes.formation, nodes.found).show()
+
+
+def replica(nodes: Nodes, address: str) -> ReplicaState:
+    """The one at that address, wherever it is listed."""
+    shown = show(nodes)
+    listed = [*shown.strangers, *(each for shard in shown.shards for each in shard.replicas)]
+    (found,) = (each for each in listed if each.address == address)
+    return found
+
+
+def test_before_a_node_replied_there_are_strangers_only() -> None:
+    nodes = Nodes()
+    nodes.miss("a", UnavailableError("a: connection refused"))
+    assert show(nodes) == ClusterState(
+        strangers=[ReplicaState("a", NodeState.UNREACHABLE, "a: connection refused")]
+    )
+
+
+def test_every_shard_is_shown_with_what_its_replicas_said_last(nodes: Nodes) -> None:
+    nodes.clock.advance(0.5)
+    shown = show(nodes)
+    assert (shown.index_id, shown.strangers) == ("index", ())
+    assert [(each.shard, each.passages) for each in shown.shards] == [(0, 10), (1, 10)]
+    assert shown.shards[0].replicas == [
+        ReplicaState(
+            "a",
+            NodeState.SERVING,
+            reads_in_hand=3,
+            seconds_per_read=0.25,
+            passages=10,
+            generation="rows",
+            heard_seconds=0.5,
+        )
+    ]
+
+
+def test_a_shard_without_a_replica_is_shown_as_a_shard(nodes: Nodes) -> None:
+    del nodes.found.nodes["b"]
+    nodes.hear("a", 0)
+    assert [len(each.replicas) for each in show(nodes).shards] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (NotLoadedError("b: a flipped byte"), NodeState.NOT_LOADED),
+        (LeavingError("b: the node is leaving"), NodeState.LEAVING),
+        (UnavailableError("b: connection refused"), NodeState.UNREACHABLE),
+        (DeadlineExceededError("b: no reply"), NodeState.UNREACHABLE),
+    ],
+)
+def test_a_node_that_is_left_out_stays_with_its_shard_and_says_why(
+    nodes: Nodes, error: WinnowError, state: NodeState
+) -> None:
+    nodes.miss("b", error)
+    (left_out,) = show(nodes).shards[1].replicas
+    assert (left_out.address, left_out.state, left_out.reason) == ("b", state, str(error))
+
+
+def test_a_node_of_another_index_is_a_stranger_that_was_refused(nodes: Nodes) -> None:
+    nodes.hear("c", 1, index="other")
+    (stranger,) = show(nodes).strangers
+    assert (stranger.address, stranger.state) == ("c", NodeState.REFUSED)
+    assert "index other" in stranger.reason
+
+
+def test_a_replica_with_other_rows_is_refused_beside_its_shard(nodes: Nodes) -> None:
+    nodes.hear("c", 1, generation="others")
+    refused = replica(nodes, "c")
+    assert refused.state is NodeState.REFUSED
+    assert "generation others" in refused.reason
+    assert len(show(nodes).shards[1].replicas) == 2
+
+
+def test_lag_and_writes_of_replicas_that_follow_one_log_are_shown() -> None:
+    nodes = Nodes()
+    nodes.hear("a", 0, log_id="log", sequence=9)
+    nodes.hear("b", 0, log_id="log", sequence=4)
+    nodes.hear("c", 1)
+    assert [(each.sequence, each.lag) for each in show(nodes).shards[0].replicas] == [
+        (9, 0),
+        (4, 5),
+    ]
+    assert [each.sequence for each in show(nodes).shards] == [9, 0]
+    assert [replica(nodes, each).writable for each in "abc"] == [True, True, False]
+
+
+async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: Nodes) -> None:
+    nodes.hear("c", 0)
+    broken = nodes.found.nodes["a"].searcher
+    assert isinstance(broken, FakeSearcher)
+    broken.fails = UnavailableError("a: gone")
+    cluster = nodes.formation.cluster
+    assert cluster is not None
+
+    async def ask() -> None:
+        await cluster.searchers[0].retrieve(ASKED, Depth(1), Deadline.after(60))
+
+    for _ in range(50):
+        await ask()
+    out = replica(nodes, "a")
+    assert (out.state, out.reason != "") == (NodeState.OUT, True)
+    broken.fails = None
+    nodes.clock.advance(2)
+    await ask()
+    assert replica(nodes, "a").state is NodeState.SERVING
+
+
+async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
+    busy = nodes.found.nodes["a"].searcher
+    assert isinstance(busy, FakeSearcher)
+    busy.hangs = True
+    cluster = nodes.formation.cluster
+    assert cluster is not None
+    asking = asyncio.create_task(cluster.searchers[0].retrieve(ASKED, Depth(1), Deadline.after(60)))
+    await happens(busy.hanging.is_set)
+    assert [replica(nodes, each).calls_in_hand for each in "ab"] == [1, 0]
+    busy.go_on.set()
+    await asking
+    assert replica(nodes, "a").calls_in_hand == 0

@@ -1,0 +1,131 @@
+"""What a front shows of itself, over real gRPC."""
+
+from dataclasses import dataclass
+
+import grpc
+from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry
+
+from stateless.showing.core import Names, ShowingCore
+from stateless.showing.servicer import SERVICE, ClusterServicer
+from stateless.showing.work import Work
+from winnow.convert import cluster as convert
+from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
+from winnow.domain.predicted import HeadInMemory, RingInfo
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.server import Server
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import cluster_pb2, cluster_pb2_grpc
+
+NAMES = Names("1.2.3", "default", "print")
+
+
+@dataclass
+class Busy:
+    """All that a front may have in hand."""
+
+    answered: int = 7
+    ready: bool = True
+    refused: int = 2
+    inside: int = 3
+    reads: int = 30
+
+
+def core(
+    work: Work, cluster: ClusterState | None = None, *rings: RingInfo
+) -> tuple[ShowingCore, ManualClock]:
+    clock, shown = ManualClock(), cluster or ClusterState()
+    return ShowingCore(NAMES, work, lambda: shown, lambda: rings, clock), clock
+
+
+async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
+    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+    cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = cluster_pb2_grpc.ClusterServiceStub(channel)
+        reply = await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=30)
+    await server.drain(0)
+    return reply
+
+
+async def test_everything_that_is_known_arrives() -> None:
+    replica = ReplicaState(
+        "a:1", NodeState.OUT, "it failed", 1, 2, 0.5, 9, 4, 10, "rows", True, 0.25
+    )
+    cluster = ClusterState("index", [ShardState(0, 10, 13, [replica])], [
+        ReplicaState("b:1", NodeState.UNREACHABLE, "b:1: connection refused")
+    ])  # fmt: skip
+    ring = RingInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
+    work = Work(Busy(), Busy(), Busy(inside=4), Busy(inside=5), lambda: 0.125)
+    made, clock = core(work, cluster, ring)
+    clock.advance(60)
+    reply = await shown(made)
+    assert reply == cluster_pb2.GetClusterResponse(
+        front=cluster_pb2.FrontState(
+            version="1.2.3",
+            bundle_name="default",
+            bundle_fingerprint="print",
+            up_seconds=60,
+            answers=True,
+            feeds=True,
+            questions_answered=7,
+            questions_refused=2,
+            questions_in_hand=3,
+            reads_in_hand=30,
+            texts_in_hand=4,
+            passages_in_hand=5,
+            seconds_per_read=0.125,
+        ),
+        index_id="index",
+        shards=[
+            cluster_pb2.ShardState(
+                shard=0,
+                passages=10,
+                sequence=13,
+                replicas=[
+                    cluster_pb2.ReplicaState(
+                        address="a:1",
+                        state=cluster_pb2.ReplicaState.STATE_OUT,
+                        reason="it failed",
+                        calls_in_hand=1,
+                        reads_in_hand=2,
+                        seconds_per_read=0.5,
+                        sequence=9,
+                        lag=4,
+                        passages=10,
+                        generation="rows",
+                        writable=True,
+                        heard_seconds=0.25,
+                    )
+                ],
+            )
+        ],
+        strangers=[
+            cluster_pb2.ReplicaState(
+                address="b:1",
+                state=cluster_pb2.ReplicaState.STATE_UNREACHABLE,
+                reason="b:1: connection refused",
+            )
+        ],
+        rings=reply.rings,
+    )
+    assert [(each.name, len(each.warm)) for each in reply.rings] == [("en", 1)]
+    assert not reply.strangers[0].HasField("heard_seconds")
+
+
+async def test_a_front_says_that_it_does_not_answer_and_takes_no_passages() -> None:
+    made, _ = core(Work())
+    front = (await shown(made)).front
+    assert (front.HasField("answers"), front.answers) == (True, False)
+    assert (front.HasField("feeds"), front.feeds) == (True, False)
+
+
+async def test_a_front_that_waits_for_shards_does_not_answer_yet() -> None:
+    made, _ = core(Work(Busy(ready=False), Busy()))
+    assert not (await shown(made)).front.answers
+
+
+def test_every_state_of_a_node_has_a_name_in_the_contract() -> None:
+    told = {cluster_pb2.ReplicaState.State.Name(each) for each in convert._STATES.values()}
+    assert told == {f"STATE_{state.name}" for state in NodeState}

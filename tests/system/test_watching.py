@@ -1,0 +1,92 @@
+"""A real Prometheus scrapes a real cluster under load: every panel and rule has something to show."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from expressions import of_panels
+from nats_server import NatsServer, needs_nats
+from prometheus_server import PrometheusServer, needs_prometheus
+from watched_cluster import WatchedCluster, watched
+
+from deploy.grafana.pages import PAGES
+
+pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(300)]
+_JOURNAL = "winnow_node_journal_"
+Expressions = dict[str, str]
+"""By where they stand."""
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    indexes: dict[int, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WatchedCluster]:
+    directory = tmp_path_factory.mktemp("watched")
+    with contextlib.ExitStack() as stack:
+        journal = ""
+        if not needs_nats.args[0]:  # without it the panels of journals are skipped below
+            nats = NatsServer(directory / "nats")
+            stack.callback(nats.close)
+            journal = nats.start().url
+        yield stack.enter_context(watched(indexes[2], directory, journal))
+
+
+@pytest.fixture(scope="module")
+def prometheus(
+    cluster: WatchedCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PrometheusServer]:
+    server = PrometheusServer(tmp_path_factory.mktemp("prometheus"), cluster.metrics)
+    yield server
+    server.close()
+
+
+def without_data(
+    cluster: WatchedCluster, prometheus: PrometheusServer, expressions: Expressions
+) -> list[str]:
+    """Where nothing is shown, however long the cluster is used."""
+    deadline = time.monotonic() + 120
+    missing = dict(expressions)
+    while missing and time.monotonic() < deadline:
+        cluster.use()
+        missing = {place: expr for place, expr in missing.items() if not prometheus.values(expr)}
+    return [f"{place}: {expr}" for place, expr in missing.items()]
+
+
+def panels(chosen: Callable[[str], bool]) -> Expressions:
+    return {f"{place}: {expr}": expr for place, expr in of_panels() if chosen(expr)}
+
+
+def test_every_expression_of_every_panel_returns_data(
+    cluster: WatchedCluster, prometheus: PrometheusServer
+) -> None:
+    expressions = panels(lambda expr: _JOURNAL not in expr)
+    assert without_data(cluster, prometheus, expressions) == []
+
+
+@needs_nats
+def test_so_do_the_panels_of_a_journal(
+    cluster: WatchedCluster, prometheus: PrometheusServer
+) -> None:
+    expressions = panels(lambda expr: _JOURNAL in expr)
+    assert len(expressions) == 3
+    assert without_data(cluster, prometheus, expressions) == []
+
+
+def test_every_variable_has_values_to_choose(prometheus: PrometheusServer) -> None:
+    for page in PAGES:
+        for variable in page.variables:
+            found = prometheus.label_values(variable.metric, variable.label)
+            assert found, (page.title, variable.name)
+
+
+def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
+    cluster: WatchedCluster, prometheus: PrometheusServer
+) -> None:
+    recorded = {r["name"]: r["name"] for r in prometheus.rules() if r["type"] == "recording"}
+    assert len(recorded) == 11
+    assert without_data(cluster, prometheus, recorded) == []
+    rules = prometheus.rules()
+    assert [(rule["name"], rule["lastError"]) for rule in rules if rule["health"] != "ok"] == []
+    assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []

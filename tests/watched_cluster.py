@@ -1,0 +1,88 @@
+"""A cluster of every kind of process, whose metrics can be scraped, and what is asked of it."""
+
+import asyncio
+import contextlib
+import itertools
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conftest import QUESTIONS, Recorder
+
+from content_node.snapshots.taking import take_snapshot
+from winnow.bundle import default_bundle
+from winnow.client import Client
+from winnow.packaged import default_heads
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.ports import free_ports
+from winnow.tools.local.processes import Processes
+
+LONG = 60.0
+_MERGED = 8
+"""Writes after which a shard is merged, once or twice in a test."""
+
+
+@dataclass
+class WatchedCluster:
+    """Two shards that are fed, an encoder server and a head server."""
+
+    cluster: LocalCluster
+    metrics: dict[str, list[str]]
+    """Where each job finds metrics."""
+    index: Path
+    _rounds: Iterator[int] = field(default_factory=itertools.count)
+
+    def use(self) -> None:
+        """Asks, predicts, feeds and copies, once each."""
+        number = next(self._rounds)
+        with Client(self.cluster.address) as client, Client(self.cluster.feed) as fed:
+            for question, _ in QUESTIONS[:2]:
+                client.ask(f"{question} {number}", timeout=LONG)  # none is remembered
+            client.predict("book me a flight to Oslo", ["intent", "entities"], timeout=LONG)
+            if number < 2 * _MERGED:
+                fed.put({"id": f"fed-{number}", "text": f"Item {number} lies in drawer {number}."})
+                fed.delete([f"fed-{number - 1}"])
+        if number == 1:
+            snapshots = str(self.index.with_name("snapshots"))
+            take_snapshot(self.index, snapshots, Recorder(), lambda: datetime.now(UTC))
+
+
+@contextlib.contextmanager
+def watched(built: Path, directory: Path, journal: str = "") -> Iterator[WatchedCluster]:
+    """Serves a copy of an index with its own encoder and head servers."""
+    index = shutil.copytree(built, directory / "index")
+    ports = iter(free_ports(5))
+    encoder, heads, *measured = (f"127.0.0.1:{port}" for port in ports)
+    plan = LocalPlan(
+        index,
+        default_bundle(),
+        "127.0.0.1:0",
+        metrics_listen=measured[0],
+        node_metrics=True,
+        feed_listen="127.0.0.1:0",
+        front=("--encoder-address", encoder, "--head-servers", heads),
+        node=(
+            *("--merge-after", str(_MERGED)),
+            *(("--journal", journal) if journal else ()),
+        ),
+    )
+    quiet = ("--log-level", "error", "--drain-linger", "0")
+    with Processes() as servers, LocalCluster(plan) as cluster:
+        servers.start("encoder", ["encoder", *_listening(encoder, measured[1]), *quiet])
+        store = ["--store", str(default_heads())]
+        servers.start("heads", ["heads", "serve", *store, *_listening(heads, measured[2]), *quiet])
+        cluster.start()
+        asyncio.run(cluster.wait_ready())
+        jobs = {
+            "winnow-front": [measured[0]],
+            "winnow-node": cluster.node_metrics,
+            "winnow-encoder": [measured[1]],
+            "winnow-heads": [measured[2]],
+        }
+        yield WatchedCluster(cluster, jobs, index)
+
+
+def _listening(address: str, metrics: str) -> list[str]:
+    return ["--listen", address, "--metrics-listen", metrics]

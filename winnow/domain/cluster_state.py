@@ -1,0 +1,93 @@
+"""A cluster as one front sees it: plain values for people who look after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from winnow.domain.predicted import RingInfo
+
+
+class NodeState(Enum):
+    """Whether a content node gets calls, and why not."""
+
+    SERVING = "serving"
+    OUT = "out"
+    """It failed or was slow, and gets no calls for a while."""
+    LEAVING = "leaving"
+    UNREACHABLE = "unreachable"
+    NOT_LOADED = "not_loaded"
+    """It runs, but could not load its shard."""
+    REFUSED = "refused"
+    """It replies, but with another index, other models or other passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """A content node; what it said of itself it said at the last look that it replied to."""
+
+    address: str
+    state: NodeState
+    reason: str = ""
+    """Why it is not serving; empty if it is."""
+    calls_in_hand: int = 0
+    """Of this front."""
+    reads_in_hand: int = 0
+    """Passages that wait to be read or are being read, for all fronts."""
+    seconds_per_read: float = 0.0
+    sequence: int = 0
+    """Its last write."""
+    lag: int = 0
+    """Writes that another replica has and this one does not."""
+    passages: int = 0
+    generation: str = ""
+    writable: bool = False
+    heard_seconds: float | None = None
+    """Since the last look that it replied to; None if it never did."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """A shard of the index."""
+
+    shard: int
+    passages: int
+    sequence: int
+    """The last write that is known of."""
+    replicas: Sequence[ReplicaState]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The shards of the index that is served, and the nodes that are no part of it."""
+
+    index_id: str = ""
+    shards: Sequence[ShardState] = ()
+    strangers: Sequence[ReplicaState] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrontState:
+    """What a front is, has done, and has in hand."""
+
+    version: str
+    bundle_name: str
+    bundle_fingerprint: str
+    up_seconds: float
+    answers: bool = False
+    feeds: bool = False
+    questions_answered: int = 0
+    questions_refused: int = 0
+    questions_in_hand: int = 0
+    reads_in_hand: int = 0
+    texts_in_hand: int = 0
+    passages_in_hand: int = 0
+    seconds_per_read: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """All that is told of a cluster."""
+
+    front: FrontState
+    cluster: ClusterState
+    rings: Sequence[RingInfo] = ()

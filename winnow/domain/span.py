@@ -1,0 +1,20 @@
+"""When something happened, and for how long."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of time, in seconds."""
+
+    start: float = 0.0
+    """From the beginning of what it is a part of."""
+    seconds: float = 0.0
+
+    def later(self, seconds: float) -> "Span":
+        """The same piece, as a part of what began so much earlier."""
+        return Span(self.start + seconds, self.seconds)
+
+
+NEVER = Span()
+"""Of what did not happen, or was not measured."""
