@@ -31,7 +31,8 @@ from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
-from winnow.security.secured import peers, secured
+from winnow.security.peers import PLAIN
+from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER
 
@@ -81,8 +82,15 @@ def answered(question: Question) -> Answered:
 class HttpFront:
     """Its parts; `serving` gives a client."""
 
-    def __init__(self, most: int = 64, gate: Gate = open_gate, **settings: Any) -> None:
+    def __init__(
+        self,
+        most: int = 64,
+        gate: Gate = open_gate,
+        secured: Secured | None = None,
+        **settings: Any,
+    ) -> None:
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
+        self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
@@ -120,7 +128,7 @@ class HttpFront:
                 tracer=NO_TRACER,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
-                access=Access(secured(self.settings), peers(self.settings), gate=self.gate),
+                access=Access(self.secured, PLAIN, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,
             )

@@ -17,6 +17,7 @@ from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
 from winnow.rpc.service import Listener
+from winnow.security.serving import http_context
 from winnow.telemetry.process import describe_process
 
 
@@ -34,5 +35,7 @@ def serve_http(front: Front) -> Part:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
-    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics))
+    certificates = front.access.secured.certificates
+    tls = http_context(certificates) if certificates else None
+    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics), tls)
     return Part(servers=[Listener(server, settings.http_listen)])
