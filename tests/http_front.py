@@ -31,6 +31,7 @@ from winnow.domain.reading import Reading
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -78,7 +79,13 @@ def answered(question: Question) -> Answered:
 class HttpFront:
     """Its parts; `serving` gives a client."""
 
-    def __init__(self, most: int = 64, gate: Gate = open_gate, **settings: Any) -> None:
+    def __init__(self,
+        most: int = 64,
+        gate: Gate = open_gate,
+        tracer: Tracer = NO_TRACER,
+        **settings: Any,
+    ) -> None:
+        self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
@@ -107,7 +114,7 @@ class HttpFront:
         async with self.stack:
             doors = Doors()
             doors.add(SERVICE, self.admission.refusal)
-            boundary = Boundary(RpcMetrics(self.registry))
+            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 self.settings,
                 None,  # type: ignore[arg-type]

@@ -153,7 +153,7 @@ async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> Non
     whole = named(spans, ANSWER)[0]
     assert whole.parent == 1
     asked = {
-        each.attributes["winnow.request_id"] for each in spans if "rpc.system" in each.attributes
+        each.attributes["winnow.request_id"] for each in spans if each.kind is Kind.SERVER
     }
     assert asked == {reply.request_id}
     assert whole.attributes["winnow.passages_read"] == reply.passages_read
