@@ -13,6 +13,7 @@ from stateless.http.outside import Outside
 from stateless.http.probes import probes
 from stateless.http.readiness import Readiness
 from stateless.http.server import HttpServer
+from stateless.page.routes import routes
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
@@ -36,7 +37,7 @@ def serve_http(front: Front, gate: Gate = open_gate) -> Part:
     edge = Edge(gate, boundary.finished, text, readiness, arrivals(), boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
-        further += docs(front.calls, running_version())
+        further += [*docs(front.calls, running_version()), *routes()]
     if not settings.metrics_listen:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
