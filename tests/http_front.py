@@ -34,7 +34,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.security.peers import PLAIN
 from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.telemetry.tracing.tracer import NO_TRACER
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -87,8 +87,10 @@ class HttpFront:
         most: int = 64,
         gate: Gate = open_gate,
         secured: Secured | None = None,
+        tracer: Tracer = NO_TRACER,
         **settings: Any,
     ) -> None:
+        self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
@@ -118,7 +120,7 @@ class HttpFront:
         async with self.stack:
             doors = Doors()
             doors.add(SERVICE, self.admission.refusal)
-            boundary = Boundary(RpcMetrics(self.registry))
+            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]

@@ -27,7 +27,8 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.tracer, front.boundary.finished, JsonText(aside), readiness, arrivals())
+    boundary, text = front.boundary, JsonText(aside)
+    edge = Edge(gate, boundary.finished, text, readiness, arrivals(), boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]
