@@ -14,8 +14,9 @@ from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE
 from stateless.answer.validation import Defaults
+from stateless.composing.access import Access, open_gate
 from stateless.composing.front import Front
-from stateless.composing.http import open_gate, serve_http
+from stateless.composing.http import serve_http
 from stateless.doors import Doors
 from stateless.http.answers import answer_calls
 from stateless.http.call import Call
@@ -30,7 +31,9 @@ from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
+from winnow.security.secured import peers, secured
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -109,17 +112,19 @@ class HttpFront:
             doors.add(SERVICE, self.admission.refusal)
             boundary = Boundary(RpcMetrics(self.registry))
             front = Front(
-                self.settings,
-                None,  # type: ignore[arg-type]
-                self.registry,
-                None,  # type: ignore[arg-type]
-                boundary,
-                None,  # type: ignore[arg-type]
-                doors,
-                self.stack,
-                self.calls,
+                settings=self.settings,
+                bundle=None,  # type: ignore[arg-type]
+                registry=self.registry,
+                metrics=None,  # type: ignore[arg-type]
+                boundary=boundary,
+                tracer=NO_TRACER,
+                server=None,  # type: ignore[arg-type]
+                doors=doors,
+                access=Access(secured(self.settings), peers(self.settings), gate=self.gate),
+                stack=self.stack,
+                calls=self.calls,
             )
-            (listener,) = serve_http(front, self.gate).servers
+            (listener,) = serve_http(front).servers
             self.server = listener.server
             port = await self.server.start(listener.listen)
             self.address = f"127.0.0.1:{port}"

@@ -51,12 +51,12 @@ class Front:
     """Each service may have its own."""
     access: Access
     """Who may call its servers, and how it calls other nodes."""
-    work: Work
-    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
     calls: list[Call] = field(default_factory=list)
     """What its parts do by HTTP, if it is served."""
+    work: Work = field(default_factory=Work)
+    """Who lets work in, and does it."""
 
 
 async def _nothing() -> None:
@@ -91,17 +91,7 @@ async def opened(
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
         yield Front(
-            settings,
-            bundle,
-            registry,
-            metrics,
-            boundary,
-            tracer,
-            server,
-            doors,
-            access,
-            Work(),
-            stack,
+            settings, bundle, registry, metrics, boundary, tracer, server, doors, access, stack
         )
 
 

@@ -4,8 +4,7 @@ from stateless.composing.front import Front, Part
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.docs import docs
-from stateless.http.endpoint import Edge, Gate, arrivals
-from stateless.http.headers import Headers
+from stateless.http.endpoint import Edge, arrivals
 from stateless.http.hosts import names_of
 from stateless.http.json_text import JsonText
 from stateless.http.metrics import HttpMetrics
@@ -13,29 +12,24 @@ from stateless.http.outside import Outside
 from stateless.http.probes import probes
 from stateless.http.readiness import Readiness
 from stateless.http.server import HttpServer
+from stateless.page.routes import routes
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
-from winnow.rpc import client_key
 from winnow.rpc.service import Listener
 from winnow.telemetry.process import describe_process
 
 
-def open_gate(_scope: str, headers: Headers) -> str:
-    """Lets everybody do everything, under the key that they say they have."""
-    return client_key.of_metadata(headers)
-
-
-def serve_http(front: Front, gate: Gate = open_gate) -> Part:
+def serve_http(front: Front) -> Part:
     """A server of the calls that the parts of the front have told of by now."""
-    settings, registry = front.settings, front.registry
+    settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.boundary.finished, JsonText(aside), readiness, arrivals())
+    edge = Edge(gate, front.tracer, front.boundary.finished, JsonText(aside), readiness, arrivals())
     further = probes(readiness, registry, gate)
     if settings.http_pages:
-        further += docs(front.calls, running_version())
+        further += [*docs(front.calls, running_version()), *routes()]
     if not settings.metrics_listen:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)

@@ -26,6 +26,8 @@ from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.status import code_of
+from winnow.telemetry.tracing.span import NOTHING
+from winnow.telemetry.tracing.tracer import Tracer
 
 Gate = Callable[[str, Headers], str]
 """From what a caller wants to do (`Call.scope`) and its headers to its key, for sharing fairly;
@@ -41,6 +43,7 @@ class Edge:
     """What the endpoints of a server share."""
 
     gate: Gate
+    tracer: Tracer
     finished: Finished
     json: JsonText
     readiness: Readiness
@@ -60,7 +63,11 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replies, unless the caller has gone."""
-        response = await self._response(scope, receive)
+        name = self._call.name
+        traced = self._edge.tracer.traces(name)
+        with self._edge.tracer.begin(name, scope["headers"]) if traced else NOTHING as span:
+            span.set("winnow.request_id", request_id.current())
+            response = await self._response(scope, receive)
         if response is not None:
             await response(scope, receive, send)
 

@@ -7,7 +7,10 @@ SHA-256 keeps it as well as a slow hash would: slow ones are for passwords, whic
 import hashlib
 import re
 import secrets
+from collections.abc import Iterable
+from typing import Any
 
+HEADER = "authorization"
 PREFIX = "wnw_"
 """Tells people, and programs that look for secrets in code, what it is."""
 _BYTES = 32
@@ -24,7 +27,10 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def of_header(authorization: str) -> str:
-    """The token of a header `authorization: Bearer TOKEN` (RFC 6750); empty if it has none."""
-    found = _BEARER.fullmatch(authorization)
+def of_headers(headers: Iterable[tuple[str, Any]]) -> str:
+    """The token of the first header `authorization: Bearer TOKEN` (RFC 6750); empty if there is
+    none. Names of headers are in lower case.
+    """
+    sent = next((value for name, value in headers if name == HEADER), "")
+    found = _BEARER.fullmatch(sent) if isinstance(sent, str) else None
     return found[1] if found else ""

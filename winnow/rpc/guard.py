@@ -8,12 +8,11 @@ from functools import partial
 from winnow.errors import WinnowError
 from winnow.keys.gate import Gate
 from winnow.keys.scope import Scope
-from winnow.keys.token import of_header
+from winnow.keys.token import of_headers
 from winnow.rpc import caller
 from winnow.rpc.caller import Caller
 from winnow.rpc.intake import Door, Metadata
 
-_HEADER = "authorization"
 _OURS = "winnow."
 _SCOPES = {
     "winnow.v1.AnswerService": Scope.ASK,
@@ -35,13 +34,8 @@ class Guard:
         if service.startswith(_OURS):
             scope = _SCOPES.get(service, Scope.ADMIN)
             try:
-                key = self._gate.enter(scope, _token(metadata))
+                key = self._gate.enter(scope, of_headers(metadata or ()))
             except WinnowError as error:
                 return error
             caller.bind(Caller(key.name, partial(self._gate.held, key, scope)))
         return self._behind(method, metadata)
-
-
-def _token(metadata: Metadata) -> str:
-    sent = next((value for key, value in metadata or () if key == _HEADER), "")
-    return of_header(sent) if isinstance(sent, str) else ""

@@ -51,6 +51,7 @@ _COMMANDS = {
         "winnow.tools.feed.cli:feed",
         "Put passages into a running index, or take them out.",
     ),
+    "top": ("winnow.tools.top.cli:top", "Show a running cluster, again and again."),
     "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
     "demo": (

@@ -16,6 +16,7 @@ from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
+from winnow.tools.local.ports import free_ports
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
@@ -42,6 +43,7 @@ def run(settings: UpSettings) -> None:
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed_listen,
         node_metrics_from=_node_metrics(settings),
+        health_listen=_health(settings.file),
         config=settings.file,
         show_logs=True,
     )
@@ -81,6 +83,15 @@ def _node_metrics(settings: UpSettings) -> str:
     except ValueError as error:
         place = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
         raise SettingsError(f"{place}: {error}") from error
+
+
+def _health(file: Path | None) -> str:
+    """Where a front that serves over TLS is asked for its health in plain text; empty for others:
+    they are asked where they answer.
+    """
+    if not given("front", "tls_cert", file):
+        return ""
+    return str(given("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
 def serve_until_stopped(keeping: Keeping) -> None:

@@ -99,8 +99,9 @@ class LocalCluster:
         """
         started = time.monotonic()
         keep = keep or self._expect_all
-        for address in self.fronts:
-            async with AnswerClient(address) as client:
+        told = [self._plan.health_listen or self.fronts[0], *self.fronts[1:]]
+        for address in told:
+            async with AnswerClient(address, credentials=self._plan.credentials) as client:
                 while not await client.serving():
                     look()
                     await keep()

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from winnow.client.credentials import Credentials
+
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
@@ -38,6 +40,12 @@ class LocalPlan:
     """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
     none.
     """
+    health_listen: str = ""
+    """HOST:PORT where the first front node tells its health in plain text; empty for where it
+    answers.
+    """
+    credentials: Credentials | None = None
+    """By which it is seen whether fronts serve."""
     config: Path | None = None
     """TOML file with further settings of front and nodes; what the plan says goes first."""
     show_logs: bool = False
@@ -84,5 +92,6 @@ def commands(
         name = f"front {number}" if number else "front"
         measured = measured if plan.metrics_listen else []
         fed = ["--feed-listen", feed] if feed and not number else []
-        found[name] = [*serving, *measured, *fed, *plan.front, *common]
+        told = ["--health-listen", plan.health_listen] if plan.health_listen and not number else []
+        found[name] = [*serving, *measured, *fed, *told, *plan.front, *common]
     return found
