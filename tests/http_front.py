@@ -127,7 +127,6 @@ class HttpFront:
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 boundary=boundary,
-                tracer=NO_TRACER,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
                 access=Access(self.secured, PLAIN, gate=self.gate),

@@ -44,7 +44,6 @@ class Edge:
     """What the endpoints of a server share."""
 
     gate: Gate
-    tracer: Tracer
     finished: Finished
     json: JsonText
     readiness: Readiness

@@ -24,6 +24,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import default_heads
 from winnow.telemetry.exposition import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
+from winnow.telemetry.tracing.span import Kind
 from winnow.telemetry.tracing.traceparent import written
 from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
 
