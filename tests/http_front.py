@@ -94,6 +94,7 @@ class HttpFront:
         self.add(answer_calls(self.core, 2.0, self.admission.refusal))
         self.address, self.ready = "", True
         self.stack = contextlib.AsyncExitStack()
+        self.tracer = NO_TRACER
 
     def add(self, calls: Iterable[Call]) -> None:
         self.calls.extend(calls)
@@ -117,7 +118,7 @@ class HttpFront:
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 boundary=boundary,
-                tracer=NO_TRACER,
+                tracer=self.tracer,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
                 access=Access(secured(self.settings), peers(self.settings), gate=self.gate),

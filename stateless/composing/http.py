@@ -4,7 +4,7 @@ from stateless.composing.front import Front, Part
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.docs import docs
-from stateless.http.endpoint import Edge, arrivals
+from stateless.http.endpoint import Edge
 from stateless.http.hosts import names_of
 from stateless.http.json_text import JsonText
 from stateless.http.metrics import HttpMetrics
@@ -26,7 +26,7 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.tracer, front.boundary.finished, JsonText(aside), readiness, arrivals())
+    edge = Edge(gate, front.tracer, front.boundary.finished, JsonText(aside), readiness)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]

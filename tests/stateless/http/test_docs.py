@@ -88,7 +88,13 @@ async def test_a_reply_is_as_it_is_described(front: HttpFront) -> None:
 def expect(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> None:
     """Fails if a value is not as a schema has it."""
     schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    kinds: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+    }
     assert isinstance(value, kinds.get(schema["type"], (int, float))), (value, schema)
     assert value in schema.get("enum", [value])
     if schema["type"] == "array":
