@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-serving test-models lint format format-check types types-models
-.PHONY: proto api proto-check proto-released models lock clean
+.PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -101,6 +101,18 @@ lock: $(STAMP) ## Write requirements.lock, which the image is built from (UPGRAD
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    $(IMAGE_EXTRAS:%=--extra %) --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
 	    --output-file requirements.lock pyproject.toml
+
+sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): what the image is built from, with checksums
+	@$(INSTALL) cyclonedx-bom==7.5.0
+	@mkdir -p var
+	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+	    --output-reproducible --output-format JSON --output-file var/sbom.json 2>var/sbom.log \
+	    || { cat var/sbom.log; exit 1; }
+	@echo var/sbom.json
+
+audit: $(STAMP) ## Look up what is known against what the image is built from (asks the public index)
+	@$(INSTALL) pip-audit==2.10.1
+	@$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
 clean: ## Remove the virtual environment and everything that was built
 	@rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis

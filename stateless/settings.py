@@ -252,7 +252,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "by an address or as localhost, and any other server by any name.",
     )
     http_pages: bool = Field(
-        True, description="Serve pages for people over HTTP, such as /docs; or calls only."
+        True,
+        description="Serve pages for people over HTTP: / to ask and to see the cluster, and /docs; "
+        "or calls only.",
     )
     http_feed: bool = Field(
         False,

@@ -21,7 +21,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         """What each process that sent something says of itself."""
         self.spans: list[trace_pb2.Span] = []
         self.asked, self.go_on = threading.Event(), threading.Event()
-        self._refuses = refuses
+        self.refuses = refuses
         if not hangs:
             self.go_on.set()
 
@@ -31,8 +31,8 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         self.metadata = dict(context.invocation_metadata())
         self.asked.set()
         self.go_on.wait(60)
-        if self._refuses is not None:
-            context.abort(self._refuses, "not today")
+        if self.refuses is not None:
+            context.abort(self.refuses, "not today")
         for part in request.resource_spans:
             said = {each.key: each.value.string_value for each in part.resource.attributes}
             self.resources.append(said)
@@ -42,13 +42,21 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
 
 @contextmanager
-def collecting(hangs: bool = False, refuses: grpc.StatusCode | None = None) -> Iterator[Collector]:
+def collecting(
+    hangs: bool = False,
+    refuses: grpc.StatusCode | None = None,
+    credentials: grpc.ServerCredentials | None = None,
+) -> Iterator[Collector]:
     """One that serves."""
     collector = Collector(hangs, refuses)
     server = grpc.server(ThreadPoolExecutor(2))
     add = trace_service_pb2_grpc.add_TraceServiceServicer_to_server
     add(collector, server)  # type: ignore[no-untyped-call]
-    collector.url = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    if credentials is None:
+        collector.url = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    else:
+        port = server.add_secure_port("127.0.0.1:0", credentials)
+        collector.url = f"https://127.0.0.1:{port}"
     server.start()
     try:
         yield collector

@@ -23,7 +23,6 @@ from stateless.http.call import Call
 from stateless.http.endpoint import Gate
 from stateless.metrics import AdmissionMetrics, FrontMetrics
 from stateless.settings import FrontSettings
-from stateless.showing.work import Work
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -35,7 +34,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.security.peers import PLAIN
 from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.telemetry.tracing.tracer import NO_TRACER
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -88,8 +87,10 @@ class HttpFront:
         most: int = 64,
         gate: Gate = open_gate,
         secured: Secured | None = None,
+        tracer: Tracer = NO_TRACER,
         **settings: Any,
     ) -> None:
+        self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
@@ -119,18 +120,16 @@ class HttpFront:
         async with self.stack:
             doors = Doors()
             doors.add(SERVICE, self.admission.refusal)
-            boundary = Boundary(RpcMetrics(self.registry))
+            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 boundary=boundary,
-                tracer=NO_TRACER,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
                 access=Access(self.secured, PLAIN, gate=self.gate),
-                work=Work(),
                 stack=self.stack,
                 calls=self.calls,
             )

@@ -44,19 +44,17 @@ class Front:
     metrics: FrontMetrics
     boundary: Boundary
     """Around the calls of all its servers."""
-    tracer: Tracer
-    """Of all calls, whatever brings them."""
     server: Server
     doors: Doors
     """Each service may have its own."""
     access: Access
     """Who may call its servers, and how it calls other nodes."""
-    work: Work
-    """What its parts do."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
     calls: list[Call] = field(default_factory=list)
     """What its parts do by HTTP, if it is served."""
+    work: Work = field(default_factory=Work)
+    """Who lets work in, and does it."""
 
 
 async def _nothing() -> None:
@@ -90,19 +88,7 @@ async def opened(
     server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(
-            settings,
-            bundle,
-            registry,
-            metrics,
-            boundary,
-            tracer,
-            server,
-            doors,
-            access,
-            Work(),
-            stack,
-        )
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:

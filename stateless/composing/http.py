@@ -12,6 +12,7 @@ from stateless.http.outside import Outside
 from stateless.http.probes import probes
 from stateless.http.readiness import Readiness
 from stateless.http.server import HttpServer
+from stateless.page.routes import routes
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
@@ -26,10 +27,11 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.boundary.finished, JsonText(aside), readiness, arrivals())
+    boundary, text = front.boundary, JsonText(aside)
+    edge = Edge(gate, boundary.finished, text, readiness, arrivals(), boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
-        further += docs(front.calls, running_version())
+        further += [*docs(front.calls, running_version()), *routes()]
     if not settings.metrics_listen:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)

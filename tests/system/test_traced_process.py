@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from traced import Traced
 
-pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
 
 from collector import Collector, collecting
 

@@ -14,6 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import extra, running_version
 from winnow.telemetry.tracing.metrics import TraceMetrics
 from winnow.telemetry.tracing.queue import Exporter, SpanQueue
+from winnow.telemetry.tracing.standard import standard
 from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
 
 _log = structlog.get_logger("winnow.traces")
@@ -66,6 +67,7 @@ def tracing(
 
     Raises:
         UnavailableError: OpenTelemetry is not installed.
+        SettingsError: the variables of OpenTelemetry say what cannot be.
 
     """
     if not url:
@@ -93,4 +95,5 @@ def _exporter(url: str, service: str) -> Exporter:
             "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
             "host.name": socket.gethostname(),
         },
+        standard(os.environ),
     )

@@ -17,7 +17,7 @@ from winnow.telemetry.tracing.recorded import RecordedSpan
 _log = structlog.get_logger("winnow.traces")
 _MOST = 8_192
 """That may wait: some 4 MB."""
-_AT_ONCE = 32
+_AT_ONCE = 100
 """Making messages of these holds up other threads for about half a millisecond."""
 _PAUSE = 0.2
 """Seconds that a piece of work waits for others: woken for each, the thread would take turns of the

@@ -1,7 +1,7 @@
 """Pieces of work that are recorded, and the trace that they belong to.
 
-An order of magnitude quicker than the spans of OpenTelemetry's SDK, which are made of these when
-they are sent, in another thread. Knows a clock and ids; does not know where spans go.
+Knows a clock and ids; does not know where they go. What is only needed to send them is left to the
+thread that does.
 """
 
 import asyncio

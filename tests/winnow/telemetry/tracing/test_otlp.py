@@ -1,15 +1,19 @@
 """Spans as a collector gets them, by OTLP over real gRPC."""
 
 import contextlib
+import shutil
 import socket
+import subprocess
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import until
 
-pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
 
 import grpc
 from collector import collecting
@@ -73,11 +77,7 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_collector_that_is_down_costs_its_spans_and_nothing_else() -> None:
     registry = CollectorRegistry()
-    with (
-        tracing(free_url(), 1.0, "winnow-front", registry, patience=0.5) as tracer,
-        tracer.begin("Answer", ()),
-    ):
-        pass
+    trace_once(free_url(), "winnow-front", registry, patience=0.5)
     assert (figure(registry, "sent"), figure(registry, "dropped")) == (0, 1)
 
 
@@ -103,6 +103,56 @@ def test_a_collector_that_refuses_is_told_of_in_the_metrics() -> None:
         with tracer.begin("Answer", ()):
             pass
         until(lambda: figure(registry, "dropped") == 1, LONG)
+
+
+def trace_once(url: str, service: str, registry: CollectorRegistry, patience: float) -> None:
+    with tracing(url, 1.0, service, registry, patience) as tracer, tracer.begin("Answer", ()):
+        pass
+
+
+def self_signed(directory: Path) -> tuple[bytes, bytes]:
+    """The key and the certificate of 127.0.0.1."""
+    key, certificate = directory / "key.pem", directory / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-keyout", str(key), "-out", str(certificate), "-days", "1"]
+    command += ["-subj", "/CN=collector", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+    return key.read_bytes(), certificate.read_bytes()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
+def test_a_collector_that_a_known_authority_vouches_for_gets_its_spans_by_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = grpc.ssl_server_credentials([self_signed(tmp_path)])
+    registry, unknown = CollectorRegistry(), CollectorRegistry()
+    with collecting(credentials=credentials) as collector:
+        trace_once(collector.url, "a", unknown, patience=0.2)
+        assert figure(unknown, "dropped") == 1
+        path = str(tmp_path / "certificate.pem")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", path)
+        trace_once(collector.url, "b", registry, patience=LONG)
+        assert figure(registry, "sent") == 1
+    assert [each["service.name"] for each in collector.resources] == ["b"]
+
+
+def test_a_collector_that_comes_back_is_told_of_in_the_log() -> None:
+    registry = CollectorRegistry()
+    with (
+        capture_logs() as logged,
+        collecting(refuses=grpc.StatusCode.UNAVAILABLE) as collector,
+        tracing(collector.url, 1.0, "winnow-front", registry) as tracer,
+    ):
+        for count in (1, 2):
+            with tracer.begin("Answer", ()):
+                pass
+            until(partial(lambda n: figure(registry, "dropped") == n, count), LONG)
+        collector.refuses = None
+        with tracer.begin("Answer", ()):
+            pass
+        until(lambda: figure(registry, "sent") == 1, LONG)
+    said = [(line["event"], line.get("status")) for line in logged if line["event"] != "tracing"]
+    assert said == [("traces are not taken", "UNAVAILABLE"), ("traces are taken again", None)]
 
 
 def test_it_is_said_where_traces_go() -> None:

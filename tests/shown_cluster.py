@@ -1,0 +1,103 @@
+"""A front that shows a cluster of two shards, as `winnow top` sees it."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from prometheus_client import CollectorRegistry
+
+from content_node.metrics import NodeMetrics
+from stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import cluster_pb2_grpc
+from winnow.v1.cluster_pb2 import FrontState, GetClusterResponse, ReplicaState, ShardState
+
+SERVING, OUT = ReplicaState.STATE_SERVING, ReplicaState.STATE_OUT
+UNREACHABLE = ReplicaState.STATE_UNREACHABLE
+
+
+def cluster(answered: int = 0, up: float = 60.0) -> GetClusterResponse:
+    """Shard 0 has two replicas, shard 1 has one that is away; a stranger is refused."""
+    return GetClusterResponse(
+        front=FrontState(
+            version="1.2.3",
+            bundle_name="default",
+            up_seconds=up,
+            answers=True,
+            feeds=True,
+            questions_answered=answered,
+            questions_in_hand=3,
+            reads_in_hand=24,
+        ),
+        index_id="an-index",
+        shards=[
+            ShardState(
+                shard=0,
+                passages=1_234,
+                sequence=17,
+                replicas=[
+                    replica("a:9000", SERVING, sequence=17, passages=1_234, heard_seconds=0.2),
+                    replica("b:9000", OUT, "it was slow", sequence=12, lag=5, heard_seconds=0.4),
+                ],
+            ),
+            ShardState(shard=1, replicas=[replica("c:9000", UNREACHABLE, "refused\x1b[2J")]),
+        ],
+        strangers=[replica("d:9000", ReplicaState.STATE_REFUSED, "it has another bundle")],
+    )
+
+
+def replica(address: str, state: Any, reason: str = "", **fields: Any) -> ReplicaState:
+    return ReplicaState(address=address, state=state, reason=reason, **fields)
+
+
+def front_metrics(answers: int) -> CollectorRegistry:
+    """Of a front that gave so many answers, each in 40 ms."""
+    registry = CollectorRegistry()
+    metrics, rpc = FrontMetrics(registry), RpcMetrics(registry)
+    metrics.ready.set(1)
+    admission = AdmissionMetrics(registry)
+    for _ in range(answers):
+        rpc.finished("Answer", "OK", 0.04)
+        metrics.stage.labels("read").observe(0.03)
+        metrics.coverage.observe(0.5)
+        admission.admitted("granted")
+    return registry
+
+
+def node_metrics() -> CollectorRegistry:
+    """Of a node of shard 1 that is not ready."""
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry)
+    metrics.index.labels("1").set(10)
+    metrics.threads.set(4)
+    metrics.threads_busy.set(3)
+    return registry
+
+
+class ShowingFront(cluster_pb2_grpc.ClusterServiceServicer):
+    """Has answered ten more questions whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.away = False
+
+    def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
+        self.looks += 1
+        if self.away:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "it has gone")
+        return cluster(answered=10 * self.looks, up=60.0 + self.looks)
+
+
+@contextmanager
+def showing() -> Iterator[tuple[ShowingFront, str]]:
+    """Serves by real gRPC; gives the front, and HOST:PORT."""
+    server, front = grpc.server(ThreadPoolExecutor(2)), ShowingFront()
+    cluster_pb2_grpc.add_ClusterServiceServicer_to_server(front, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield front, f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait(30)

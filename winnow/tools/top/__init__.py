@@ -1,0 +1,1 @@
+"""`winnow top`: a cluster as it is now, on a terminal."""

@@ -1,0 +1,102 @@
+"""A page of metrics, as Prometheus fetches it. Pure: text in, numbers out."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
+
+from prometheus_client.parser import text_string_to_metric_families
+
+Labels = frozenset[tuple[str, str]]
+Series = dict[str, dict[Labels, float]]
+"""By name and labels."""
+_BOUND = "le"
+
+
+class Page:
+    """Series of metrics. What is asked for is added up over all that match: a label has to have the
+    value that is given, or one of several.
+    """
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        """Raises ValueError if it is no page of metrics."""
+        series: Series = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                labels = frozenset(sample.labels.items())
+                series.setdefault(sample.name, {})[labels] = float(sample.value)
+        return cls(series)
+
+    @classmethod
+    def together(cls, pages: Iterable[Self]) -> Self:
+        """The pages of several processes as if they were one."""
+        series: Series = {}
+        for page in pages:
+            for name, labels, value in page:
+                each = series.setdefault(name, {})
+                each[labels] = each.get(labels, 0.0) + value
+        return cls(series)
+
+    def __iter__(self) -> Iterator[tuple[str, Labels, float]]:
+        for name, each in self._series.items():
+            for labels, value in each.items():
+                yield name, labels, value
+
+    def grown(self, before: Self) -> Self:
+        """What was counted since `before`: all of it where a process began anew."""
+        series: Series = {}
+        for name, labels, value in self:
+            old = before._series.get(name, {}).get(labels, 0.0)
+            series.setdefault(name, {})[labels] = value - old if value >= old else value
+        return type(self)(series)
+
+    def total(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
+        """The sum; None if there is no such series."""
+        found = [value for _, value in self._matching(name, labels)]
+        return sum(found) if found else None
+
+    def values(self, name: str, label: str) -> list[str]:
+        """The values of a label."""
+        return sorted({dict(labels).get(label, "") for labels in self._series.get(name, {})})
+
+    def share(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
+        """Those that match, of all; None if there are none."""
+        whole = self.total(name)
+        return (self.total(name, **labels) or 0.0) / whole if whole else None
+
+    def mean(self, histogram: str) -> float | None:
+        """Of what was observed; None if nothing was."""
+        count = self.total(f"{histogram}_count")
+        return (self.total(f"{histogram}_sum") or 0.0) / count if count else None
+
+    def quantile(self, at: float, histogram: str, **labels: str | tuple[str, ...]) -> float | None:
+        """As Prometheus has it, between two bounds by a straight line; None if nothing was
+        observed.
+        """
+        buckets: dict[float, float] = {}
+        for found, count in self._matching(f"{histogram}_bucket", labels):
+            bound = float(found[_BOUND])
+            buckets[bound] = buckets.get(bound, 0.0) + count
+        if not (rank := at * buckets.get(math.inf, 0.0)):
+            return None
+        bounds = [(0.0, 0.0), *sorted(buckets.items())]
+        for (low, below), (high, count) in itertools.pairwise(bounds):
+            if count >= rank and high < math.inf:
+                return low + (high - low) * (rank - below) / (count - below)
+        return bounds[-2][0]
+
+    def _matching(
+        self, name: str, wanted: Mapping[str, str | tuple[str, ...]]
+    ) -> Iterator[tuple[dict[str, str], float]]:
+        for labels, value in self._series.get(name, {}).items():
+            found = dict(labels)
+            if all(found.get(label) in _several(values) for label, values in wanted.items()):
+                yield found, value
+
+
+def _several(values: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else values
