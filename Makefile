@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-serving test-models lint format format-check types types-models
-.PHONY: proto proto-check proto-released models lock clean
+.PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -16,6 +16,8 @@ NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py \
                 bench/additions.py bench/members.py bench/retrieval.py bench/words.py
 TORCH_STAMP  := $(VENV)/.installed-models
 RELEASED     := proto/released.binpb
+# what the image has beside the least that serving needs
+IMAGE_EXTRAS := nats otel s3
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 say     = @printf '\n== %s\n' $(1)
@@ -63,7 +65,7 @@ format: $(STAMP) ## Format the code and mend what the linter can
 
 types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
 	$(call say,'types (a minute if nothing was checked before)')
-	@$(BIN)/mypy hatch_build.py winnow stateless content_node encoder_node head_node bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
+	@$(BIN)/mypy hatch_build.py proto winnow stateless content_node encoder_node head_node bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
 
 types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
 	$(call say,'types of models (a minute if nothing was checked before)')
@@ -71,6 +73,9 @@ types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
 
 proto: $(STAMP) ## Regenerate the stubs in winnow/v1 from proto/
 	@sh proto/generate.sh $(BIN)/python
+
+api: $(STAMP) ## Write docs/api.md from the comments of proto/
+	@$(BIN)/python proto/reference.py docs/api.md
 
 proto-check: $(STAMP) ## Check the protos: stubs are fresh, lint, nothing breaks callers of the last release
 	$(call say,'protos')
@@ -94,8 +99,20 @@ $(TORCH_STAMP): $(STAMP)
 lock: $(STAMP) ## Write requirements.lock, which the image is built from (UPGRADE=1: newest versions)
 	@$(INSTALL) uv==0.13.9
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	    --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
+	    $(IMAGE_EXTRAS:%=--extra %) --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
 	    --output-file requirements.lock pyproject.toml
+
+sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): what the image is built from, with checksums
+	@$(INSTALL) cyclonedx-bom==7.5.0
+	@mkdir -p var
+	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+	    --output-reproducible --output-format JSON --output-file var/sbom.json 2>var/sbom.log \
+	    || { cat var/sbom.log; exit 1; }
+	@echo var/sbom.json
+
+audit: $(STAMP) ## Look up what is known against what the image is built from (asks the public index)
+	@$(INSTALL) pip-audit==2.10.1
+	@$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
 clean: ## Remove the virtual environment and everything that was built
 	@rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -44,8 +44,10 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.secured import secured
 from winnow.settings.common import cores
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
@@ -74,13 +76,21 @@ class _Loaded:
     info: ShardInfo
 
 
-async def _run(settings: NodeSettings, registry: CollectorRegistry) -> Loading[_Loaded]:
+async def _run(
+    settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
+) -> Loading[_Loaded]:
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
     feed = ShardFeedServicer(settings.default_deadline)
     largest = LARGEST_WRITE if settings.feed else LARGEST
-    boundary = Boundary(RpcMetrics(registry), quiet=True)
-    server = Server([SERVICE, FEED_SERVICE], boundary, largest, arriving=_MESSAGES * largest)
+    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
+    server = Server(
+        [SERVICE, FEED_SERVICE],
+        boundary,
+        largest,
+        arriving=_MESSAGES * largest,
+        secured=secured(settings),
+    )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import structlog
 
-from content_node.snapshots.place import shown
 from content_node.snapshots.pulling import pull
+from winnow.quoting import shown
 from winnow.telemetry.stage import Stage
 
 _log = structlog.get_logger("content_node")

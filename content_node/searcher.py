@@ -23,7 +23,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.domain.span import Span
+from winnow.domain.span import Span as Interval
 from winnow.errors import (
     ArtefactError,
     GenerationGoneError,
@@ -36,6 +36,7 @@ from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
 from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
+from winnow.telemetry.tracing.span import Span, span
 
 Result = TypeVar("Result")
 _LONGEST_RESERVE = 0.01
@@ -107,13 +108,15 @@ class LocalSearcher:
         await self._served.wait(depth.after, deadline)
         view = self._generations.lease(deadline)
         work = partial(self._retrieve, view, question, depth)
-        done = await self._pool.call(partial(_timed, work), deadline, question.client)
+        with span("retrieve") as step:
+            done = await self._pool.call(partial(_timed, work), deadline, question.client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         found, spent = done.results[0]
-        self._metrics.stage.labels("queue").observe(done.queued)
-        self._metrics.stage.labels("retrieve").observe(spent.seconds)
+        self._metrics.stage.labels("queue").observe(done.queued, step.exemplar)
+        self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
         timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
-        idle, words, span = self._pool.idle, found.words, spent.later(-arrived)
-        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence, span)
+        idle, words, when = self._pool.idle, found.words, spent.later(-arrived)
+        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence, when)
 
     async def read(
         self,
@@ -136,11 +139,13 @@ class LocalSearcher:
         self._check(question)
         view, hits = await self._in_view(hits, deadline, question.client)
         started = time.perf_counter()
-        work = partial(self._read_one, view, question, max_answer_tokens, arrived)
         until, client = _before(deadline), question.client
-        done = await self._pool.map(work, hits, until, self._count_read, client)
+        with span("read", {"winnow.passages": len(hits)}) as step:
+            work = partial(self._read_one, view, question, max_answer_tokens, arrived, step)
+            done = await self._pool.map(work, hits, until, self._count_read, client)
+            step.set("winnow.queue_ms", done.queued * 1e3)
         spent = time.perf_counter() - started - done.queued
-        self._metrics.stage.labels("read").observe(spent)
+        self._metrics.stage.labels("read").observe(spent, step.exemplar)
         timings = ShardTimings(queue=done.queued, read=spent)
         return Read(tuple(done.results), timings, done.left)
 
@@ -167,14 +172,17 @@ class LocalSearcher:
         question: EncodedQuestion,
         max_answer_tokens: int,
         arrived: float,
+        reading: Span,
         hit: Hit,
         stop: Stop,
     ) -> Reading:
+        """In a thread of the pool, which does not know what it is a part of: `reading`."""
         began = time.perf_counter()
-        with _readable():
-            stored = view.load(hit.row)
-        reading = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
-        return replace(reading, span=Span(began - arrived, time.perf_counter() - began))
+        with reading.child("read passage", {"winnow.passage_id": hit.passage_id}):
+            with _readable():
+                stored = view.load(hit.row)
+            read = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
+        return replace(read, span=Interval(began - arrived, time.perf_counter() - began))
 
     def _count_read(self) -> None:
         self._metrics.passages_read.inc()
@@ -262,7 +270,7 @@ def _readable() -> Iterator[None]:
         raise NotLoadedError(str(error)) from error
 
 
-def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Span]:
+def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
     """A result, and when it was made by this process's clock."""
     started = time.perf_counter()
-    return work(stop), Span(started, time.perf_counter() - started)
+    return work(stop), Interval(started, time.perf_counter() - started)

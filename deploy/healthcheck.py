@@ -12,13 +12,23 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from winnow.address import Address
 
-_VARIABLES = ("WINNOW_FRONT_LISTEN", "WINNOW_NODE_LISTEN")
+_VARIABLES = (
+    # in plain text, whatever the others are
+    "WINNOW_FRONT_HEALTH_LISTEN",
+    "WINNOW_NODE_HEALTH_LISTEN",
+    "WINNOW_ENCODER_HEALTH_LISTEN",
+    "WINNOW_HEADS_HEALTH_LISTEN",
+    "WINNOW_FRONT_LISTEN",
+    "WINNOW_NODE_LISTEN",
+    "WINNOW_ENCODER_LISTEN",
+    "WINNOW_HEADS_LISTEN",
+)
 _SECONDS = 2.0
 
 
 def main() -> int:
     """Asks once."""
-    listen = next((os.environ[name] for name in _VARIABLES if name in os.environ), "")
+    listen = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
     if not listen:
         print(f"set one of {', '.join(_VARIABLES)}", file=sys.stderr)
         return 1

@@ -20,7 +20,9 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import encoder_pb2_grpc
@@ -34,15 +36,16 @@ def run(settings: EncoderSettings) -> None:
     process.run(settings, partial(_run, settings))
 
 
-async def _run(settings: EncoderSettings, registry: CollectorRegistry) -> None:
+async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
     metrics = EncoderMetrics(registry)
     bundle = await process.bundle_of(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
     model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
     check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
     info = _info(bundle, model)
+    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    server = Server([SERVICE], boundary, secured=secured(settings))
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _text_encoder(model, settings)

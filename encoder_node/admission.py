@@ -13,6 +13,7 @@ from winnow.deadline import Clock, Deadline
 from winnow.errors import OverloadedError
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
+from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder, TextEncoding
 
 _HALF_LIFE = 2.0
@@ -43,7 +44,9 @@ class AdmittedEncoder:
 
         """
         with self._admitted(deadline, client):
-            encoding = await self._inner.encode(ids, client)
+            with span("encode", {"winnow.tokens": len(ids)}) as step:
+                encoding = await self._inner.encode(ids, client)
+                step.set("winnow.queue_ms", encoding.queue * 1e3)
             self._pace.done(1)
         self._metrics.encoded(encoding.queue, encoding.encode)
         return encoding

@@ -21,7 +21,9 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 from winnow.v1 import head_node_pb2_grpc
 
 _log = structlog.get_logger("head_node")
@@ -32,12 +34,12 @@ def run(settings: HeadNodeSettings) -> None:
     process.run(settings, partial(_run, settings))
 
 
-async def _run(settings: HeadNodeSettings, registry: CollectorRegistry) -> None:
+async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
     metrics = HeadNodeMetrics(registry)
     places = TextPlaces(settings.max_texts, metrics, time.monotonic)
     servicer = HeadNodeServicer(places, settings.default_deadline)
-    boundary = Boundary(RpcMetrics(registry), quiet=True)
-    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
+    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
+    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=secured(settings))
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     warm_metrics = WarmHeadMetrics(registry)

@@ -13,6 +13,7 @@ from winnow.heads.manifest import EncoderEntry
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
 from winnow.rpc.server import KIB
+from winnow.telemetry.tracing.span import span
 from winnow.v1 import head_node_pb2, head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
@@ -54,7 +55,7 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
         states = convert.states_of_request(request)
         deadline = of_context(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
-        with self._places.enter(client):
+        with self._places.enter(client), span("heads", {"winnow.heads": len(heads)}):
             applied = await self._ring.heads.apply(states, heads, _for_heads(deadline), client)
         return head_node_pb2.ApplyResponse(heads=map(convert.applied_to_message, applied))
 

@@ -8,12 +8,14 @@ from stateless.composing.answers import serve_answers
 from stateless.composing.encoders import Encoders
 from stateless.composing.feed import serve_feed
 from stateless.composing.front import Part, opened, serve
+from stateless.composing.http import serve_http
 from stateless.composing.rings import open_rings, serve_heads
 from stateless.composing.showing import serve_showing
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
 from stateless.settings import FrontSettings
 from winnow.rpc import process
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 
 def run(settings: FrontSettings) -> None:
@@ -21,8 +23,10 @@ def run(settings: FrontSettings) -> None:
     process.run(settings, partial(_run, settings))
 
 
-async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
-    async with opened(settings, registry) as front:
+async def _run(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer = NO_TRACER
+) -> None:
+    async with opened(settings, registry, tracer) as front:
         encoders = Encoders(front)
         own = encoders.open(front.bundle, settings.encoder_address)
         questions = QuestionEncoder(front.bundle, own.tokenizer, own.encoder)
@@ -37,4 +41,6 @@ async def _run(settings: FrontSettings, registry: CollectorRegistry) -> None:
             if settings.feed_listen:
                 parts.append(await serve_feed(front, cluster))
         serve_showing(front, cluster, rings)
+        if settings.http_listen:
+            parts.append(serve_http(front))
         await serve(front, parts)

@@ -25,5 +25,9 @@ class Doors:
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
         """Why a call is refused; `method` is such as `/winnow.v1.AnswerService/Answer`."""
-        refusal = self._refusals.get(method.split("/")[1])
-        return refusal(client_key.of_metadata(metadata)) if refusal else None
+        return self.refusal(method.split("/")[1], client_key.of_metadata(metadata))
+
+    def refusal(self, service: str, client: str) -> WinnowError | None:
+        """Why a client is refused by a service; `client` is its key."""
+        refusal = self._refusals.get(service)
+        return refusal(client) if refusal else None

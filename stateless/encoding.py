@@ -11,6 +11,7 @@ from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
@@ -64,10 +65,13 @@ class QuestionEncoder:
             InvalidRequestError: the question has no word in it.
 
         """
-        started = time.perf_counter()
-        cut = self.tokenise(text)
-        timings.tokenise = time.perf_counter() - started
-        encoding = await self._encoder.encode(cut.ids, client)
+        with span("encode") as step:
+            started = time.perf_counter()
+            cut = self.tokenise(text)
+            timings.tokenise = time.perf_counter() - started
+            step.set("winnow.tokens", len(cut.ids))
+            encoding = await self._encoder.encode(cut.ids, client)
+            step.set("winnow.queue_ms", encoding.queue * 1e3)
         timings.queue += encoding.queue
         timings.encode = encoding.encode
         question = EncodedQuestion(text, cut.ids, encoding.vector, self._fingerprint, client)

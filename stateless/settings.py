@@ -1,5 +1,6 @@
 """Settings of a front node."""
 
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -17,11 +18,12 @@ from winnow.policy.outliers import OutlierSettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
+from winnow.settings.securing import PeerSettings
 
 _MOST_AHEAD = 4
 
 
-class FrontSettings(ServiceSettings):
+class FrontSettings(PeerSettings, ServiceSettings):
     """Answer questions over the shards of an index, and predict labels and entities of texts.
 
     Example: winnow front --shards 127.0.0.1:9001 --shards 127.0.0.1:9002 --heads STORE
@@ -103,6 +105,13 @@ class FrontSettings(ServiceSettings):
         le=1 << 20,
         description="Memory for answers that are given again if the same question is asked of an "
         "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
+    )
+    trace_share: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
+        "that belongs to a trace already is traced if its caller records that.",
     )
     max_in_flight: int = Field(
         64,
@@ -233,6 +242,33 @@ class FrontSettings(ServiceSettings):
         "at most for each message of a stream.",
     )
 
+    http_listen: OptionalListenAddress = Field(
+        "", description="HOST:PORT to serve HTTP on, beside gRPC; empty to serve none."
+    )
+    http_hosts: list[str] = Field(
+        default_factory=list,
+        description="A name by which callers may call the HTTP server, such as qa.example.org. "
+        "Give it once for each. With none, a server that listens on 127.0.0.1 may only be called "
+        "by an address or as localhost, and any other server by any name.",
+    )
+    http_pages: bool = Field(
+        True,
+        description="Serve pages for people over HTTP: / to ask and to see the cluster, and /docs; "
+        "or calls only.",
+    )
+    http_feed: bool = Field(
+        False,
+        description="Take passages and deletions over HTTP, too. Whoever can reach it can change "
+        "the index. Needs --feed-listen.",
+    )
+    http_connections: int = Field(
+        512,
+        ge=1,
+        le=65_536,
+        description="Most HTTP connections that are open at the same time; of more, the one that "
+        "was silent for longest is closed.",
+    )
+
     heads: str = Field(
         "",
         description="Store of heads to predict with: a directory, or a URL such as "
@@ -268,6 +304,19 @@ class FrontSettings(ServiceSettings):
         ge=MAX_TEXTS,
         description="Most texts that heads are applied to at the same time; more are refused with "
         "RESOURCE_EXHAUSTED.",
+    )
+
+    keys: Path | None = Field(
+        None,
+        description="File of the keys that callers must have, made by `winnow keys new`. Without "
+        "it whoever reaches a port may call. The file is read again when it changes.",
+    )
+    peer_calls: int = Field(
+        1_000,
+        ge=1,
+        description="Most calls at the same time from one client address, on each port, streams "
+        "and health watches included; more are refused with RESOURCE_EXHAUSTED. Behind a proxy all "
+        "clients have one address.",
     )
 
     @field_validator("shards", "head_servers")
@@ -306,6 +355,8 @@ class FrontSettings(ServiceSettings):
             )
         if self.feed_listen and not self.shards:
             raise ValueError("--feed-listen: there is nothing to feed without --shards")
+        if self.http_feed and not (self.http_listen and self.feed_listen):
+            raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:
             raise ValueError("--rings: these are further rings; give the first one by --heads")
         if not self.head_servers:
@@ -322,6 +373,16 @@ class FrontSettings(ServiceSettings):
                 f"{self.max_wait_factor:g}"
             )
         return self
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing."""
+        return self.trace_share
+
+    @property
+    def most_peer_calls(self) -> int:
+        """Calls from one client address: enough to be refused for another reason first."""
+        return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property
     def serves_heads(self) -> bool:

@@ -15,6 +15,7 @@ from winnow.heads.manifest import EncoderEntry
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.v1 import head_node_pb2_grpc
 
 ENCODER = EncoderEntry(name="fake", fingerprint="fake-print", width=3)
@@ -29,11 +30,12 @@ class ServedHeads:
     most: int = 256
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     address: str = ""
+    tracer: Tracer = NO_TRACER
 
     def __post_init__(self) -> None:
         self.places = TextPlaces(self.most, HeadNodeMetrics(self.registry), time.monotonic)
         self.servicer = HeadNodeServicer(self.places, 10.0)
-        boundary = Boundary(RpcMetrics(self.registry), quiet=True)
+        boundary = Boundary(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -27,7 +27,14 @@ PURE = [
     "winnow/journal/journal.py",
     "winnow/journal/ordering.py",
     "winnow/filtering",
+    "winnow/keys",
+    "winnow/lease.py",
     "winnow/single_flight.py",
+    "winnow/telemetry/tracing/queue.py",
+    "winnow/telemetry/tracing/recorded.py",
+    "winnow/telemetry/tracing/span.py",
+    "winnow/telemetry/tracing/traceparent.py",
+    "winnow/telemetry/tracing/tracer.py",
     "winnow/text/entities.py",
     "winnow/text/rarity.py",
     "winnow/text/scores.py",
@@ -90,6 +97,10 @@ PURE = [
     "stateless/heads/rings.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
+    "stateless/http/crowd.py",
+    "stateless/http/headers.py",
+    "stateless/http/hosts.py",
+    "stateless/http/readiness.py",
     "stateless/showing/core.py",
     "stateless/showing/work.py",
     "encoder_node/admission.py",
@@ -107,7 +118,10 @@ PURE = [
     "content_node/journal/following.py",
     "content_node/journal/journaled.py",
     "content_node/snapshots",
+    "content_node/measuring",
     "content_node/searcher.py",
+    "winnow/sizing",
+    "winnow/tools/plan",
 ]
 
 POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
@@ -199,6 +213,17 @@ def test_services_never_import_the_training_libraries() -> None:
             assert not roots & {"torch", "transformers", "tantivy"}, file
             # a tool that makes models to measure them, and serves nobody
             assert "onnx" not in roots or "winnow/tools/ladder" in str(file), file
+
+
+def test_one_file_knows_opentelemetry() -> None:
+    """It is an extra, and is imported where somebody traces."""
+    knows = [
+        str(file.relative_to(ROOT))
+        for package in SERVING
+        for file in files(package)
+        if any(name.startswith("opentelemetry") for name in imports(file))
+    ]
+    assert knows == ["winnow/telemetry/tracing/otlp.py"]
 
 
 def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:

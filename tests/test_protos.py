@@ -17,5 +17,13 @@ def test_stubs_are_fresh(tmp_path: Path) -> None:
         assert committed.read_bytes() == stub.read_bytes(), f"{stub.name} is stale: run make proto"
 
 
+def test_the_reference_of_the_api_is_fresh(tmp_path: Path) -> None:
+    made = tmp_path / "api.md"
+    script = ROOT / "proto" / "reference.py"
+    subprocess.run([sys.executable, str(script), str(made)], check=True)
+    committed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert committed == made.read_text(encoding="utf-8"), "docs/api.md is stale: run make api"
+
+
 def test_the_import_name_proto_stays_free() -> None:
     assert not list((ROOT / "proto").rglob("__init__.py"))

@@ -14,6 +14,7 @@ from winnow.domain.encoder import EncoderInfo
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.encoder import TextEncoder
 from winnow.v1 import encoder_pb2_grpc
 
@@ -30,12 +31,15 @@ class TextServer:
     most: int = 1_000
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     address: str = ""
+    tracer: Tracer = NO_TRACER
 
     def __post_init__(self) -> None:
         self.servicer = EncoderServicer(self.info, VOCABULARY, 10.0)
         metrics = EncoderMetrics(self.registry)
         self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
-        self.server = Server([SERVICE], Boundary(RpcMetrics(self.registry), quiet=True))
+        self.server = Server(
+            [SERVICE], Boundary(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
+        )
         encoder_pb2_grpc.add_EncoderServiceServicer_to_server(self.servicer, self.server.grpc)
 
     async def start(self, serving: bool = True) -> str:

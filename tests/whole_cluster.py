@@ -62,6 +62,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
@@ -93,21 +94,34 @@ async def running(
     replicas: int = 1,
     heads: Path | None = None,
     word_candidates: int = 0,
+    tracer: Tracer = NO_TRACER,
+    policies: ReplicaPolicies | None = None,
 ) -> AsyncIterator[Running]:
     """Serves an index, and the heads of a store; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
         nodes = [
-            await _node(path, bundle, exact, stack)
+            await _node(path, bundle, exact, tracer, stack)
             for path in shard_directories(index)
             for _ in range(replicas)
         ]
         registry = CollectorRegistry()
-        address = await _front(nodes, bundle, registry, stack, heads, word_candidates)
+        address = await _front(
+            nodes,
+            bundle,
+            registry,
+            stack,
+            heads,
+            word_candidates,
+            tracer,
+            policies or ReplicaPolicies(),
+        )
         client = await stack.enter_async_context(AnswerClient(address))
         yield Running(client, nodes, registry)
 
 
-async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.AsyncExitStack) -> Node:
+async def _node(
+    path: Path, bundle: Bundle, exact: bool, tracer: Tracer, stack: contextlib.AsyncExitStack
+) -> Node:
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry)
     pool = ReaderPool(2, 2, metrics)
@@ -118,7 +132,7 @@ async def _node(path: Path, bundle: Bundle, exact: bool, stack: contextlib.Async
     searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
     servicer = ShardServicer(2.0)
     servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
-    server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True, tracer=tracer))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
@@ -133,6 +147,8 @@ async def _front(
     stack: contextlib.AsyncExitStack,
     store: Path | None,
     word_candidates: int,
+    tracer: Tracer,
+    policies: ReplicaPolicies,
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
@@ -168,7 +184,7 @@ async def _front(
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension),
         lambda shard: ReplicatedSearcher(
-            shard, known.searcher, ReplicaPolicies(), time.monotonic, random.Random(), replicas
+            shard, known.searcher, policies, time.monotonic, random.Random(), replicas
         ),
         serve,
         ClusterMetrics(registry),
@@ -184,7 +200,7 @@ async def _front(
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    server = Server([SERVICE], Boundary(RpcMetrics(registry), tracer=tracer))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(core, 2.0), server.grpc)
     admitted = TextAdmission(64, head_metrics)
     predicting = PredictCore(Rings(rings), predictor, admitted, head_metrics)

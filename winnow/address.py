@@ -42,6 +42,11 @@ class Address:
         """Where a client on the same machine finds a server that listens here."""
         return replace(self, host=_REACHED.get(self.host, self.host))
 
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+
     def at(self, port: int) -> Self:
         """The same host at another port."""
         return replace(self, port=port)

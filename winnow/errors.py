@@ -51,6 +51,14 @@ class NotFoundError(WinnowError):
     """The request names something that is not there."""
 
 
+class UnauthenticatedError(WinnowError):
+    """Nobody knows who asks: there is no key, or none that is good."""
+
+
+class PermissionDeniedError(WinnowError):
+    """It is known who asks, and they may not."""
+
+
 class OverloadedError(WinnowError):
     """There is no room for the request now."""
 

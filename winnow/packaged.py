@@ -4,7 +4,7 @@ A wheel carries them inside this package, a checkout keeps them beside it.
 """
 
 import os
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 DISTRIBUTION = "winnow-qa"
@@ -52,6 +52,14 @@ def made_files() -> Path:
 def installed_version() -> str:
     """The version that was installed."""
     return version(DISTRIBUTION)
+
+
+def running_version() -> str:
+    """The same, or `unknown` where the code runs without being installed."""
+    try:
+        return installed_version()
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def extra(name: str) -> str:

@@ -4,8 +4,11 @@ Whatever a caller sends comes back to it and goes into logs: a text of megabytes
 breaks that look like log lines of their own.
 """
 
+import re
+
 MOST = 100
 """Characters that are quoted of a text."""
+_MOST_OF_NAME = 24
 
 
 def shortened(text: str) -> str:
@@ -17,3 +20,13 @@ def shortened(text: str) -> str:
 def quoted(text: str) -> str:
     """The same, in quotes."""
     return f"'{shortened(text)}'"
+
+
+def briefly(value: str) -> str:
+    """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
+    return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
+
+
+def shown(url: str) -> str:
+    """A URL without user and password, for errors and logs."""
+    return re.sub("//[^/]*@", "//", url)

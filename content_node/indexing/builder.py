@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from content_node.indexing.counting import count_words
-from content_node.indexing.encode import encode_pending
+from content_node.indexing.engine import Engine, LocalEngine
 from content_node.indexing.faults import named_faults
 from content_node.indexing.intake import check_source, take_in
 from content_node.indexing.plan import BuildPlan, Progress
@@ -26,10 +26,7 @@ from winnow.domain.layout import INDEX_FILE
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
-from winnow.inference.encoder import open_passage_encoder
-from winnow.inference.runtime import InferenceOptions
-from winnow.passages.encoding import SPECIAL, PassageEncoder
-from winnow.text.tokenizer import Tokenizer
+from winnow.passages.encoding import SPECIAL
 
 _COUNTED = 1_000
 """Passages between two reports of counting."""
@@ -43,22 +40,28 @@ _FLAGS = {
 """What a user gives for each part of a plan."""
 
 
-def build_index(plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexManifest:
-    """Builds the index and renames it into place.
+def build_index(
+    plan: BuildPlan, bundle: Bundle, progress: Progress, engine: Engine | None = None
+) -> IndexManifest:
+    """Builds the index and renames it into place; `engine` encodes, by default threads here.
 
     Raises:
         BadRowsError: the source has bad rows and they are not to be skipped.
         ArtefactError: the source cannot be read, is empty, the target exists or cannot be written,
             or the partial directory beside it belongs to another build.
+        WinnowError: as the engine says.
 
     """
+    engine = engine or LocalEngine(plan.threads)
     with named_faults(plan.source, staging_of(plan.target)):
         check_source(plan)
         with open_workspace(plan.target, progress.kept) as place:
-            return _build(place, plan, bundle, progress)
+            return _build(place, plan, bundle, progress, engine)
 
 
-def _build(place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress) -> IndexManifest:
+def _build(
+    place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress, engine: Engine
+) -> IndexManifest:
     with contextlib.closing(Staging(place.staging)) as staging:
         with _unchanging(plan.source):
             wanted = _wanted(plan, bundle)
@@ -66,7 +69,7 @@ def _build(place: Workspace, plan: BuildPlan, bundle: Bundle, progress: Progress
                 place.fate = Fate.REMOVE
                 take_in(staging, plan, bundle, wanted, progress)
         place.fate = Fate.KEEP
-        _encode(staging, plan, bundle, progress)
+        engine.encode(staging, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
         words = _count(staging, progress)
     partial = place.index
@@ -108,15 +111,6 @@ def _is_staged(staging: Staging, wanted: dict[str, object], directory: Path) -> 
             "or remove it to begin anew"
         )
     return True
-
-
-def _encode(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Progress) -> None:
-    total, done = staging.counts()
-    progress.start("encoding passages", total, done)
-    special = Tokenizer(bundle.tokenizer).special
-    model = open_passage_encoder(bundle, special, InferenceOptions(runs=plan.threads))
-    encoder = PassageEncoder(model, bundle.manifest.encoder)
-    encode_pending(staging, encoder, plan.threads, progress.advance)
 
 
 def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifest:

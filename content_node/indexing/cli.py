@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ from rich.table import Table
 
 from content_node.indexing.builder import build_index
 from content_node.indexing.contents import K
+from content_node.indexing.engine import Engine, LocalEngine
 from content_node.indexing.plan import BuildPlan
 from content_node.indexing.progress import BuildProgress
 from content_node.indexing.verify import ShardReport, verify_index
+from content_node.indexing.workers.engine import RayEngine
 from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
@@ -25,6 +28,14 @@ app = typer.Typer(no_args_is_help=True)
 
 _Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_MOST_WORKERS = 4096
+
+
+class EngineName(str, Enum):
+    """What encodes passages."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 @app.command()
@@ -45,8 +56,37 @@ def build(
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, help="Threads that encode.", show_default="all cores"),
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Threads that encode passages and link the graphs.",
+            show_default="all cores",
+        ),
     ] = None,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="What encodes passages: local, threads of this process; ray, workers of a Ray "
+            "cluster. The index is the same."
+        ),
+    ] = EngineName.LOCAL,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=_MOST_WORKERS,
+            help="With --engine ray: workers, each on a core of its own.",
+            show_default="all cores of the cluster",
+        ),
+    ] = None,
+    ray_address: Annotated[
+        str,
+        typer.Option(
+            help="With --engine ray: a Ray cluster that runs already, HOST:PORT, or auto for that "
+            "of this machine.",
+            show_default="one is started on this machine, and ended",
+        ),
+    ] = "",
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
     ] = False,
@@ -82,8 +122,9 @@ def build(
         GraphPlan(m, ef_construction, threads),
         cut,
     )
+    chosen = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
-        manifest = build_index(plan, loaded, progress)
+        manifest = build_index(plan, loaded, progress, chosen)
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
@@ -96,6 +137,15 @@ def build(
             f"{manifest.truncated_passages} passages have more than {most} tokens: they are found "
             "by their beginning, and read whole"
         )
+
+
+def _engine(name: EngineName, threads: int, workers: int | None, ray_address: str) -> Engine:
+    if name is EngineName.RAY:
+        return RayEngine(workers, ray_address)
+    if workers is not None or ray_address:
+        flag = "--ray-address" if workers is None else "--workers"
+        raise typer.BadParameter(f"{flag} needs --engine ray")
+    return LocalEngine(threads)
 
 
 @app.command()

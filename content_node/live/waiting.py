@@ -6,6 +6,7 @@ import itertools
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
+from winnow.telemetry.tracing.span import span
 
 
 class Served:
@@ -32,8 +33,9 @@ class Served:
         entry = (sequence, next(self._turns), future)
         heapq.heappush(self._waiting, entry)
         try:
-            async with asyncio.timeout(max(deadline.left(), 0)):
-                await future
+            with span("await write", {"winnow.sequence": sequence}):
+                async with asyncio.timeout(max(deadline.left(), 0)):
+                    await future
         except TimeoutError as error:
             raise DeadlineExceededError(
                 f"write {sequence} was not served in time, the last one is {self.sequence}"

@@ -14,10 +14,10 @@ from rich.table import Table
 from content_node.snapshots.finding import snapshots as found_snapshots
 from content_node.snapshots.manifest import SnapshotShard
 from content_node.snapshots.opening import open_place
-from content_node.snapshots.place import shown
 from content_node.snapshots.pulling import pull as pull_shard
 from content_node.snapshots.restoring import restore as restore_snapshot
 from content_node.snapshots.taking import take_snapshot
+from winnow.quoting import shown
 from winnow.telemetry.progress import Progress
 
 _MB = 1e6
@@ -37,6 +37,9 @@ _Source = Annotated[
         help="Directory or URL of snapshots, for the whole index; with /shard-00000-of-00003 "
         "behind it, for that shard.",
     ),
+]
+_Name = Annotated[
+    str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -65,9 +68,7 @@ def snapshot(
 def restore(
     url: _Source,
     directory: Annotated[Path, typer.Argument(help="Directory to restore to; must not exist.")],
-    name: Annotated[
-        str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
-    ] = "",
+    name: _Name = "",
 ) -> None:
     """Copy a snapshot of an index, or one shard of it, into a new directory.
 
@@ -82,14 +83,15 @@ def restore(
 def pull(
     url: _Source,
     directory: Annotated[Path, typer.Argument(help="Directory of the shard.")],
+    name: _Name = "",
 ) -> None:
-    """Restore the newest snapshot of a shard, unless the shard is in the directory already.
+    """Restore a snapshot of a shard, unless the shard is in the directory already.
 
     What `winnow node --pull URL` does when it starts, for an init step of its own. A shard that
     lies there stays as it is, with the writes that it has taken since.
     """
     with Progress() as progress:
-        pulled = pull_shard(url, directory, progress)
+        pulled = pull_shard(url, directory, progress, name)
     if (restored := pulled.restored) is not None:
         typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
     elif pulled.unreachable:

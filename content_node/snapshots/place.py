@@ -4,7 +4,6 @@ PLACE/snapshots/NAME.json     the manifest of a snapshot, written last
 PLACE/files/SHA-256           files of all snapshots, each under its checksum, once
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -13,11 +12,6 @@ SNAPSHOTS, FILES = "snapshots", "files"
 
 Advance = Callable[[int], None]
 """Told bytes as they are copied."""
-
-
-def shown(url: str) -> str:
-    """A URL without user and password, for errors and logs."""
-    return re.sub("//[^/@]*@", "//", url)
 
 
 class Place(Protocol):

@@ -7,11 +7,11 @@ from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from content_node.snapshots.copying import Progress
 from content_node.snapshots.finding import Found, find
 from content_node.snapshots.opening import split
-from content_node.snapshots.place import shown
 from content_node.snapshots.restoring import restore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.checksum import sha256
+from winnow.quoting import shown
 
 _EXAMPLE = shard_name(0, 3)
 
@@ -26,11 +26,11 @@ class Pulled:
     """Why it is not known whether that is the shard that the snapshot is of."""
 
 
-def pull(url: str, target: Path, progress: Progress) -> Pulled:
+def pull(url: str, target: Path, progress: Progress, name: str = "") -> Pulled:
     """Restores the shard that `url` names into `target`, unless it lies there already.
 
     Writes that the shard has taken since are never lost: what is there is not replaced, also by a
-    newer snapshot.
+    newer snapshot. `name` is that of the snapshot; empty for the newest.
 
     Raises:
         NotFoundError, ArtefactError, UnavailableError: as `restore`; NotFoundError also if `url`
@@ -45,10 +45,10 @@ def pull(url: str, target: Path, progress: Progress) -> Pulled:
             f"{shown(place).rstrip('/')}/{_EXAMPLE}"
         )
     if not target.exists():
-        return Pulled(restore(url, target, progress))
+        return Pulled(restore(url, target, progress, name))
     read_shard_manifest(target)  # or it is none
     try:
-        found = find(url)
+        found = find(url, name)
     except (UnavailableError, NotFoundError) as error:
         return Pulled(None, str(error))
     expected = found.files[SHARD_FILE].sha256

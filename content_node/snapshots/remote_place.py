@@ -12,9 +12,9 @@ from typing import Any
 import fsspec
 from fsspec.callbacks import Callback
 
-from content_node.snapshots.place import Advance, shown
+from content_node.snapshots.place import Advance
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
-from winnow.quoting import shortened
+from winnow.quoting import shortened, shown
 
 _HERE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Faults of the disk of this machine."""

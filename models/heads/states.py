@@ -5,7 +5,6 @@ Knows where they lie and when they are still good: they are named after the text
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import States, open_question_encoder
 from winnow.inference.runtime import InferenceOptions
+from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2
@@ -102,7 +102,7 @@ def _key(texts: Sequence[str], bundle: Bundle) -> str:
 
 def _compute(texts: Sequence[str], bundle: Bundle, target: Path, what: str) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
-    threads = os.cpu_count() or 1
+    threads = cores()
     encoder = open_question_encoder(
         bundle, tokenizer.special, InferenceOptions(runs=threads), states=True
     )

@@ -3,7 +3,6 @@
 What is measured here is what is served: the same windows, decoding and offsets.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
 from winnow.inference.runtime import FLOAT, InferenceOptions, Runtime, open_session
 from winnow.passages.encoding import MAX_TITLE_TOKENS
+from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 
 _SPECIAL = 2
@@ -36,7 +36,7 @@ class OfflineReader:
         """OpenVINO runs a float graph in bfloat16, if the processor has it."""
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
-        options = InferenceOptions(runtime, runs=os.cpu_count() or 1)
+        options = InferenceOptions(runtime, runs=cores())
         session = open_session(graph, OUTPUTS, FLOAT, options)
         self._reader = Reader(session, self._tokenizer.special, manifest.reader, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
@@ -55,6 +55,6 @@ class OfflineReader:
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         """Question, passage and distance, each read; in order, showing how far it is."""
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             readings: Iterable[Reading] = pool.map(lambda item: self.read(*item), work)
             return list(followed(readings, what, len(work)))

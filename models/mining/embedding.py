@@ -5,7 +5,6 @@ would depend on its neighbours. Knows ONNX Runtime and the tokenizer's encodings
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from tokenizers import Encoding, Tokenizer
 from models.data.rows import Passage
 from models.progress import followed
 from winnow.files.checksum import sha256
+from winnow.settings.common import cores
 
 Vectors = NDArray[np.float32]
 
@@ -72,7 +72,7 @@ class Embedder:
         return self._cache / f"{digest.hexdigest()[:24]}.npy"
 
     def _all(self, encodings: Sequence[Encoding], what: str) -> Vectors:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             run: Callable[[Encoding], Vectors] = self._one
             rows = followed(pool.map(run, encodings), f"encode {what}", len(encodings))
             return np.stack(list(rows))

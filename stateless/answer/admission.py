@@ -15,8 +15,9 @@ from winnow.deadline import Clock
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
+from winnow.telemetry.tracing.span import span
 
 _MOST_REMEMBERED = 1_000
 """Clients whose refusals are remembered; keys come from outside."""
@@ -102,14 +103,9 @@ class Admission:
         """
         parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
         asked = question.passages_to_read * parts
-        try:
-            self._check_places(client)
-            ticket = self._load.admit(asked, left, client, parts)
-        except OverloadedError as error:
-            self._refuse()
-            if self._closed_to(client):
-                self._refusals.add(client, error.retry_after)
-            raise
+        with span("admit", {"winnow.passages_asked": asked}) as step:
+            ticket = self._ticket(asked, left, client, parts)
+            step.set("winnow.passages_granted", ticket.reads)
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self._places.take(client, 1)
         self._metrics.reads.set(self._load.reads)
@@ -142,6 +138,16 @@ class Admission:
             f"in {wait:.2f} s",
             wait,
         )
+
+    def _ticket(self, reads: int, left: float, client: str, parts: int) -> Ticket:
+        try:
+            self._check_places(client)
+            return self._load.admit(reads, left, client, parts)
+        except OverloadedError as error:
+            self._refuse()
+            if self._closed_to(client):
+                self._refusals.add(client, error.retry_after)
+            raise
 
     def _refuse(self) -> None:
         self.refused += 1

@@ -19,6 +19,7 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
+from winnow.telemetry.tracing.span import current, span
 
 
 class Answerer:
@@ -98,7 +99,8 @@ class Answerer:
             for shard, status in failed_shards(error):
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()
             raise
-        answers = merge(searched.readings, question.answers)
+        with span("merge"):
+            answers = merge(searched.readings, question.answers)
         timings.calls = recording.calls()
         timings.total = recording.now()
         timings.merge = timings.total - timings.merge_start
@@ -132,11 +134,14 @@ class Answerer:
 
     def _observe(self, answered: Answered) -> None:
         metrics, timings = self._metrics, answered.timings
+        here, exemplar = current(), current().exemplar
+        here.set("winnow.passages_read", answered.passages_read)
+        here.set("winnow.complete", answered.coverage.complete)
         for stage in FRONT_STAGES:
-            metrics.stage.labels(stage).observe(getattr(timings, stage))
+            metrics.stage.labels(stage).observe(getattr(timings, stage), exemplar)
         for shard, spent in timings.shards.items():
             for stage in ("queue", "retrieve", "read"):
-                metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage))
+                metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage), exemplar)
         for part in answered.coverage.shards:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()

@@ -21,6 +21,7 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
+from winnow.telemetry.tracing.span import current
 
 _RESERVE = 0.1
 """Share of the time left that heads may not use, or an answer would be late for one of them."""
@@ -134,6 +135,7 @@ class AnswerCore:
         tokenised = time.perf_counter() - started
         asked = Asked.of(cut.ids, question)
         answered = await remembered.ask(asked, deadline, find, question.after)
+        current().set("winnow.cached", answered.cached)
         if not answered.cached:
             return answered
         timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)

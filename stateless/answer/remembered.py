@@ -18,6 +18,7 @@ from winnow.domain.position import Position
 from winnow.domain.question import Question
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import Flight, SingleFlight
+from winnow.telemetry.tracing.span import span
 
 Find = Callable[[], Coroutine[Any, Any, Answered]]
 """Finds an answer by asking the shards."""
@@ -75,7 +76,9 @@ class RememberedAnswers:
             return _again(kept)
         flight = self._flights.get(key)
         if flight is not None and self._worth_joining(flight, deadline):
-            if (found := await self._join(flight, deadline, after)) is not None:
+            with span("join"):  # whoever asked first has the parts of this in its trace
+                found = await self._join(flight, deadline, after)
+            if found is not None:
                 self._looked_up("hit")
                 return _again(found)
             flight = self._flights.get(key)

@@ -16,6 +16,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Retrieved
+from winnow.telemetry.tracing.span import span
 
 
 async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> Searched:
@@ -37,7 +38,8 @@ async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> S
 async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
     """Every shard reads its own best, in one round trip."""
     timings.read_start = calls.recording.now()
-    gathered = await calls.search()
+    with span("search"):
+        gathered = await calls.search()
     for shard, read in gathered.results.items():
         findings.knew(shard, read.sequence)
     findings.add(gathered)
@@ -50,8 +52,10 @@ async def _over_all(
 ) -> Searched:
     """The best of the whole cluster are read, each where it lies."""
     timings.retrieve_start = calls.recording.now()
-    found = await _retrieve(calls, findings)
-    ranked = best_overall(found, calls.depth)
+    with span("retrieve"):
+        found = await _retrieve(calls, findings)
+    with span("choose"):
+        ranked = best_overall(found, calls.depth)
     timings.read_start = calls.recording.now()
     timings.retrieve = timings.read_start - timings.retrieve_start
     looks = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
@@ -66,6 +70,7 @@ async def _over_all(
         return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
 
     with (
+        span("read", {"winnow.passages": len(ranked)}),
         Generations(calls.read, choose_anew, by_shard(ranked)) as shards,
         ReadingAhead(shards.read, ranked[first:at_first]) as ahead,
     ):

@@ -1,6 +1,7 @@
 """Has the server of a front answer questions over a cluster."""
 
 import time
+from functools import partial
 
 import structlog
 
@@ -17,6 +18,7 @@ from stateless.composing.cluster import OpenCluster, open_cluster
 from stateless.composing.front import Front
 from stateless.encoding import QuestionEncoder
 from stateless.heads.questions import QuestionHeads
+from stateless.http.answers import answer_calls
 from stateless.metrics import AdmissionMetrics
 from stateless.words.statistics import WordStatistics
 from winnow.policy.kept import MIB
@@ -46,8 +48,10 @@ def serve_answers(
         heads,
     )
     front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
-    servicer = AnswerServicer(core, front.settings.default_deadline)
+    seconds = front.settings.default_deadline
+    servicer = AnswerServicer(core, seconds)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
+    front.calls.extend(answer_calls(core, seconds, partial(front.doors.refusal, SERVICE)))
     return opened
 
 

@@ -22,6 +22,7 @@ from stateless.words.served import ServedWords
 from stateless.words.source import WordSource
 from winnow.resolving import resolver
 from winnow.rpc.channel import open_channel
+from winnow.security.peers import Peers
 
 _LATELY = 2.5
 """Times the pause between two looks at a node for which it is believed to be unchanged."""
@@ -62,7 +63,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     formation = Formation(encoding, open_shard, serve, ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
-        _open_node,
+        partial(_open_node, front.access.peers),
         lambda: formation.update(nodes.present(), nodes.nodes.values()),
         settings.discovery,
         random.Random(),
@@ -74,8 +75,8 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     return OpenCluster(nodes, formation, known, words, part)
 
 
-def _open_node(address: str) -> Node:
-    channel = open_channel(address)
+def _open_node(peers: Peers, address: str) -> Node:
+    channel = open_channel(address, peers)
     remote = RemoteSearcher(channel, address)
     return Node(
         address,

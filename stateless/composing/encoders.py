@@ -55,7 +55,7 @@ class Encoders:
         return LocalTextEncoder(model, settings.encoder_threads), width
 
     def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
-        channel = open_balanced(address, SERVICE)
+        channel = open_balanced(address, SERVICE, peers=self._front.access.peers)
         self._front.stack.push_async_callback(channel.close)
         wanted = StatesFormat.FLOAT16 if self._front.settings.serves_heads else StatesFormat.NONE
         return RemoteTextEncoder(channel, address, bundle.manifest.states_fingerprint, wanted)

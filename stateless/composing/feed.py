@@ -13,6 +13,7 @@ from stateless.feed.remote import RemoteShardWriter
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from stateless.feed.storing import Storing
 from stateless.feed.writers import Reached, Writers
+from stateless.http.passages import feed_calls
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
@@ -44,11 +45,14 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         front.boundary,
         LARGEST,
         arriving=ARRIVING,
-        door=door_of(admission),
+        door=front.access.door(door_of(admission)),
         streams=_STREAMS,
+        secured=front.access.secured,
     )
     servicer = FeedServicer(core, settings.feed_deadline, aside)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
+    if settings.http_feed:
+        front.calls.extend(feed_calls(core, aside, settings.feed_deadline, admission.refusal))
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
 
 
@@ -56,7 +60,7 @@ def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
     def open_writer(address: str, index: Identity, shard: int) -> Reached:
-        channel = open_apart(address)
+        channel = open_apart(address, front.access.peers)
         writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
         return Reached(writer, lambda: writer.calls > 0, channel.close)
 

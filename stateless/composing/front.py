@@ -9,9 +9,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from stateless.answer.servicer import SERVICE
+from stateless.composing.access import Access, open_access
 from stateless.doors import Doors
 from stateless.heads.servicer import ARRIVING, LARGEST
 from stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from stateless.http.call import Call
 from stateless.metrics import FrontMetrics
 from stateless.settings import FrontSettings
 from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
@@ -24,6 +26,7 @@ from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import Tracer
 
 _LEAST_STREAMS = 128
 """Calls that a connection may have in hand, at least; else twice as many as there are places, so
@@ -44,10 +47,14 @@ class Front:
     server: Server
     doors: Doors
     """Each service may have its own."""
-    work: Work
-    """What its parts do."""
+    access: Access
+    """Who may call its servers, and how it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
+    calls: list[Call] = field(default_factory=list)
+    """What its parts do by HTTP, if it is served."""
+    work: Work = field(default_factory=Work)
+    """Who lets work in, and does it."""
 
 
 async def _nothing() -> None:
@@ -69,16 +76,19 @@ class Part:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: FrontSettings, registry: CollectorRegistry) -> AsyncIterator[Front]:
+async def opened(
+    settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
+) -> AsyncIterator[Front]:
     """A front that has no part yet; at the end closes what its parts opened."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
     doors = Doors()
-    boundary = Boundary(RpcMetrics(registry))
-    server = _server(settings, boundary, doors)
+    boundary = Boundary(RpcMetrics(registry), tracer=tracer)
+    access = open_access(settings)
+    server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, Work(), stack)
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -98,16 +108,22 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
         leave=lambda: front.metrics.ready.set(0),
         further=further,
     )
-    for part in parts:
-        for others, look_after in part.beside.items():
+    for beside in (front.access.beside, *(part.beside for part in parts)):
+        for others, look_after in beside.items():
             serving = supervised(serving, look_after(), others)
     await serving
 
 
-def _server(settings: FrontSettings, boundary: Boundary, doors: Doors) -> Server:
+def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
     services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(Server, boundary=boundary, door=doors, streams=streams)
+    made = partial(
+        Server,
+        boundary=boundary,
+        door=access.door(doors),
+        streams=streams,
+        secured=access.secured,
+    )
     if not settings.serves_heads:
         return made(services)
     return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

@@ -14,12 +14,12 @@ class PlacedHeadsOfRings:
     """Opens the heads of rings, and has all of them know where the servers are."""
 
     def __init__(self, front: Front) -> None:
-        self._stack, self._settings = front.stack, front.settings
+        self._stack, self._settings, self._peers = front.stack, front.settings, front.access.peers
         self._placed: list[PlacedHeads] = []
 
     def open(self, _name: str, encoder: OpenEncoder, _store: str) -> OpenHeads:
         """The heads of a ring, none of whose servers is known before `follow` runs."""
-        heads = placed_heads(encoder.bundle.manifest.states_fingerprint)
+        heads = placed_heads(encoder.bundle.manifest.states_fingerprint, self._peers)
         self._stack.push_async_callback(heads.close)
         self._placed.append(heads)
         return OpenHeads(heads)

@@ -14,6 +14,7 @@ from stateless.heads.predictor import Predictor
 from stateless.heads.ring import Ring
 from stateless.heads.rings import Rings
 from stateless.heads.servicer import HeadServicer
+from stateless.http.predictions import predict_calls
 from winnow.bundle import load_bundle
 from winnow.v1 import head_pb2_grpc
 
@@ -40,8 +41,11 @@ def serve_heads(front: Front, rings: Rings) -> Predictor:
     admission = TextAdmission(front.settings.max_predictions, metrics)
     front.work.texts = admission
     core = PredictCore(rings, predictor, admission, metrics)
-    servicer = HeadServicer(core, front.settings.default_deadline)
+    seconds = front.settings.default_deadline
+    servicer = HeadServicer(core, seconds)
     head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, front.server.grpc)
+    if rings.all():
+        front.calls.extend(predict_calls(core, seconds))
     return predictor
 
 

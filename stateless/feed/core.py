@@ -21,6 +21,7 @@ from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Put, WriteResult
 from winnow.domain.write import Write
 from winnow.inference.fair_threads import FairThreads
+from winnow.telemetry.tracing.span import span
 
 _RESERVE = 0.05
 """Seconds before the deadline at which storing is given up; at most a tenth."""
@@ -138,7 +139,8 @@ class FeedCore:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        yield
+        with span(stage):
+            yield
         self._metrics.stage(stage, time.perf_counter() - started)
 
 

@@ -12,7 +12,7 @@ from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import NotWritableError
-from winnow.rpc import request_id
+from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.server import KIB
 from winnow.rpc.status import error_of
@@ -60,7 +60,7 @@ class RemoteShardWriter:
                 )
                 reply = await self._call(
                     self._stub.Write(
-                        request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                        request, timeout=timeout(deadline), metadata=handing_on.outgoing()
                     )
                 )
                 found += convert.written_of_message(reply, len(batch))

@@ -22,6 +22,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.telemetry.tracing.span import Kind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
 """Which error is told where several shards failed: the first of these."""
@@ -83,8 +84,10 @@ class Storing:
         """What became of the writes of one shard. A failure is returned: the others go on."""
         attempt = 0
         while True:
+            name, about = ("retry" if attempt else "write"), {"winnow.shard": shard}
             try:
-                written = await self._writers.writer(shard, attempt).write(writes, deadline)
+                with span(name, about, Kind.CLIENT):
+                    written = await self._writers.writer(shard, attempt).write(writes, deadline)
             except WinnowError as error:
                 attempt += 1
                 wait = _pause(error, attempt, deadline)

@@ -7,6 +7,7 @@ that follow one log all read it there, so any of them may take it.
 from collections.abc import Mapping, Sequence
 
 from winnow.errors import NotWritableError, UnavailableError
+from winnow.journal.journal import JOURNAL
 
 
 def target(shard: int, used: Sequence[str], logs: Mapping[str, str], attempt: int = 0) -> str:
@@ -21,16 +22,18 @@ def target(shard: int, used: Sequence[str], logs: Mapping[str, str], attempt: in
 
     Raises:
         UnavailableError: no node serves it now.
-        NotWritableError: its replicas share no log.
+        NotWritableError: its replicas follow no journal together. A log of a node's own that
+            several nodes have was copied, and each would go on with its copy.
 
     """
     if not used:
         raise UnavailableError(f"no node serves shard {shard} now")
     followed = {address: logs.get(address, "") for address in {*used, *logs}}
-    if len(followed) > 1 and (len(set(followed.values())) > 1 or "" in followed.values()):
+    names = set(followed.values())
+    if len(followed) > 1 and not (len(names) == 1 and names.pop().startswith(JOURNAL)):
         raise NotWritableError(
             f"shard {shard} has {len(followed)} replicas ({', '.join(sorted(followed))}) that "
             "share no log, so a write would reach only one of them: serve one node for each shard, "
-            "or give the replicas one log"
+            "or have them follow a journal (--journal)"
         )
     return sorted(used)[attempt % len(used)]

@@ -24,6 +24,7 @@ from winnow.domain.predicted import (
 )
 from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
+from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 
 _RESERVE = 0.02
@@ -106,6 +107,10 @@ class _OneText:
         self._deadline, self._client = deadline, f"{client}:predict"
 
     async def predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
+        with span("text"):
+            return await self._predict(text, tokens, timings)
+
+    async def _predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
         ring, ids, deadline, client = self._ring, self._ids, self._deadline, self._client
         with ring.ahead(ids, for_heads(deadline)) as ahead:
             try:

@@ -26,6 +26,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import quoted
+from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import Then
 from winnow.text.tokenizer import Tokens
 
@@ -122,8 +123,9 @@ async def encode(
 
     """
     try:
-        async with asyncio.timeout(max(deadline.left(), 0.0)):
-            return await ring.encode(text, tokens, client, then)
+        with span("encode", {"winnow.tokens": len(tokens)}):
+            async with asyncio.timeout(max(deadline.left(), 0.0)):
+                return await ring.encode(text, tokens, client, then)
     except TimeoutError as error:
         raise DeadlineExceededError("the deadline passed before the text was encoded") from error
 
@@ -148,8 +150,9 @@ async def _apply(
     try:
         if states is not None:
             until = for_heads(deadline)
-            async with asyncio.timeout(max(deadline.left(), 0.0)):
-                return await ring.heads.apply(states, ids, until, client)
+            with span("heads", {"winnow.ring": ring.name, "winnow.heads": len(ids)}):
+                async with asyncio.timeout(max(deadline.left(), 0.0)):
+                    return await ring.heads.apply(states, ids, until, client)
     except TimeoutError:
         failure = DeadlineExceededError("the deadline passed before the heads were applied")
     except WinnowError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.domain.predict_request import PredictRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.heads.manifest import head_id
-from winnow.quoting import quoted
+from winnow.quoting import briefly
 
 MAX_CHARACTERS = 2_000
 MAX_TEXTS = 16
@@ -14,7 +14,6 @@ MAX_HEADS = 32
 
 _MOST_NAMED = 16
 """Violations that are named: a status travels in headers, which hold a few kilobytes."""
-_MOST_QUOTED = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,10 @@ def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:
         place = f"{field}[{number}]"
         if not _is_head_id(each):
             yield Violation(
-                place, f"{short(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
+                place, f"{briefly(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
             )
         elif each in ids[:number]:
-            yield Violation(place, f"{short(each)} is there twice: name each head once")
+            yield Violation(place, f"{briefly(each)} is there twice: name each head once")
 
 
 def wordless(field: str) -> Violation:
@@ -97,8 +96,3 @@ def _is_head_id(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def short(value: str) -> str:
-    """Quoted, in a few bytes: headers take three for each byte that is not ASCII."""
-    return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_QUOTED]))

@@ -9,7 +9,8 @@ _DOUBLINGS = 5
 
 
 def pause(attempt: int, left: float, wanted: float = 0.0) -> float | None:
-    """Seconds to wait before a further attempt; None if there is no time for one.
+    """Seconds to wait before a further attempt; None if there is no time for one, or a shard wants
+    so long that its caller should know why.
 
     Args:
         attempt: how many have failed, from 1.
@@ -18,4 +19,4 @@ def pause(attempt: int, left: float, wanted: float = 0.0) -> float | None:
 
     """
     wait = max(min(_FIRST * 2 ** min(attempt - 1, _DOUBLINGS), _LONGEST), wanted)
-    return wait if wait < left else None
+    return wait if wait < left and wanted <= _LONGEST else None

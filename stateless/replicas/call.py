@@ -74,13 +74,13 @@ class HedgedCall(Generic[Result]):
             for left in self._running.values():
                 self._pool.end(left, self._outcome(left, None))
 
-    def _start(self) -> Try[Result] | None:
+    def _start(self, why: str = "ask") -> Try[Result] | None:
         """Sends to a replica not tried yet, even to an ejected one; None if there is none."""
         attempt = self._pool.take(self._race.tried, self._brief, self._after)
         if attempt is None:
             return None
         self._race.sent(attempt)
-        return self._sent(self._pool.send(attempt, self._send, self._after))
+        return self._sent(self._pool.send(attempt, self._send, self._after, why))
 
     def _send_hedge(self) -> None:
         overdue = self._race.late()
@@ -99,7 +99,7 @@ class HedgedCall(Generic[Result]):
             self._metrics.hedged("refused")
             return
         self._race.sent(attempt, hedge=True)
-        self._hedge = self._sent(self._pool.send(attempt, self._send, self._after))
+        self._hedge = self._sent(self._pool.send(attempt, self._send, self._after, "hedge"))
         self._metrics.hedged("sent")
 
     def _sent(self, sent: Try[Result]) -> Try[Result]:
@@ -146,7 +146,7 @@ class HedgedCall(Generic[Result]):
         if self._running or self._best is not None:
             return
         if self._race.retries(error):
-            self._retry = self._start()
+            self._retry = self._start("retry")
         if not self._running:
             raise self._gone or error
         self._metrics.retried("sent")

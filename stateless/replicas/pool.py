@@ -19,6 +19,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.telemetry.tracing.span import Kind, span
 
 _log = structlog.get_logger("stateless.replicas.pool")
 Result = TypeVar("Result")
@@ -109,12 +110,17 @@ class ReplicaPool:
         """Releases an attempt that was not sent."""
         self._replicas.release(attempt, Outcome.ABANDONED)
 
-    def send(self, attempt: Attempt, send: Send[Result], after: int = 0) -> Try[Result]:
-        """Sends a request, which needs the write `after`, to the replica that was taken."""
-        progress = attempt.replica.progress
+    def send(
+        self, attempt: Attempt, send: Send[Result], after: int = 0, why: str = "ask"
+    ) -> Try[Result]:
+        """Sends a request, which needs the write `after`, to the replica that was taken; `why` is
+        what traces call it.
+        """
+        progress, address = attempt.replica.progress, attempt.replica.address
 
         async def reach_and_send() -> Result:
-            result = await send(self._reach(attempt.replica.address))
+            with span(why, {"server.address": address}, Kind.CLIENT):
+                result = await send(self._reach(address))
             if isinstance(result, Read | Retrieved):
                 progress.reached(result.sequence)
             return result

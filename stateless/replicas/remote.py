@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
-from winnow.rpc import client_key, request_id
+from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
@@ -117,4 +117,4 @@ class RemoteSearcher:
 
 
 def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:
-    return request_id.outgoing() + client_key.outgoing(question.client)
+    return handing_on.outgoing(question.client)

@@ -22,6 +22,7 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.telemetry.tracing.span import span
 
 Result = TypeVar("Result")
 
@@ -49,6 +50,7 @@ class ReplicatedSearcher:
     ) -> None:
         """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._policies, self._metrics = policies, metrics.calls(shard)
+        self._shard = shard
         self._pool = ReplicaPool(shard, reach, policies.replicas, clock, chance, metrics)
         # each shard has its own budget, so that a slow shard does not use up that of the others
         self._budget = HedgeBudget(policies.hedge)
@@ -150,7 +152,8 @@ class ReplicatedSearcher:
             brief=not passages,
             after=after,
         )
-        answer = await call.run()
+        with span(f"shard {kind}", {"winnow.shard": self._shard}):
+            answer = await call.run()
         if answer is None:
             # an exception that is raised again keeps the stack of every earlier raise
             raise self._absence.with_traceback(None)

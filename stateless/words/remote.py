@@ -5,7 +5,7 @@ import grpc
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.rpc import request_id
+from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.status import error_of
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -32,7 +32,7 @@ class RemoteWordCounts:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
         try:
             return await self._stub.GetWordCounts(
-                request, timeout=timeout(deadline), metadata=request_id.outgoing()
+                request, timeout=timeout(deadline), metadata=handing_on.outgoing()
             )
         except grpc.aio.AioRpcError as error:
             message = f"{self._address}: {error.details()}"

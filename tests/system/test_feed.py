@@ -124,7 +124,7 @@ async def test_bad_rows_are_all_named_before_anything_is_sent(
     assert "2 bad rows were left out" in out
 
 
-async def test_what_only_the_front_refuses_is_named_with_its_line(
+async def test_what_the_front_would_refuse_is_named_before_anything_is_sent(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
@@ -132,12 +132,26 @@ async def test_what_only_the_front_refuses_is_named_with_its_line(
     rows = [{"id": "a", "text": "words"}, both]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, err = await feed(file, "--address", address)
-    assert code == 1
+    assert (code, front.passages) == (1, {})
     assert "line 2: text has 10001 characters" in err
     assert "; metadata 'year' is null: give a string" in err
+    assert "1 bad row, and nothing was sent" in err
+
+
+async def test_what_only_the_front_refuses_is_named_with_its_line(
+    front: FedFront, address: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.jsonl"
+    # three tokens a word
+    rows = [{"id": "a", "text": "words"}, {"id": "b", "text": "\uac01 " * 5_000}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = await feed(file, "--address", address)
+    assert code == 1
+    assert "line 2: text has" in err
+    assert "tokens, at most 14000" in err
     code, out, _ = await feed(file, "--address", address, "--skip-bad-rows")
     assert (code, sorted(front.passages)) == (0, ["a"])
-    assert "1 bad rows were left out" in out
+    assert "1 bad row was left out" in out
 
 
 async def test_a_feed_that_failed_goes_on_where_it_was(

@@ -1,9 +1,10 @@
 """How much of what somebody else wrote is quoted."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.quoting import MOST, quoted, shortened
+from winnow.quoting import MOST, quoted, shortened, shown
 
 
 @given(st.text(max_size=3 * MOST))
@@ -20,3 +21,16 @@ def test_what_is_short_is_quoted_as_it_is() -> None:
 
 def test_what_is_left_out_is_said() -> None:
     assert shortened("a" * 4_000_000) == "a" * MOST + "… (4000000 characters)"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("s3://bucket/index", "s3://bucket/index"),
+        ("sftp://me:secret@host/index", "sftp://host/index"),
+        ("sftp://me:se@cret@host/in@dex", "sftp://host/in@dex"),
+        ("plain/directory", "plain/directory"),
+    ],
+)
+def test_a_url_is_shown_without_user_and_password(url: str, said: str) -> None:
+    assert shown(url) == said

@@ -393,6 +393,16 @@ def any_is_told(peers: Sequence[socket.socket], words: bytes) -> bool:
     return False
 
 
+async def test_a_server_is_alive_before_it_is_ready_and_while_it_leaves(
+    server: Server, channel: grpc.aio.Channel
+) -> None:
+    health = health_pb2_grpc.HealthStub(channel)
+    for ready in (False, True, False):
+        await server.serving(ready)
+        said = await health.Check(health_pb2.HealthCheckRequest(service="live"))
+        assert said.status == SERVING
+
+
 async def test_the_health_of_an_unknown_service_is_not_found(channel: grpc.aio.Channel) -> None:
     health = health_pb2_grpc.HealthStub(channel)
     with pytest.raises(grpc.aio.AioRpcError) as caught:

@@ -2,6 +2,7 @@
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
+from winnow.client.credentials import Credentials
 from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
 from winnow.client.predictions import (
@@ -31,6 +32,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "Coverage",
+    "Credentials",
     "Entity",
     "HeadPrediction",
     "LabelScore",

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from winnow.client.access import Access
 from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
@@ -21,6 +22,7 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import LOOK_EVERY, LOOK_TIMEOUT
+from winnow.client.credentials import Credentials
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
     Ids,
@@ -44,11 +46,18 @@ from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc
 class AsyncClient:
     """Asks as `Client` does, within one event loop; `async with` closes it at the end."""
 
-    def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        client_name: str = "",
+        credentials: Credentials | None = None,
+    ) -> None:
         """As `Client` has it. Needs no running loop yet."""
         check_address(address)
         self.address = address
         self._caller = caller(client_name)
+        self._access = Access(address, credentials)
 
     async def ask(
         self,
@@ -133,16 +142,15 @@ class AsyncClient:
 
     async def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
         try:
-            return await until_replied(
-                method(request, timeout=seconds(timeout), metadata=(*metadata, *self._caller))
-            )
+            sent = (*metadata, *self._caller, *self._access.metadata())
+            return await until_replied(method(request, timeout=seconds(timeout), metadata=sent))
         except grpc.aio.AioRpcError as error:
             raise failure(error, self.address, timeout, metadata) from error
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
         """Belongs to the loop that runs when it is first used."""
-        return open_aio_channel(self.address)
+        return open_aio_channel(self.address, self._access)
 
     async def __aenter__(self) -> Self:
         return self

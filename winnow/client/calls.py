@@ -26,6 +26,7 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds."""
 _DETAILS = "grpc-status-details-bin"
+_NO_TRUST = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 Metadata = tuple[tuple[str, str], ...]
 
@@ -94,6 +95,8 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and not sent:
         hint = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
+        if any(each in details for each in _NO_TRUST):
+            hint = "the authority, or the name, that is expected is not that of its certificate"
         return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")

@@ -10,7 +10,9 @@ import grpc
 import grpc.aio
 
 from winnow.address import Address
+from winnow.client.access import Access
 from winnow.errors import InvalidRequestError, Violation
+from winnow.security.rotating import RotatingChannel
 
 SERVICE = "winnow.v1.AnswerService"
 _SEVERAL = ("dns:", "ipv4:", "ipv6:")
@@ -31,14 +33,29 @@ def check_address(address: str) -> None:
         raise InvalidRequestError(Violation("address", problem)) from error
 
 
-def open_channel(address: str) -> grpc.Channel:
-    """A channel for threads; connects when first used. Raises as `check_address` does."""
-    return grpc.insecure_channel(address, options=_options(address))
+def open_channel(address: str, access: Access | None = None) -> grpc.Channel:
+    """A channel for threads; connects when first used. Raises as `check_address` does.
+
+    `access`: the credentials that it is made with; plain text if None.
+    """
+    options = _options(address)
+    if access is None or (credentials := access.credentials) is None:
+        return grpc.insecure_channel(address, options=options)
+    return grpc.secure_channel(address, credentials, options=[*options, *access.options])
 
 
-def open_aio_channel(address: str) -> grpc.aio.Channel:
-    """The same for the running event loop."""
-    return grpc.aio.insecure_channel(address, options=_options(address))
+def open_aio_channel(address: str, access: Access | None = None) -> grpc.aio.Channel:
+    """The same for the running event loop; it follows the files of its credentials."""
+    options = _options(address)
+    if access is None or access.credentials is None:
+        return grpc.aio.insecure_channel(address, options=options)
+
+    def newest() -> grpc.aio.Channel:
+        credentials = access.credentials
+        assert credentials is not None
+        return grpc.aio.secure_channel(address, credentials, options=[*options, *access.options])
+
+    return RotatingChannel(newest, lambda: access.edition)
 
 
 def _options(address: str) -> _Options:

@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
+from winnow.client.access import Access
 from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
@@ -17,7 +18,9 @@ from winnow.client.calls import (
     identified,
     seconds,
 )
-from winnow.client.channels import SERVICE, open_channel
+from winnow.client.channels import SERVICE, check_address, open_channel
+from winnow.client.connection import Connection, Stubs
+from winnow.client.credentials import Credentials
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
     Ids,
@@ -34,7 +37,6 @@ from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.domain.feeding import WriteResult
 from winnow.errors import UnavailableError
-from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc
 
 LOOK_EVERY = 0.1
 LOOK_TIMEOUT = 1.0
@@ -46,26 +48,32 @@ class Client:
     It connects when it first asks, and again after a connection was lost.
     """
 
-    def __init__(self, address: str = DEFAULT_ADDRESS, *, client_name: str = "") -> None:
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        client_name: str = "",
+        credentials: Credentials | None = None,
+    ) -> None:
         """Makes no connection yet.
 
         Args:
             address: HOST:PORT of a front node; or of several, `dns:///HOST:PORT` or
                 `ipv4:ADDRESS:PORT,ADDRESS:PORT`, of which each question takes a healthy one.
             client_name: names the caller to front nodes, which share their time among callers.
+                Where they ask for keys, it is the key that names it.
+            credentials: certificates and a token, for front nodes that ask for them.
 
         Raises:
-            InvalidRequestError: the address is none, or the name is not 1 to 64 letters, digits
-                or ._:@-.
+            InvalidRequestError: the address is none, the name is not 1 to 64 letters, digits
+                or ._:@-, or the credentials cannot be used.
 
         """
         self.address = address
         self._caller = caller(client_name)
-        self._channel = open_channel(address)
-        self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
-        self._heads = head_pb2_grpc.HeadServiceStub(self._channel)
-        self._feed = feed_pb2_grpc.FeedServiceStub(self._channel)
-        self._health = health_pb2_grpc.HealthStub(self._channel)
+        check_address(address)
+        self._access = access = Access(address, credentials)
+        self._connection = Connection(lambda: open_channel(address, access), lambda: access.edition)
 
     def ask(
         self,
@@ -92,7 +100,9 @@ class Client:
 
         """
         request, metadata = request_message(question, options), identified(request_id)
-        return reply_of(question, self._call(self._stub.Answer, request, timeout, metadata))
+        return reply_of(
+            question, self._call(self._stubs.answers.Answer, request, timeout, metadata)
+        )
 
     def predict(
         self,
@@ -122,7 +132,9 @@ class Client:
 
         """
         request, metadata = predict_message(text, heads, ring), identified(request_id)
-        return predictions_of(request, self._call(self._heads.Predict, request, timeout, metadata))
+        return predictions_of(
+            request, self._call(self._stubs.heads.Predict, request, timeout, metadata)
+        )
 
     def put(
         self,
@@ -152,7 +164,7 @@ class Client:
 
         """
         request, metadata = put_message(passages), identified(request_id)
-        return results_of(self._call(self._feed.Put, request, timeout, metadata))
+        return results_of(self._call(self._stubs.feed.Put, request, timeout, metadata))
 
     def delete(
         self,
@@ -175,13 +187,13 @@ class Client:
 
         """
         request, metadata = delete_message(ids, version), identified(request_id)
-        return results_of(self._call(self._feed.Delete, request, timeout, metadata))
+        return results_of(self._call(self._stubs.feed.Delete, request, timeout, metadata))
 
     def available(self) -> bool:
         """Whether a front node says that it serves."""
         request = health_pb2.HealthCheckRequest(service=SERVICE)
         try:
-            reply = self._health.Check(request, timeout=LOOK_TIMEOUT)
+            reply = self._stubs.health.Check(request, timeout=LOOK_TIMEOUT)
         except grpc.RpcError:
             return False
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
@@ -201,10 +213,11 @@ class Client:
 
     def close(self) -> None:
         """Ends the connection; questions still asked are cancelled."""
-        self._channel.close()
+        self._connection.close()
 
     def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
-        call = method.future(request, timeout=seconds(timeout), metadata=(*metadata, *self._caller))
+        sent = (*metadata, *self._caller, *self._access.metadata())
+        call = method.future(request, timeout=seconds(timeout), metadata=sent)
         try:
             return call.result()
         except grpc.RpcError as error:
@@ -212,6 +225,10 @@ class Client:
         except BaseException:  # Ctrl-C: nobody waits for what shards still read
             call.cancel()
             raise
+
+    @property
+    def _stubs(self) -> Stubs:
+        return self._connection.stubs
 
     def __enter__(self) -> Self:
         return self

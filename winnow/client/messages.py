@@ -6,7 +6,9 @@ from typing import Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from winnow.client.channels import SERVICE, open_aio_channel
+from winnow.client.access import Access
+from winnow.client.channels import SERVICE, check_address, open_aio_channel
+from winnow.client.credentials import Credentials
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
 from winnow.rpc.replying import until_replied
@@ -17,13 +19,17 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 class AnswerClient:
     """Asks a front node, or several alike; an asynchronous context manager."""
 
-    def __init__(self, address: str, name: str = "") -> None:
+    def __init__(
+        self, address: str, name: str = "", credentials: Credentials | None = None
+    ) -> None:
         """`address`: of one front node or of several, as `winnow.client.channels` has it; `name`:
-        the key under which the load is shared fairly.
+        the key under which the load is shared fairly; `credentials`: as `Client` has them.
         """
         self.address = address
         self._metadata = ((client_key.KEY, name),) if name else ()
-        self._channel = open_aio_channel(address)
+        check_address(address)
+        self._access = Access(address, credentials)
+        self._channel = open_aio_channel(address, self._access)
         self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
@@ -32,7 +38,8 @@ class AnswerClient:
     ) -> answer_pb2.AnswerResponse:
         """Asks once; raises a WinnowError that says what the server said."""
         try:
-            call = self._stub.Answer(request, timeout=timeout, metadata=self._metadata)
+            sent = (*self._metadata, *self._access.metadata())
+            call = self._stub.Answer(request, timeout=timeout, metadata=sent)
             return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"

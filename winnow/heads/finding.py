@@ -15,22 +15,25 @@ from winnow.heads.remote import SERVICE, RemoteHeads
 from winnow.policy.head_servers import HeadServers
 from winnow.resolving import Resolver
 from winnow.rpc.channel import open_balanced
+from winnow.security.peers import PLAIN, Peers
 
 _log = structlog.get_logger("winnow.heads")
 _EVERY = 5.0
 
 
-def placed_heads(fingerprint: str) -> PlacedHeads:
+def placed_heads(fingerprint: str, peers: Peers = PLAIN) -> PlacedHeads:
     """Heads on head servers, none of which is known yet.
 
     Args:
         fingerprint: of the encoder that makes the states (`Manifest.states_fingerprint`).
+        peers: how head servers are called.
 
     """
 
     def reach(address: str) -> RemoteHeads:
         # a server that says NOT_SERVING gets no calls; where else to try is decided here
-        return RemoteHeads(open_balanced(address, SERVICE, tries=1), address, fingerprint)
+        channel = open_balanced(address, SERVICE, tries=1, peers=peers)
+        return RemoteHeads(channel, address, fingerprint)
 
     return PlacedHeads(reach, HeadServers(time.monotonic))
 

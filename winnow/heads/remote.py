@@ -9,10 +9,11 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.heads import States
-from winnow.rpc import client_key, request_id
+from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
+from winnow.telemetry.tracing.span import Kind, span
 from winnow.v1 import head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
@@ -36,10 +37,11 @@ class RemoteHeads:
 
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
-        metadata = request_id.outgoing() + client_key.outgoing(client)
         try:
-            call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
-            reply = await until_replied(call)
+            with span("ask heads", {"server.address": self.address}, Kind.CLIENT):
+                metadata = handing_on.outgoing(client)
+                call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
+                reply = await until_replied(call)
         except grpc.aio.AioRpcError as error:
             message = f"the head server {self.address}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

@@ -19,6 +19,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
+from winnow.lease import Lease
 
 _SECONDS = 10.0
 """A message of a megabyte takes as long at a megabit a second."""
@@ -55,25 +56,27 @@ class Arrivals:
             raise InvalidRequestError(Violation("request", "the call ended without a message"))
         return message
 
-    async def next(self, context: Any, of_stream: bool = False) -> Any:
+    async def next(self, context: Any, lease: Lease | None = None) -> Any:
         """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else.
 
         A call that its caller gave up is cancelled, and is not taken for one that has ended.
 
-        `of_stream`: whether more may follow, so that the call has no end of its own.
+        `lease`: of a stream, which has no end of its own.
 
         Raises:
             UnavailableError: the server ends, and more might follow.
+            WinnowError: the lease has ended; what it says.
 
         """
-        if of_stream and self._leaving:
-            raise UnavailableError(_ENDS)
+        if lease is not None:
+            self.expect(lease)
         # never cancelled: gRPC writes to what a cancelled read has freed
         reading = asyncio.ensure_future(context.read())
         place = self._place()
         reading.add_done_callback(partial(_arrived, place))
-        if of_stream:
+        if lease is not None:
             self._of_streams.add(place)
+            lease.tell(partial(_give_up, place))
         try:
             late = await place
         finally:
@@ -90,8 +93,14 @@ class Arrivals:
         """Ends streams where they stand: one might go on for longer than the server may."""
         self._leaving = True
         for place in self._of_streams:
-            if not place.done():
-                place.set_result(UnavailableError(_ENDS))
+            _give_up(place, UnavailableError(_ENDS))
+
+    def expect(self, lease: Lease) -> None:
+        """Raises what ends a stream, if something does."""
+        if self._leaving:
+            raise UnavailableError(_ENDS)
+        if lease.ended is not None:
+            raise lease.ended
 
     def _place(self) -> "asyncio.Future[WinnowError | None]":
         """For one more message; the wait that lasts longest ends if there are too many: whole
@@ -125,8 +134,12 @@ class Arrivals:
         """Ends the oldest wait."""
         place = next(iter(self._waiting))
         del self._waiting[place]
-        if not place.done():
-            place.set_result(why)
+        _give_up(place, why)
+
+
+def _give_up(place: "asyncio.Future[WinnowError | None]", why: WinnowError) -> None:
+    if not place.done():
+        place.set_result(why)
 
 
 def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:

@@ -1,4 +1,4 @@
-"""What happens at the edge of every call: request id, errors, metrics.
+"""What happens at the edge of every call: request id, trace, errors, metrics.
 
 An interceptor, so that servicers only convert, call and convert.
 """
@@ -15,21 +15,36 @@ from winnow.errors import WinnowError
 from winnow.rpc import deadline, request_id
 from winnow.rpc.status import code_of, rich_status
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.span import current
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 _log = structlog.get_logger("winnow.rpc")
 _EVERYDAY = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
 """What callers that hedge, give up and ask again make of a node, most of all when it has too much
 to do: then is no time to write a line for each.
 """
+_FAULTS = {
+    "UNKNOWN",
+    "DEADLINE_EXCEEDED",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+}
+"""Statuses that are a fault of the server, as OpenTelemetry has it."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
 class Boundary(grpc.aio.ServerInterceptor):
     """Turns errors into statuses, names the request, and counts it."""
 
-    def __init__(self, metrics: RpcMetrics, quiet: bool = False) -> None:
+    def __init__(
+        self, metrics: RpcMetrics, quiet: bool = False, tracer: Tracer = NO_TRACER
+    ) -> None:
         """`quiet` leaves calls that end in an everyday way to the metrics, and logs the rest."""
         self._metrics, self._quiet = metrics, quiet
+        self.tracer = tracer
+        """Of calls that come by gRPC or not."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -44,16 +59,31 @@ class Boundary(grpc.aio.ServerInterceptor):
             if handler.request_streaming
             else (grpc.unary_unary_rpc_method_handler, handler.unary_unary)
         )
+        wrapped = self._wrap(inner, method.rsplit("/", 1)[-1])
         return make(
-            self._wrap(inner, method.rsplit("/", 1)[-1]),
+            # a stream of a million passages is no trace that anybody could look at
+            wrapped if handler.request_streaming else self._traced(wrapped, method),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
+
+    def _traced(self, call: _Handler, method: str) -> _Handler:
+        """`method`: such as `/winnow.v1.AnswerService/Answer`."""
+        name = method.removeprefix("/")
+        if not self.tracer.traces(name.rpartition("/")[2]):
+            return call
+
+        async def traced(request: Any, context: Any) -> Any:
+            with self.tracer.begin(name, context.invocation_metadata()):
+                return await call(request, context)
+
+        return traced
 
     def _wrap(self, handler: _Handler, method: str) -> _Handler:
         async def call(request: Any, context: Any) -> Any:
             structlog.contextvars.clear_contextvars()
             chosen = request_id.accept(context.invocation_metadata())
+            name_call(chosen)
             context.set_trailing_metadata(((request_id.KEY, chosen),))
             started, given = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
@@ -76,10 +106,18 @@ class Boundary(grpc.aio.ServerInterceptor):
                 await _abort(context, WinnowError(), chosen)
             finally:
                 elapsed = time.perf_counter() - started
-                self._metrics.finished(method, code, elapsed)
-                self._log_call(method, code, elapsed, fault)
+                self.finished(method, code, elapsed, fault)
 
         return call
+
+    def finished(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
+        """Counts, traces and logs a call, by gRPC or not, that took `elapsed` seconds."""
+        span = current()
+        if span:
+            span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
+            span.failed(code if code in _FAULTS else "")
+        self._metrics.finished(method, code, elapsed, span.exemplar)
+        self._log_call(method, code, elapsed, fault)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
         """One line a call. Does not raise, as logs are set up in a process."""
@@ -92,6 +130,14 @@ class Boundary(grpc.aio.ServerInterceptor):
             _log.info("call refused", **call, error=str(fault))
         else:
             _log.info("call", **call)
+
+
+def name_call(request: str) -> None:
+    """Names the call that this task serves in its trace, if it has one; the trace, in the log."""
+    span = current()
+    if span:
+        span.set("winnow.request_id", request)
+        structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
 
 
 async def _abort(context: Any, error: WinnowError, request: str) -> None:

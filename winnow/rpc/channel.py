@@ -4,6 +4,8 @@ import json
 
 import grpc
 
+from winnow.security.peers import PLAIN, Peers
+
 _OPTIONS = (
     # a node that was cut off is noticed within seconds, not minutes
     ("grpc.keepalive_time_ms", 10_000),
@@ -16,18 +18,20 @@ _OPTIONS = (
 )
 
 
-def open_channel(address: str) -> grpc.aio.Channel:
+def open_channel(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     """A channel to `host:port`; connects when first used."""
-    return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    return peers.channel(address, _OPTIONS)
 
 
-def open_apart(address: str) -> grpc.aio.Channel:
+def open_apart(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     """The same with a connection of its own: what it carries holds up nobody else's calls."""
     options = (("grpc.use_local_subchannel_pool", 1), *_OPTIONS)
-    return grpc.aio.insecure_channel(address, options=options)
+    return peers.channel(address, options)
 
 
-def open_balanced(target: str, service: str, tries: int = 2) -> grpc.aio.Channel:
+def open_balanced(
+    target: str, service: str, tries: int = 2, peers: Peers = PLAIN
+) -> grpc.aio.Channel:
     """A channel to all servers behind `target` that say they serve `service`, one after the other.
 
     A server that says NOT_SERVING, or is gone, gets no calls; a call that finds one gone is sent
@@ -39,6 +43,7 @@ def open_balanced(target: str, service: str, tries: int = 2) -> grpc.aio.Channel
             when it connects, and again when a connection is lost.
         service: full name, such as `winnow.v1.EncoderService`.
         tries: 1 where it is the caller who tries elsewhere.
+        peers: how other nodes are called.
 
     """
     config = {
@@ -55,4 +60,4 @@ def open_balanced(target: str, service: str, tries: int = 2) -> grpc.aio.Channel
     if tries > 1:
         config["methodConfig"] = [{"name": [{"service": service}], "retryPolicy": retries}]
     options = (("grpc.service_config", json.dumps(config)), *_OPTIONS)
-    return grpc.aio.insecure_channel(target, options=options)
+    return peers.channel(target, options)

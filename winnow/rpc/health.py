@@ -16,12 +16,19 @@ from winnow.quoting import quoted
 _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
+LIVE = "live"
+"""A name that is SERVING for as long as the process answers at all, also while it loads and leaves:
+what decides whether it is started again, where the others decide whether it is asked."""
+
+
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """One state for the server as a whole (the empty name) and for each of its services."""
+    """One state for the server as a whole (the empty name) and for each of its services; another
+    one for `LIVE`.
+    """
 
     def __init__(self, services: Iterable[str]) -> None:
         """NOT_SERVING at first."""
-        self._names = {"", *services}
+        self._names = {"", LIVE, *services}
         self._ready = self._closed = False
         self._changed = asyncio.Event()
 
@@ -60,7 +67,8 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     def _status(self, service: str) -> int:
         if service not in self._names:
             return int(_Status.SERVICE_UNKNOWN)
-        return int(_Status.SERVING if self._ready else _Status.NOT_SERVING)
+        serving = self._ready or service == LIVE
+        return int(_Status.SERVING if serving else _Status.NOT_SERVING)
 
     def _tell(self) -> None:
         self._changed.set()

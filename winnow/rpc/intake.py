@@ -12,7 +12,9 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.rpc import caller
 from winnow.rpc.arrival import Arrivals
+from winnow.rpc.crowd import Crowd
 from winnow.rpc.status import code_of
 from winnow.rpc.stream import Messages
 
@@ -32,9 +34,11 @@ class Intake(grpc.aio.ServerInterceptor):
         arrivals: Arrivals,
         door: Door = lambda _method, _metadata: None,
         began: Callable[[Any], None] = lambda _context: None,
+        crowd: Crowd | None = None,
     ) -> None:
-        """`began` is told of every call, by its context."""
+        """`began` is told of every call, by its context; `crowd` limits those of an address."""
         self._arrivals, self._door, self._began = arrivals, door, began
+        self._crowd = crowd or Crowd(None)
         self._made: dict[str, Any] = {}
         """The handlers of the methods that there are: made once, not for every call."""
         self.calls = 0
@@ -77,10 +81,13 @@ class Intake(grpc.aio.ServerInterceptor):
         if handler.stream_stream is not None:
             make, taking = (
                 grpc.stream_stream_rpc_method_handler,
-                self._talk(handler.stream_stream),
+                self._talk(handler.stream_stream, method),
             )
         elif handler.response_streaming:
-            make, taking = grpc.stream_stream_rpc_method_handler, self._many(handler.unary_stream)
+            make, taking = (
+                grpc.stream_stream_rpc_method_handler,
+                self._many(handler.unary_stream, method),
+            )
         elif handler.request_streaming:
             make, taking = (
                 grpc.stream_unary_rpc_method_handler,
@@ -105,7 +112,7 @@ class Intake(grpc.aio.ServerInterceptor):
         async def call(_stream: Any, context: Any) -> Any:
             self._began(context)
             self._begin(context)
-            request = self._door(method, context.invocation_metadata())
+            request = self._refusal(method, context)
             if request is None:
                 request = await self._request(context)
             if isinstance(request, WinnowError) and not bounded:
@@ -121,15 +128,19 @@ class Intake(grpc.aio.ServerInterceptor):
 
         async def call(_stream: Any, context: Any) -> Any:
             self._begin(context)
-            refused = self._door(method, context.invocation_metadata())
-            return await handler(refused or Messages(self._arrivals, context), context)
+            if (refused := self._refusal(method, context)) is not None:
+                return await handler(refused, context)
+            with caller.held() as lease:
+                return await handler(Messages(self._arrivals, context, lease), context)
 
         return call
 
-    def _many(self, handler: Callable[[Any, Any], AsyncIterator[Any]]) -> Callable[..., Any]:
+    def _many(
+        self, handler: Callable[[Any, Any], AsyncIterator[Any]], method: str
+    ) -> Callable[..., Any]:
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
             self._began(context)
-            request = await self._request(context)
+            request = self._refusal(method, context) or await self._request(context)
             if isinstance(request, WinnowError):
                 await _abort(request, context)
             async for reply in handler(request, context):
@@ -137,11 +148,15 @@ class Intake(grpc.aio.ServerInterceptor):
 
         return call
 
-    def _talk(self, handler: Callable[[Any, Any], AsyncIterator[Any]]) -> Callable[..., Any]:
+    def _talk(
+        self, handler: Callable[[Any, Any], AsyncIterator[Any]], method: str
+    ) -> Callable[..., Any]:
         """Each message of a stream has the time, and takes the place, of a call's only message."""
 
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
             self._began(context)
+            if (refused := self._refusal(method, context)) is not None:
+                await _abort(refused, context)
             async for reply in handler(self._requests(context), context):
                 yield reply
 
@@ -158,6 +173,10 @@ class Intake(grpc.aio.ServerInterceptor):
             if isinstance(request, WinnowError):
                 await _abort(request, context)
             yield request
+
+    def _refusal(self, method: str, context: Any) -> WinnowError | None:
+        """Why a call is refused before its message is read; None if it is not."""
+        return self._crowd.enter(context) or self._door(method, context.invocation_metadata())
 
     async def _request(self, context: Any) -> Any:
         try:

@@ -11,17 +11,21 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.rpc import service
+from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
+from winnow.security.secured import Secured
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics
+from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.telemetry.tracing.opening import tracing
+from winnow.telemetry.tracing.tracer import Tracer
 
 Result = TypeVar("Result")
 Prepare = Callable[[], Awaitable[None]]
-Served = Callable[[CollectorRegistry], Coroutine[Any, Any, Result]]
-"""Serves until it is told to end; its metrics go into the registry."""
+Served = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
+"""Serves until it is told to end; its metrics go into the registry, its traces to the tracer."""
 
 
 class Listening(Protocol):
@@ -30,6 +34,10 @@ class Listening(Protocol):
     @property
     def listen(self) -> str:
         """HOST:PORT."""
+
+    @property
+    def health_listen(self) -> str:
+        """HOST:PORT of a server of health alone; empty for none."""
 
     @property
     def drain_linger(self) -> float:
@@ -45,10 +53,12 @@ def run(settings: ProcessSettings, served: Served[Result]) -> Result:
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         LogMetrics(registry, lambda: logs.dropped)
-        try:
-            return asyncio.run(served(registry))
-        finally:
-            ignore_signals()
+        share, name = settings.share_to_trace, f"winnow-{settings.table}"
+        with tracing(settings.trace_to, share, name, registry) as tracer:
+            try:
+                return asyncio.run(served(registry, tracer))
+            finally:
+                ignore_signals()
 
 
 async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
@@ -59,6 +69,12 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
     return bundle
 
 
+def _of_health(server: Server) -> Server:
+    """Tells the health of the same services, and nothing else."""
+    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    return Server(server.services, boundary, secured=Secured(reflection=False))
+
+
 async def serve(
     server: Server,
     settings: Listening,
@@ -67,6 +83,8 @@ async def serve(
     further: Sequence[Listener] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT, as `winnow.rpc.service.serve` does."""
+    if settings.health_listen:
+        further = [*further, Listener(_of_health(server), settings.health_listen)]
     await service.serve(
         server,
         settings.listen,

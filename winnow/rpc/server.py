@@ -14,13 +14,19 @@ from winnow.errors import UnavailableError
 from winnow.heap import trimming
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import Boundary
+from winnow.rpc.crowd import Crowd
 from winnow.rpc.ebb import Ebb
 from winnow.rpc.health import Health
 from winnow.rpc.intake import Door, Intake
+from winnow.security.secured import Secured
+from winnow.security.serving import grpc_credentials
 
 KIB = 1024
 ARRIVING = 8 * KIB * KIB
 """Bytes of all messages together, unless a service says otherwise."""
+PLAIN = Secured()
+_HOUR = 3_600
+"""Seconds after which a connection is made anew, with the certificates that are there then."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
 _OPTIONS = (
@@ -58,6 +64,7 @@ class Server:
         arriving: int = ARRIVING,
         door: Door = lambda _method, _metadata: None,
         streams: int | None = None,
+        secured: Secured = PLAIN,
     ) -> None:
         """Binds nothing yet.
 
@@ -71,21 +78,29 @@ class Server:
             door: refuses calls of these services before their messages are read.
             streams: calls that a connection may have in hand, of any kind; more wait on the side of
                 the client. None for no limit.
+            secured: how it is protected.
 
         """
-        limits = (
+        limits = [
             ("grpc.max_receive_message_length", largest),
             ("grpc.max_connection_idle_ms", int(idle * 1e3)),
-        )
-        most = () if streams is None else (("grpc.max_concurrent_streams", streams),)
-        self._intake = Intake(Arrivals(arriving // largest), door, Ebb(trimming()).begin)
+        ]
+        if streams is not None:
+            limits.append(("grpc.max_concurrent_streams", streams))
+        if secured.certificates is not None:
+            limits.append(("grpc.max_connection_age_ms", _HOUR * 1_000))
+        crowd = Crowd(secured.peer_calls)
+        self._intake = Intake(Arrivals(arriving // largest), door, Ebb(trimming()).begin, crowd)
+        self._certificates = secured.certificates
+        self.services = services
         self.grpc = grpc.aio.server(
-            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits, *most)
+            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
         )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
-        names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
-        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
+        if secured.reflection:
+            names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+            reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
 
     async def start(self, address: str) -> int:
         """Binds and starts, NOT_SERVING; returns the port.
@@ -95,7 +110,7 @@ class Server:
 
         """
         try:
-            port = self.grpc.add_insecure_port(address)
+            port = self._bind(address)
         except RuntimeError as error:
             port = 0
             cause: Exception | None = error
@@ -105,6 +120,12 @@ class Server:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from cause
         await self.grpc.start()
         return int(port)
+
+    def _bind(self, address: str) -> int:
+        """The port; 0 or a RuntimeError if there is none."""
+        if self._certificates is None:
+            return int(self.grpc.add_insecure_port(address))
+        return int(self.grpc.add_secure_port(address, grpc_credentials(self._certificates)))
 
     async def serving(self, ready: bool) -> None:
         """Tells the health of every service and of the server as a whole (the empty name)."""

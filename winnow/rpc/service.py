@@ -8,13 +8,13 @@ import contextlib
 import gc
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.address import Address
 from winnow.errors import NotLoadedError, UnavailableError
-from winnow.rpc.server import Server
 from winnow.signals import on_signals
 from winnow.telemetry.endpoint import MetricsEndpoint
 from winnow.telemetry.process import describe_process
@@ -22,16 +22,34 @@ from winnow.telemetry.process import describe_process
 _log = structlog.get_logger("winnow.service")
 
 
+class AnyServer(Protocol):
+    """A server on one port, by gRPC or by HTTP."""
+
+    async def start(self, address: str) -> int:
+        """Listens on HOST:PORT, not ready; returns the port.
+
+        Raises:
+            UnavailableError: the address cannot be bound.
+
+        """
+
+    async def serving(self, ready: bool) -> None:
+        """Tells whoever asks whether it is ready."""
+
+    async def drain(self, grace: float) -> None:
+        """Takes no new calls, and gives those in hand up to `grace` seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A server, and the HOST:PORT that it listens on."""
 
-    server: Server
+    server: AnyServer
     listen: str
 
 
 async def serve(
-    server: Server,
+    server: AnyServer,
     listen: str,
     prepare: Callable[[], Awaitable[None]],
     *,
@@ -96,7 +114,7 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
 
 async def _start(every: Sequence[Listener]) -> None:
     """Starts all servers, or none."""
-    started: list[Server] = []
+    started: list[AnyServer] = []
     try:
         for each in every:
             port = await each.server.start(each.listen)

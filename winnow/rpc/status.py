@@ -25,6 +25,8 @@ from winnow.errors import (
     NotLoadedError,
     NotWritableError,
     OverloadedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
     UnavailableError,
     Violation,
     WinnowError,
@@ -33,6 +35,8 @@ from winnow.errors import (
 _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (InvalidRequestError, StatusCode.INVALID_ARGUMENT),
     (NotFoundError, StatusCode.NOT_FOUND),
+    (UnauthenticatedError, StatusCode.UNAUTHENTICATED),
+    (PermissionDeniedError, StatusCode.PERMISSION_DENIED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceededError, StatusCode.DEADLINE_EXCEEDED),
     (UnavailableError, StatusCode.UNAVAILABLE),
@@ -43,6 +47,8 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
 _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     StatusCode.NOT_FOUND: NotFoundError,
+    StatusCode.UNAUTHENTICATED: UnauthenticatedError,
+    StatusCode.PERMISSION_DENIED: PermissionDeniedError,
     StatusCode.FAILED_PRECONDITION: IdentityError,
     StatusCode.ABORTED: GenerationGoneError,
 }

@@ -1,11 +1,16 @@
 """The messages of a stream that a client sends, as its handler reads them."""
 
+import asyncio
 from typing import Any, Self
 
 import grpc
 
 from winnow.errors import WinnowError
+from winnow.lease import Lease
 from winnow.rpc.arrival import Arrivals
+
+_LONGEST_PAUSE = 1.0
+"""Seconds after which it is looked whether the stream may still go on."""
 
 
 class Messages:
@@ -14,16 +19,24 @@ class Messages:
     It raises what is wrong with a message, or with its coming late; then the call is over.
     """
 
-    def __init__(self, arrivals: Arrivals, context: Any) -> None:
-        self._arrivals, self._context = arrivals, context
+    def __init__(self, arrivals: Arrivals, context: Any, lease: Lease | None = None) -> None:
+        """`lease`: how long the stream may go on, and how soon its next message may come."""
+        self._arrivals, self._context, self._lease = arrivals, context, lease or Lease()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        message = await self._arrivals.next(self._context, of_stream=True)
+        await self._turn()
+        message = await self._arrivals.next(self._context, self._lease)
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
         if isinstance(message, WinnowError):
             raise message
         return message
+
+    async def _turn(self) -> None:
+        """Waits until its rate allows another message."""
+        while pause := self._lease.pause():
+            self._arrivals.expect(self._lease)
+            await asyncio.sleep(min(pause, _LONGEST_PAUSE))

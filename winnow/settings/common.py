@@ -5,12 +5,15 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from winnow.bundle import default_bundle
+from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
+from winnow.telemetry.tracing.opening import collector_url
 
 _LEVELS = {"debug", "info", "warning", "error"}
 
@@ -28,10 +31,21 @@ def _level(value: str) -> str:
     return value.lower()
 
 
+def _local(value: object) -> object:
+    if isinstance(value, str) and "://" in value:
+        raise ValueError(
+            "expected a directory, not a URL: copy the bundle to one first, with "
+            "`winnow bundle pull URL DIRECTORY`"
+        )
+    return value
+
+
 class ModelSettings(Settings):
     """Settings of a process that runs models of a bundle."""
 
-    bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
+    bundle: Annotated[Path, BeforeValidator(_local)] = Field(
+        default_factory=default_bundle, description="Directory of the models."
+    )
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
@@ -50,7 +64,7 @@ class ModelSettings(Settings):
         return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
-class ProcessSettings(Settings):
+class ProcessSettings(SecuritySettings):
     """Settings of every process that serves."""
 
     metrics_listen: OptionalListenAddress = Field(
@@ -76,12 +90,30 @@ class ProcessSettings(Settings):
     log_format: LogFormat = Field(
         LogFormat.JSON, description="Format of log lines: json for programs, text for people."
     )
+    trace_to: Annotated[str, AfterValidator(collector_url)] = Field(
+        "",
+        description="Collector to send traces to by OTLP over gRPC, such as http://HOST:4317; "
+        "empty for none.",
+    )
+
+    @property
+    def share_to_trace(self) -> float:
+        """Share of calls that are traced though their callers trace nothing; only fronts have
+        some.
+        """
+        return 0.0
 
 
 class ServiceSettings(ProcessSettings, ModelSettings):
     """Settings of a process that serves models of a bundle."""
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def cores(root: Path = Path("/")) -> int:
+    """Cores that this process may use: at most those that it may run on.
+
+    A CPU quota counts as the whole cores in it: with more threads than that all of them, and those
+    that answer calls, would wait for the rest of each tenth of a second. `root`: as `cpu_quota`.
+    """
+    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    quota = cpu_quota(root)
+    return max(1, min(present or 1, int(quota))) if quota is not None else present or 1

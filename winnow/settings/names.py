@@ -10,7 +10,9 @@ CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Names the file."""
 
 _PREFIX = "WINNOW_"
-_OTHERS = {CONFIG_VARIABLE}
+_OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
+"""What tools that ask may find in variables, see `winnow.tools.access`."""
+_OTHERS = {CONFIG_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )

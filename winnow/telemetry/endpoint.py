@@ -7,10 +7,13 @@ gives way. The server of prometheus_client gives a thread to each connection, fo
 
 import asyncio
 import contextlib
+import re
 import socket
 import threading
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
+
+from winnow.telemetry.exposition import exposition
 
 _SECONDS = 5.0
 """That a request and its reply may take."""
@@ -18,6 +21,7 @@ _MOST = 128
 """Connections at once."""
 _LONGEST = 16 * 1024
 """Bytes of a request."""
+_ACCEPT = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
 
 
 class MetricsEndpoint:
@@ -74,9 +78,10 @@ class MetricsEndpoint:
     def _page(self, request: bytes) -> bytes:
         if not request.startswith(b"GET "):
             return b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"
-        page = generate_latest(self._registry)
+        accepted = _ACCEPT.search(request)
+        kind, page = exposition(self._registry, accepted[1].decode("latin-1") if accepted else "")
         head = (
-            f"HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE_LATEST}\r\n"
+            f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n"
             f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + page

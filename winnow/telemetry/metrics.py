@@ -34,9 +34,11 @@ class RpcMetrics:
             registry=registry,
         )
 
-    def finished(self, method: str, status: str, seconds: float) -> None:
-        """Counts one call."""
-        self._latency.labels(method, status).observe(seconds)
+    def finished(
+        self, method: str, status: str, seconds: float, exemplar: dict[str, str] | None = None
+    ) -> None:
+        """Counts one call; `exemplar` leads to its trace."""
+        self._latency.labels(method, status).observe(seconds, exemplar)
 
 
 class BundleMetrics:

@@ -1,7 +1,5 @@
 """What a process says of itself: its version, memory, processor time, threads and garbage."""
 
-from importlib.metadata import PackageNotFoundError
-
 import grpc
 from prometheus_client import (
     CollectorRegistry,
@@ -12,7 +10,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from winnow.packaged import installed_version
+from winnow.packaged import running_version
 
 
 def describe_process(registry: CollectorRegistry) -> None:
@@ -23,12 +21,4 @@ def describe_process(registry: CollectorRegistry) -> None:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     build = Info("winnow_build", "The versions that run; always 1", registry=registry)
-    build.info({"version": _version(), "grpc": grpc.__version__})
-
-
-def _version() -> str:
-    """Metrics are no reason to end, where the code runs without being installed."""
-    try:
-        return installed_version()
-    except PackageNotFoundError:
-        return "unknown"
+    build.info({"version": running_version(), "grpc": grpc.__version__})

@@ -11,9 +11,10 @@ from winnow.convert import encoder as convert
 from winnow.convert.states import FORMATS
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
-from winnow.rpc import client_key, request_id
+from winnow.rpc import handing_on
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
+from winnow.telemetry.tracing.span import Kind, span
 from winnow.text.encoder import TextEncoding, Then
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
@@ -66,7 +67,9 @@ class RemoteTextEncoder:
 
         """
         started = time.perf_counter()
-        encoding = await self._checked(await self._reply(ids, client), len(ids))
+        with span("ask encoder", {"server.address": self._address}, Kind.CLIENT):
+            reply = await self._reply(ids, client)
+        encoding = await self._checked(reply, len(ids))
         elapsed = time.perf_counter() - started
         return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
 
@@ -114,7 +117,7 @@ class RemoteTextEncoder:
         request = encoder_pb2.EncodeRequest(
             token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
         )
-        metadata = request_id.outgoing() + client_key.outgoing(client)
+        metadata = handing_on.outgoing(client)
         call = self._stub.Encode(request, timeout=self._timeout, metadata=metadata)
         self._in_hand.add(call)
         try:

@@ -36,6 +36,22 @@ def test_a_shard_is_pulled_once_and_then_left_alone(url: str, tmp_path: Path) ->
     assert (target / "live" / "writes.sqlite").read_text() == "taken since"
 
 
+def test_replicas_pull_the_same_snapshot_by_its_name(
+    url: str, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    place = url.rpartition("/")[0]
+    named = pull(url, tmp_path / "first", Recorder()).restored
+    assert named is not None
+    take_snapshot(indexes[2], place, Recorder(), lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    again = pull(url, tmp_path / "second", Recorder(), named.snapshot.name).restored
+    newest = pull(url, tmp_path / "third", Recorder()).restored
+    assert again is not None
+    assert newest is not None
+    assert again.snapshot.name == named.snapshot.name != newest.snapshot.name
+    with pytest.raises(NotFoundError, match="no snapshot 'gone'"):
+        pull(url, tmp_path / "fourth", Recorder(), "gone")
+
+
 def test_another_shard_is_not_replaced(url: str, indexes: dict[int, Path], tmp_path: Path) -> None:
     target = shutil.copytree(indexes[2] / shard_name(1, 2), tmp_path / "shard")
     with pytest.raises(ArtefactError, match="holds another shard, or another build of it"):

@@ -13,7 +13,6 @@ import pytest
 from conftest import Recorder
 
 from content_node.indexing.verify import verify_index
-from content_node.snapshots.aside import open_aside
 from content_node.snapshots.copying import in_megabytes
 from content_node.snapshots.finding import names, snapshots
 from content_node.snapshots.local_place import LocalPlace
@@ -24,6 +23,7 @@ from content_node.snapshots.restoring import restore
 from content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
+from winnow.files.aside import open_aside
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -253,7 +253,7 @@ def test_nothing_is_restored_over_what_is_there(index: Path, tmp_path: Path) -> 
         restore(str(tmp_path / "snapshots"), index, Recorder())
     (tmp_path / "new.partial").mkdir()
     (tmp_path / "new.partial" / "thesis.txt").write_text("mine")
-    with pytest.raises(ArtefactError, match=r"holds thesis.txt, which is not of a snapshot"):
+    with pytest.raises(ArtefactError, match=r"holds thesis.txt, which does not belong there"):
         restore(str(tmp_path / "snapshots"), tmp_path / "new", Recorder())
 
 

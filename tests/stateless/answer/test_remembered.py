@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from tenacious import happens, turn
+from traced import Traced
 
 from stateless.answer.remembered import Asked, RememberedAnswers
 from stateless.cluster.edition import Edition
@@ -273,3 +274,18 @@ def test_memory_stays_in_its_budget_and_answers_are_those_of_the_shards(
             assert 0 <= house.counted.bytes <= budget
 
     asyncio.run(ask_all())
+
+
+async def test_who_waits_for_the_answer_of_another_has_only_that_in_its_trace() -> None:
+    house, first, second = House(), Traced(), Traced()
+    house.shards.go_on.clear()
+    with first.begin():
+        asking = house.begin()
+    await happens(lambda: house.shards.asked == 1)
+    with second.begin():
+        joining = house.begin()
+    await turn()
+    house.shards.go_on.set()
+    await asyncio.gather(asking, joining)
+    assert [each.name for each in first] == ["call"]
+    assert [each.name for each in second] == ["call", "join"]

@@ -197,10 +197,10 @@ async def test_nor_is_the_only_one_that_is_used_if_another_could_be_used_later(
     await put(front, fed(ONE[0]))
 
 
-async def test_replicas_of_one_log_take_turns_where_one_fails(front: FedFront) -> None:
+async def test_replicas_of_one_journal_take_turns_where_one_fails(front: FedFront) -> None:
     front.nodes["other:1"] = other = replace(front.shards[0], batches=[])
     front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
-    front.infos |= {each: node_info(0, "one log") for each in ("node-0:1", "other:1")}
+    front.infos |= {each: node_info(0, "journal-1") for each in ("node-0:1", "other:1")}
     front.shards[0].fails = UnavailableError("gone")
     await put(front, fed(ZERO[0]))
     assert (len(front.shards[0].batches), len(other.batches)) == (1, 1)

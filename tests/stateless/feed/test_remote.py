@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from stateless.feed.remote import LARGEST, RemoteShardWriter
-from stateless.feed.validation import MOST_METADATA, MOST_TEXT, MOST_TITLE, MOST_TOKENS
+from stateless.feed.validation import MOST_TOKENS
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -23,6 +23,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.fakes import FakeShardWriter
+from winnow.passages.feeding import MOST_METADATA, MOST_TEXT, MOST_TITLE
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import KIB, Server

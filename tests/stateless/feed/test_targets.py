@@ -13,16 +13,22 @@ def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:
     assert target(0, ["a"], {}) == "a"
 
 
-def test_replicas_of_one_log_are_tried_one_after_the_other() -> None:
-    logs = {"b": "log", "a": "log", "left-out": "log"}
+def test_replicas_of_one_journal_are_tried_one_after_the_other() -> None:
+    logs = dict.fromkeys(("b", "a", "left-out"), "journal-1")
     assert [target(0, ["b", "a"], logs, attempt) for attempt in range(3)] == ["a", "b", "a"]
 
 
-@pytest.mark.parametrize("other", ["", "another log"])
+@pytest.mark.parametrize("other", ["", "a log of its own", "journal-2"])
 @pytest.mark.parametrize("used", [["a"], ["a", "b"]])
 def test_replicas_that_share_no_log_are_named(other: str, used: list[str]) -> None:
     with pytest.raises(NotWritableError, match=r"shard 0 has 2 replicas \(a, b\)"):
-        target(0, used, {"a": "log", "b": other})
+        target(0, used, {"a": "journal-1", "b": other})
+
+
+def test_a_log_that_was_copied_with_its_directory_is_no_journal() -> None:
+    """Each node would go on with its copy, and the two would answer differently for ever."""
+    with pytest.raises(NotWritableError, match="share no log"):
+        target(0, ["a", "b"], {"a": "log", "b": "log"})
 
 
 def test_a_shard_without_a_node_is_unavailable() -> None:
@@ -42,9 +48,10 @@ def test_a_shard_without_a_node_is_unavailable() -> None:
         (1, 0.05, 0.0, None),
         (1, -1.0, 0.0, None),
         (1, 10.0, 60.0, None),
+        (1, 100.0, 5.0, None),
     ],
 )
-def test_pauses_grow_and_end_where_no_time_is_left(
+def test_pauses_grow_and_end_where_callers_should_know_or_no_time_is_left(
     attempt: int, left: float, wanted: float, expected: float | None
 ) -> None:
     assert pause(attempt, left, wanted) == expected

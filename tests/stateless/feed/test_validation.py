@@ -6,13 +6,13 @@ import pytest
 
 from stateless.feed.validation import (
     MOST_DELETIONS,
-    MOST_METADATA,
     MOST_PASSAGES,
     validate_deletions,
     validate_puts,
 )
 from winnow.domain.feeding import Deletion, FedPassage
 from winnow.errors import InvalidRequestError
+from winnow.passages.feeding import MOST_METADATA
 
 
 def fed(**changed: Any) -> FedPassage:

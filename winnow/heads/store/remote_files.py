@@ -14,7 +14,7 @@ import fsspec
 from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.manifest import FILE, MODEL
 from winnow.heads.store.cache import HeadCache
-from winnow.quoting import shortened
+from winnow.quoting import shortened, shown
 
 
 class RemoteFiles:
@@ -22,7 +22,7 @@ class RemoteFiles:
 
     def __init__(self, url: str, cache: HeadCache) -> None:
         """Raises UnavailableError if there is no way to such a place."""
-        self._url, self._cache = url, cache
+        self._url, self._cache = shown(url), cache
         with self._reached():
             self._system: Any
             self._system, self._root = fsspec.url_to_fs(url)

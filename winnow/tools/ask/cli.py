@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from winnow.client import Client, Options, ReadScope, Reply, Retriever
+from winnow.client import Client, Credentials, Options, ReadScope, Reply, Retriever
+from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
 from winnow.tools.ask.positions import positions
@@ -14,6 +15,7 @@ from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
 
 
+@with_credentials
 def ask(
     question: Annotated[
         list[str] | None,
@@ -82,6 +84,7 @@ def ask(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
+    credentials: Credentials | None = None,
 ) -> None:
     """Ask a running cluster, and see the answer in its passage.
 
@@ -122,7 +125,7 @@ def ask(
 
     def put(text: str) -> Reply:
         # one connection a question: closing it ends a question that Ctrl-C gave up, at any moment
-        with Client(address) as client:
+        with Client(address, credentials=credentials) as client:
             return client.ask(text, timeout=timeout, **options)
 
     desk = Desk(put, as_json)

@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
 from winnow.telemetry.progress import Progress
+from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.evaluation.replies import write_replies
 from winnow.tools.evaluation.run import ask_all
@@ -24,6 +26,7 @@ from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
 from winnow.v1 import answer_pb2
 
 
+@with_credentials
 def evaluate(
     questions: Annotated[
         Path,
@@ -72,6 +75,7 @@ def evaluate(
         Path | None, typer.Option(help="Also write the answers to this file, as JSON lines.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    credentials: Credentials | None = None,
 ) -> None:
     """Ask a running system every question of a file and say how right it is.
 
@@ -94,7 +98,7 @@ def evaluate(
         filter=where,
     )
     with reserved(replies):
-        outcomes = asyncio.run(_run(address, asked, request, clients, timeout))
+        outcomes = asyncio.run(_run(address, asked, request, clients, timeout, credentials))
         found = report(outcomes, passages_to_read)
         try:
             if as_json:
@@ -113,8 +117,9 @@ async def _run(
     request: answer_pb2.AnswerRequest,
     clients: int,
     timeout: float,
+    credentials: Credentials | None,
 ) -> list[Outcome]:
-    async with AnswerClient(address) as client:
+    async with AnswerClient(address, credentials=credentials) as client:
         await client.expect_serving()
         with Progress() as progress:
             progress.start("asking", len(asked))

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from winnow.client import AsyncClient, Outcome, WriteResult
+from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.tools.access import flags, with_credentials
 from winnow.tools.addresses import FrontAddress
 from winnow.tools.feed.batches import Batch
 from winnow.tools.feed.job import Job, Plan
@@ -19,6 +20,7 @@ from winnow.tools.feed.source import STDIN
 from winnow.tools.feed.telling import FeedProgress
 
 
+@with_credentials
 def feed(
     file: Annotated[
         Path,
@@ -68,6 +70,7 @@ def feed(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what became of it as JSON.")
     ] = False,
+    credentials: Credentials | None = None,
 ) -> None:
     """Put passages into a running index, or take them out, while questions are answered.
 
@@ -99,17 +102,17 @@ def feed(
         began = time.perf_counter()
         try:
             job.prepare(resume)
-            asyncio.run(_run(job, address, timeout))
+            asyncio.run(_run(job, address, timeout, credentials))
         except BaseException:
             if job.leave():
-                progress.say(_go_on(job, address, resume_file))
+                progress.say(_go_on(job, address, resume_file, credentials))
             raise
         job.finish()
     _show(job, time.perf_counter() - began, as_json)
 
 
-async def _run(job: Job, address: str, timeout: float) -> None:
-    async with AsyncClient(address) as client:
+async def _run(job: Job, address: str, timeout: float, credentials: Credentials | None) -> None:
+    async with AsyncClient(address, credentials=credentials) as client:
         await job.run(_ClientFeeds(client, job.plan.delete, timeout))
 
 
@@ -129,7 +132,9 @@ class _ClientFeeds:
         return await self._client.delete(ids, timeout=self._timeout)
 
 
-def _go_on(job: Job, address: str, resume_file: Path | None) -> str:
+def _go_on(
+    job: Job, address: str, resume_file: Path | None, credentials: Credentials | None
+) -> str:
     """What is durable, and the command that goes on."""
     plan = job.plan
     words = ["winnow", "feed", str(plan.file), "--address", address, "--resume"]
@@ -137,6 +142,7 @@ def _go_on(job: Job, address: str, resume_file: Path | None) -> str:
     words += ["--skip-bad-rows"] * plan.skip_bad_rows
     words += ["--format", plan.form] if plan.form else []
     words += ["--resume-file", str(resume_file)] if resume_file else []
+    words += flags(credentials) if credentials else []
     return f"all rows up to line {job.line} are durable; to go on: {shlex.join(words)}"
 
 
@@ -159,7 +165,7 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
     rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
     typer.echo(f"{job.plan.file}: {rows}")
     if bad:
-        typer.echo(f"{bad} bad rows were left out")
+        typer.echo("1 bad row was left out" if bad == 1 else f"{bad} bad rows were left out")
     if totals.truncated:
         typer.echo(
             f"{totals.truncated} passages are too long for the encoder: they are found by their "

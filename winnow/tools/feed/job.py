@@ -72,6 +72,10 @@ class Job:
         self._source = Source.of(source, plan.cut, plan.delete)
         if resume and self._place is not None:
             self._ledger = Ledger(self._place.read(source, plan.cut, plan.delete))
+            if not self.line:
+                self._progress.say(
+                    f"{self._place.path} is not there, so nothing was noted: begins with line 1"
+                )
         self._total = None if source is None else self._check()
 
     async def run(self, feeds: Feeds) -> None:
@@ -122,8 +126,8 @@ class Job:
             self._progress.advance()
         if bad and not self.plan.skip_bad_rows:
             raise BadRowsError(
-                f"{bad} bad rows, and nothing was sent: mend them, or leave them out with "
-                "--skip-bad-rows"
+                f"{bad} bad row{'s' * (bad > 1)}, and nothing was sent: mend what is named "
+                "above, or leave it out with --skip-bad-rows"
             )
         if not good and not bad and not self.line:
             raise ArtefactError(

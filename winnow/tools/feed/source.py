@@ -1,17 +1,22 @@
 """Rows of a file or of standard input, for storing or for deleting."""
 
 import contextlib
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+from winnow.domain.feeding import Deletion, FedPassage
 from winnow.domain.passage import Passage
+from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
 from winnow.passages.checks import check_id, check_passage
+from winnow.passages.feeding import wrong_deletion, wrong_passage
 from winnow.passages.formats import identified, parser
 from winnow.passages.rows import BadRow, Row, rows_of
+from winnow.quoting import shortened
 
 STDIN = Path("-")
 
@@ -37,12 +42,30 @@ def rows(
         known = Path("rows.jsonl")
     parse = identified(known) if delete and not cut else parser(known)
     check = _check_id if delete else check_passage
+    wrong = _wrong_deletion if delete else _wrong_passage
     with _opened(path) as stream:
-        yield from (row for row in rows_of(stream, parse, cut, check) if row.line > past)
+        for row in rows_of(stream, parse, cut, check):
+            if row.line > past:
+                yield row if isinstance(row, BadRow) else _checked(row, wrong(row))
 
 
 def _check_id(passage: Passage) -> None:
     check_id(passage.id)
+
+
+def _checked(row: Row, violations: Iterable[Violation]) -> Row | BadRow:
+    """As a front node would take it: a row that it refuses is told before anything is sent."""
+    why = "; ".join(f"{each.field} {each.description}" for each in violations)
+    return BadRow(row.line, f"{why} (id {shortened(row.passage.id)})") if why else row
+
+
+def _wrong_passage(row: Row) -> Iterable[Violation]:
+    passage, metadata = row.passage, json.loads(row.metadata)
+    return wrong_passage(FedPassage(passage.id, passage.title, passage.text, metadata, row.version))
+
+
+def _wrong_deletion(row: Row) -> Iterable[Violation]:
+    return wrong_deletion(Deletion(row.passage.id, row.version))
 
 
 @contextlib.contextmanager

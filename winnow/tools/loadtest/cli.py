@@ -10,8 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow.client import Credentials
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope
+from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.drawing import check_drawable
 from winnow.tools.loadtest.loops import Load
@@ -22,6 +24,7 @@ from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 
+@with_credentials
 def bench(
     questions: Annotated[Path, typer.Option(help="JSON lines with question (.gz, .zst).")],
     address: FrontAddress = DEFAULT_ADDRESS,
@@ -69,6 +72,7 @@ def bench(
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Also draw latency against load (.png, .svg).")
     ] = None,
+    credentials: Credentials | None = None,
 ) -> None:
     """Offer load to a running system and say how fast it answers.
 
@@ -89,7 +93,7 @@ def bench(
     )
     check_drawable(picture)
     with reserved(picture):
-        runner = Runner(address, request, timeout, warm_up)
+        runner = Runner(address, request, timeout, warm_up, credentials)
         loads = asyncio.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
         try:
             if as_json:

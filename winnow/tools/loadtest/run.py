@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
+from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.telemetry.progress import Progress
@@ -14,10 +15,15 @@ class Runner:
     """Offers one load after the other."""
 
     def __init__(
-        self, address: str, request: answer_pb2.AnswerRequest, timeout: float, warm_up: int
+        self,
+        address: str,
+        request: answer_pb2.AnswerRequest,
+        timeout: float,
+        warm_up: int,
+        credentials: Credentials | None = None,
     ) -> None:
         self._address, self._request, self._timeout = address, request, timeout
-        self._warm_up = warm_up
+        self._warm_up, self._credentials = warm_up, credentials
 
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
@@ -28,7 +34,7 @@ class Runner:
             UnavailableError: nothing serves at the address.
 
         """
-        async with AnswerClient(self._address) as client:
+        async with AnswerClient(self._address, credentials=self._credentials) as client:
             await client.expect_serving()
             with Progress() as progress:
                 return [

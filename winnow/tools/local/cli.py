@@ -16,6 +16,7 @@ from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
+from winnow.tools.local.ports import free_ports
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
@@ -41,7 +42,9 @@ def run(settings: UpSettings) -> None:
         ),
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed_listen,
+        http_listen=settings.http,
         node_metrics_from=_node_metrics(settings),
+        health_listen=_health(settings.file),
         config=settings.file,
         show_logs=True,
     )
@@ -56,6 +59,8 @@ def run(settings: UpSettings) -> None:
             say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
             if settings.heads:
                 say(predict_line(cluster.address))
+            if cluster.http:
+                say(http_line(cluster.http))
             if cluster.feed:
                 say(f"  winnow feed FILE --address {cluster.feed}")
             serve_until_stopped(keeping)
@@ -81,6 +86,15 @@ def _node_metrics(settings: UpSettings) -> str:
     except ValueError as error:
         place = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
         raise SettingsError(f"{place}: {error}") from error
+
+
+def _health(file: Path | None) -> str:
+    """Where a front that serves over TLS is asked for its health in plain text; empty for others:
+    they are asked where they answer.
+    """
+    if not given("front", "tls_cert", file):
+        return ""
+    return str(given("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
 def serve_until_stopped(keeping: Keeping) -> None:
@@ -109,6 +123,11 @@ def try_line(address: str) -> str:
         f'  winnow ask "{question}" --address {address}\n'
         f"  grpcurl -plaintext -d '{body}' {address} winnow.v1.AnswerService/Answer"
     )
+
+
+def http_line(address: str) -> str:
+    """Where HTTP is described."""
+    return f"HTTP on http://{address}, described on http://{address}/docs"
 
 
 def predict_line(address: str, heads: str = "HEAD") -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from winnow.client.credentials import Credentials
+
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
@@ -38,6 +40,14 @@ class LocalPlan:
     """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
     none.
     """
+    http_listen: str = ""
+    """HOST:PORT where the first front node serves HTTP; port 0 for any free one, empty for none."""
+    health_listen: str = ""
+    """HOST:PORT where the first front node tells its health in plain text; empty for where it
+    answers.
+    """
+    credentials: Credentials | None = None
+    """By which it is seen whether fronts serve."""
     config: Path | None = None
     """TOML file with further settings of front and nodes; what the plan says goes first."""
     show_logs: bool = False
@@ -51,6 +61,7 @@ def commands(
     metrics: Sequence[str],
     threads_each: int | None = None,
     feed: str = "",
+    http: str = "",
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
@@ -62,6 +73,7 @@ def commands(
         metrics: HOST:PORT of each node's metrics, or nothing at all.
         threads_each: threads of each node, if that is not left to the nodes.
         feed: HOST:PORT where the first front takes passages; empty for none.
+        http: HOST:PORT where the first front serves HTTP; empty for none.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
@@ -84,5 +96,7 @@ def commands(
         name = f"front {number}" if number else "front"
         measured = measured if plan.metrics_listen else []
         fed = ["--feed-listen", feed] if feed and not number else []
-        found[name] = [*serving, *measured, *fed, *plan.front, *common]
+        told = ["--health-listen", plan.health_listen] if plan.health_listen and not number else []
+        faced = ["--http-listen", http] if http and not number else []
+        found[name] = [*serving, *measured, *fed, *told, *faced, *plan.front, *common]
     return found

@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from winnow.client import Client, Predictions, TextPrediction
+from winnow.client import Client, Credentials, Predictions, TextPrediction
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
 from winnow.telemetry.progress import Progress
+from winnow.tools.access import with_credentials
 from winnow.tools.ask.words import harmless
 from winnow.tools.exits import FAILED, complain
 from winnow.tools.predict.batches import Ask, batches, predicted
@@ -25,6 +26,7 @@ from winnow.tools.predict.render import heads_shown
 _STDIN = Path("-")
 
 
+@with_credentials
 def predict(
     text: Annotated[
         list[str] | None,
@@ -52,6 +54,7 @@ def predict(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a request is given up.")
     ] = 10.0,
+    credentials: Credentials | None = None,
 ) -> None:
     """Predict labels and entities of texts with heads on a running front node.
 
@@ -80,7 +83,7 @@ def predict(
 
     def ask(texts: Sequence[str]) -> Predictions:
         # one connection a request: closing it ends what Ctrl-C gave up, at any moment
-        with Client(address) as client:
+        with Client(address, credentials=credentials) as client:
             return client.predict(list(texts), ids, ring=ring, timeout=timeout)
 
     desk = _Desk(as_json, alone=bool(text))

@@ -1,4 +1,4 @@
-"""The directory beside the target in which a snapshot is restored: `TARGET.partial`.
+"""The directory beside the target in which something is restored: `TARGET.partial`.
 
 Knows who holds it and what may be removed from it; what was restored in it is gone on with.
 """
@@ -68,8 +68,8 @@ def _expect_ours(directory: Path) -> None:
         others = {each.name for each in directory.iterdir()} - {_LOCK, _CONTENT}
         if others:
             raise ArtefactError(
-                f"{directory} is needed to restore in, and holds {min(others)}, which is not of a "
-                "snapshot: move it away, or restore into another directory"
+                f"{directory} is needed to restore in, and holds {min(others)}, which does not "
+                "belong there: move it away, or restore into another directory"
             )
 
 

@@ -1,0 +1,1 @@
+"""A cluster whose hosts have networks of their own: rolled, cut off and cut in two."""

@@ -1,0 +1,100 @@
+{{- define "winnow.name" -}}
+{{- if contains "winnow" .Release.Name -}}{{ .Release.Name }}{{- else -}}{{ .Release.Name }}-winnow{{- end -}}
+{{- end -}}
+
+{{- define "winnow.selector" -}}
+app.kubernetes.io/name: winnow
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "winnow.labels" -}}
+{{ include "winnow.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "winnow.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Whether replicas of a shard follow a journal. */}}
+{{- define "winnow.journaled" -}}
+{{- if and .Values.feed.enabled (or .Values.nats.enabled .Values.feed.journal .Values.feed.journalSecretName) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Seconds from SIGTERM to the end: serving on, calls in hand, and two to spare. */}}
+{{- define "winnow.grace" -}}
+{{- add .linger 10 2 -}}
+{{- end -}}
+
+{{- define "winnow.pod" -}}
+serviceAccountName: {{ include "winnow.name" . }}
+automountServiceAccountToken: false
+# or a Service called winnow-front would put WINNOW_FRONT_PORT into the environment, and a process
+# that is given a setting nobody has does not start
+enableServiceLinks: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "winnow.container" -}}
+image: {{ include "winnow.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- with .Values.storage.secretName }}
+envFrom:
+  - secretRef: {name: {{ . }}}
+{{- end }}
+{{- end -}}
+
+{{/* Health by gRPC: whether it serves, and whether it answers at all. */}}
+{{- define "winnow.probes" -}}
+readinessProbe:
+  grpc: {port: {{ . }}}
+  periodSeconds: 2
+  timeoutSeconds: 2
+# it answers at once, while it loads too
+startupProbe:
+  grpc: {port: {{ . }}, service: live}
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 60
+# a minute without a word: a process that is only busy is not killed
+livenessProbe:
+  grpc: {port: {{ . }}, service: live}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end -}}
+
+{{- define "winnow.placing" -}}
+{{- with .nodeSelector -}}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "winnow.env" -}}
+{{- range $name, $value := . }}
+- {name: {{ $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end -}}

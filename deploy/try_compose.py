@@ -1,0 +1,163 @@
+"""Really runs the compose file: builds, asks, watches, kills a content node and brings it back.
+
+    python deploy/try_compose.py [--no-build] [--without grafana] [--keep]
+
+Needs a Docker engine with the compose plugin, and this project installed where it runs. Exits with
+0 if all held, 1 if something did not, 77 if there is no engine to try it with.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from winnow import Client
+from winnow.errors import WinnowError
+from winnow.packaged import demo_corpus
+from winnow.tools.questions import read_questions
+
+_FILE = Path(__file__).with_name("compose.yaml")
+_SKIPPED = 77
+_PATIENCE = 300.0
+_LOOK = 0.25
+_FRONT, _HTTP, _PROMETHEUS = "127.0.0.1:8080", "http://127.0.0.1:8088", "http://127.0.0.1:9090"
+_VICTIM = "node-1"
+
+
+def main() -> int:
+    """Tries it once; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--no-build", action="store_true", help="the image is there already")
+    parser.add_argument("--without", action="append", default=[], help="a service to leave out")
+    parser.add_argument("--keep", action="store_true", help="leave it running")
+    options = parser.parse_args()
+    if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode != 0:
+        print("skipped: no Docker engine answers")
+        return _SKIPPED
+    try:
+        _up(options.without, build=not options.no_build)
+        _try("prometheus" not in options.without)
+    except WinnowError as error:
+        print(f"FAILED: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if not options.keep:
+            _compose("down", "--volumes", "--timeout", "20")
+    return 0
+
+
+def _up(without: list[str], build: bool) -> None:
+    services = [each for each in _compose("config", "--services").split() if each not in without]
+    began = time.monotonic()
+    _compose("up", "--detach", "--build" if build else "--no-build", *services)
+    _until(lambda: _healthy("front"), "the front is not healthy")
+    print(f"up and healthy after {time.monotonic() - began:.0f} s: {', '.join(services)}")
+
+
+def _try(watched: bool) -> None:
+    with Client(_FRONT) as client:
+        _ask_all(client)
+        _ask_by_http()
+        if watched:
+            _until(lambda: _targets() == {"up": 4}, "not every process is scraped")
+            print("Prometheus scrapes 4 of 4 processes")
+        _lose(client, watched)
+
+
+def _ask_all(client: Client) -> None:
+    questions = read_questions(demo_corpus() / "questions.jsonl")
+    spent = []
+    for each in questions:
+        began = time.monotonic()
+        reply = client.ask(each.question, timeout=5.0)
+        spent.append(time.monotonic() - began)
+        _expect(reply.coverage.complete, f"{each.question}: {reply.coverage}")
+    median = sorted(spent)[len(spent) // 2]
+    print(f"{len(questions)} questions answered, all complete, p50 {median * 1e3:.0f} ms")
+
+
+def _ask_by_http() -> None:
+    asked = json.dumps({"question": "Who won the Tour de France in 2015?"}).encode()
+    kind = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{_HTTP}/v1/answer", asked, kind)
+    with urllib.request.urlopen(request, timeout=5) as reply:
+        print(f"by HTTP: {json.load(reply)['answers'][0]['text']}")
+
+
+def _lose(client: Client, watched: bool) -> None:
+    _compose("kill", _VICTIM)
+    worst = 0.0
+    for _ in range(20):
+        began = time.monotonic()
+        reply = client.ask("Who won the Tour de France in 2015?", timeout=5.0, fresh=True)
+        worst = max(worst, time.monotonic() - began)
+        _expect(not reply.coverage.complete, "an answer without a shard is called complete")
+    share = reply.coverage.passages_searched / reply.coverage.passages_known
+    print(f"{_VICTIM} killed: 20 answers from {share:.0%}, slowest {worst * 1e3:.0f} ms")
+    if watched:
+        _until(lambda: _targets() == {"up": 3, "down": 1}, "Prometheus does not miss the node")
+        print("Prometheus misses it")
+    _compose("start", _VICTIM)
+    began = time.monotonic()
+    _until(lambda: _complete(client), "answers stay incomplete")
+    print(f"{_VICTIM} started: complete again after {time.monotonic() - began:.1f} s")
+    if watched:
+        _until(lambda: _targets() == {"up": 4}, "Prometheus does not find the node again")
+        print("Prometheus scrapes it again")
+
+
+def _complete(client: Client) -> bool:
+    question = "Who won the Tour de France in 2015?"
+    return bool(client.ask(question, timeout=5.0, fresh=True).coverage.complete)
+
+
+def _healthy(service: str) -> bool:
+    said = _compose("ps", "--all", "--format", "json", service).splitlines()
+    return any(json.loads(line)["Health"] == "healthy" for line in said)
+
+
+def _targets() -> dict[str, int]:
+    """How many targets are up, and how many down."""
+    counted: dict[str, int] = {}
+    try:
+        with urllib.request.urlopen(f"{_PROMETHEUS}/api/v1/targets", timeout=5) as reply:
+            found = json.load(reply)["data"]["activeTargets"]
+    except OSError:
+        return {}
+    for each in found:
+        counted[each["health"]] = counted.get(each["health"], 0) + 1
+    return counted
+
+
+def _until(holds: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            raise WinnowError(f"{otherwise} after {_PATIENCE:g} s")
+        time.sleep(_LOOK)
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise WinnowError(otherwise)
+
+
+def _compose(*words: str) -> str:
+    """What a command of compose prints; raises WinnowError if it fails."""
+    done = subprocess.run(
+        ["docker", "compose", "--file", str(_FILE), *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    _expect(done.returncode == 0, f"docker compose {' '.join(words)} ended with {done.returncode}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Who may call a front, and how it is known: keys, certificates, and looking at their files."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+
+from stateless.settings import FrontSettings
+from winnow.address import Address
+from winnow.keys import following
+from winnow.keys.gate import Gate
+from winnow.keys.headers import HeaderGate, header_gate
+from winnow.rpc import client_key
+from winnow.rpc.guard import Guard
+from winnow.rpc.intake import Door
+from winnow.security.peers import Peers
+from winnow.security.secured import Secured, peers, secured
+
+_log = structlog.get_logger("stateless")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the servers of a front are protected, and how it calls other nodes."""
+
+    secured: Secured
+    peers: Peers
+    door: Callable[[Door], Door] = lambda behind: behind
+    """Puts the gate before a door of gRPC."""
+    gate: HeaderGate = field(default_factory=lambda: open_gate)
+    """The gate of HTTP."""
+    beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+    """What follows the files, for as long as the front serves."""
+
+
+def open_access(settings: FrontSettings) -> Access:
+    """Reads the files that the settings name.
+
+    Raises:
+        CertificateError: a certificate cannot be used.
+        KeyFileError: the keys cannot be read.
+
+    """
+    called, protected = peers(settings), secured(settings, settings.most_peer_calls)
+    beside = {"certificates of other nodes": called.follow} if settings.peer_ca else {}
+    if settings.keys is None:
+        return Access(protected, called, beside=beside)
+    gate, file = following.opened(settings.keys)
+    _warn_of_plain_text(settings)
+    beside["keys"] = partial(following.follow, file, gate)
+    return Access(protected, called, partial(_guarded, gate), header_gate(gate), beside)
+
+
+def _guarded(gate: Gate, behind: Door) -> Door:
+    return Guard(gate, behind)
+
+
+def open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:  # noqa: ARG001
+    """Everybody may do everything, under the name that they give themselves."""
+    return client_key.of_metadata(headers)
+
+
+def _warn_of_plain_text(settings: FrontSettings) -> None:
+    for listen in filter(None, (settings.listen, settings.feed_listen, settings.http_listen)):
+        if settings.tls_cert is None and not Address.parse(listen).loopback:
+            _log.warning("keys are sent in plain text, without --tls-cert", listen=listen)

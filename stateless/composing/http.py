@@ -1,0 +1,42 @@
+"""Has a front take calls by HTTP, too."""
+
+from stateless.composing.front import Front, Part
+from stateless.http.app import application
+from stateless.http.crowd import Crowd
+from stateless.http.docs import docs
+from stateless.http.endpoint import Edge, arrivals
+from stateless.http.hosts import names_of
+from stateless.http.json_text import JsonText
+from stateless.http.metrics import HttpMetrics
+from stateless.http.outside import Outside
+from stateless.http.probes import probes
+from stateless.http.readiness import Readiness
+from stateless.http.server import HttpServer
+from stateless.page.routes import routes
+from winnow.address import Address
+from winnow.inference.fair_threads import FairThreads
+from winnow.packaged import running_version
+from winnow.rpc.service import Listener
+from winnow.security.serving import http_context
+from winnow.telemetry.process import describe_process
+
+
+def serve_http(front: Front) -> Part:
+    """A server of the calls that the parts of the front have told of by now."""
+    settings, registry, gate = front.settings, front.registry, front.access.gate
+    metrics, readiness = HttpMetrics(registry), Readiness()
+    aside = FairThreads(1, "json")
+    front.stack.callback(aside.close)
+    boundary, text = front.boundary, JsonText(aside)
+    edge = Edge(gate, boundary.finished, text, readiness, arrivals(), boundary.tracer)
+    further = probes(readiness, registry, gate)
+    if settings.http_pages:
+        further += [*docs(front.calls, running_version()), *routes()]
+    if not settings.metrics_listen:
+        describe_process(registry)
+    is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
+    app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
+    certificates = front.access.secured.certificates
+    tls = http_context(certificates) if certificates else None
+    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics), tls)
+    return Part(servers=[Listener(server, settings.http_listen)])

@@ -1,0 +1,1 @@
+"""The HTTP interface of a front node: JSON mirrors of its gRPC calls, over the same cores."""

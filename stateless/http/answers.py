@@ -1,0 +1,100 @@
+"""`/v1/answer` and `/v1/answers`: convert, call, convert."""
+
+import asyncio
+from functools import partial
+
+import structlog
+
+from stateless.answer.core import AnswerCore
+from stateless.http.call import ESCAPED, Call, Refusal, Until
+from stateless.http.patience import in_time
+from stateless.http.problems import problem_of
+from winnow.convert import answer as convert
+from winnow.errors import InvalidRequestError, Violation, WinnowError
+from winnow.rpc import request_id
+from winnow.rpc.server import KIB
+from winnow.v1 import answer_pb2, http_pb2
+
+_log = structlog.get_logger("stateless.http")
+MOST_QUESTIONS = 100
+"""Of a request."""
+_LARGEST = 16 * KIB * ESCAPED
+_LARGEST_OF_MANY = 256 * KIB * ESCAPED
+_AT_ONCE = 4
+"""Questions of a request that are asked at the same time: the others would be refused, or take the
+places of other callers."""
+
+
+def answer_calls(core: AnswerCore, seconds: float, refusal: Refusal) -> list[Call]:
+    """The answer core behind HTTP.
+
+    Args:
+        core: answers.
+        seconds: for a question whose caller sets no deadline.
+        refusal: says whom it refuses before a question is read.
+
+    """
+    return [
+        Call(
+            "Answer",
+            "POST",
+            "/v1/answer",
+            "Answers one question.",
+            "ask",
+            partial(_answer, core),
+            answer_pb2.AnswerRequest,
+            answer_pb2.AnswerResponse,
+            seconds,
+            _LARGEST,
+            refusal,
+        ),
+        Call(
+            "Answers",
+            "POST",
+            "/v1/answers",
+            f"Answers up to {MOST_QUESTIONS} questions, {_AT_ONCE} at a time. One that fails has a "
+            "problem in the place of its answer; the others stay. The time that a caller allows is "
+            "for all of them together.",
+            "ask",
+            partial(_answers, core),
+            http_pb2.AnswersRequest,
+            http_pb2.AnswersResponse,
+            seconds,
+            _LARGEST_OF_MANY,
+            refusal,
+            calls=lambda message: len(message.requests),
+        ),
+    ]
+
+
+async def _answer(
+    core: AnswerCore, message: answer_pb2.AnswerRequest, until: Until, client: str
+) -> answer_pb2.AnswerResponse:
+    deadline, request = until(), convert.request_of_message(message)
+    answered = await in_time(core.ask(request, deadline, client), deadline)
+    return convert.answered_to_message(answered, request_id.current())
+
+
+async def _answers(
+    core: AnswerCore, message: http_pb2.AnswersRequest, until: Until, client: str
+) -> http_pb2.AnswersResponse:
+    count = len(message.requests)
+    if not 1 <= count <= MOST_QUESTIONS:
+        wrong = f"has {count} questions, 1 to {MOST_QUESTIONS} are allowed"
+        raise InvalidRequestError(Violation("requests", wrong))
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def result(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult:
+        async with places:
+            try:
+                return http_pb2.AnswerResult(response=await _answer(core, each, until, client))
+            except WinnowError as error:
+                return http_pb2.AnswerResult(problem=problem_of(error))
+            except Exception as error:  # noqa: BLE001 (the other answers are not thrown away)
+                _log.error("question failed", error=str(error), exc_info=error)
+                return http_pb2.AnswerResult(problem=problem_of(WinnowError()))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(result(each)) for each in message.requests]
+    results = [task.result() for task in tasks]
+    return http_pb2.AnswersResponse(results=results, request_id=request_id.current())

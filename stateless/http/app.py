@@ -1,0 +1,46 @@
+"""The ASGI application of a front: its calls, and what every service has beside them."""
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from stateless.http.call import Call
+from stateless.http.endpoint import Edge, Endpoint
+from stateless.http.problems import HttpRefusedError, response_of
+from winnow.errors import NotFoundError, WinnowError
+from winnow.quoting import quoted
+from winnow.rpc import request_id
+
+
+def application(calls: Iterable[Call], edge: Edge, further: Sequence[BaseRoute]) -> ASGIApp:
+    """Serves calls by their paths; `further` are routes of other kinds."""
+    routes = [
+        Route(call.path, Endpoint(call, edge), methods=[call.verb], name=call.name)
+        for call in calls
+    ]
+    handlers = {HTTPException: _of_routing, Exception: _of_mistake}
+    return Starlette(routes=[*routes, *further], exception_handlers=handlers)
+
+
+async def _of_routing(request: Request, error: Exception) -> Response:
+    """What is said of a path that is not there, or takes another method."""
+    assert isinstance(error, HTTPException)
+    status, path = HTTPStatus(error.status_code), quoted(request.url.path)
+    told: WinnowError = HttpRefusedError(status, "request", error.detail)
+    if status is HTTPStatus.NOT_FOUND:
+        told = NotFoundError(f"there is nothing at {path} here: see /docs")
+    elif status is HTTPStatus.METHOD_NOT_ALLOWED:
+        told = HttpRefusedError(status, "method", f"{quoted(request.method)} is not for {path}")
+    response = response_of(told, request_id.current())
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _of_mistake(_request: Request, _error: Exception) -> Response:
+    return response_of(WinnowError(), request_id.current())

@@ -1,0 +1,68 @@
+"""A connection, as uvicorn serves it, that tells when it waits and when it is busy."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from stateless.http.crowd import Crowd
+
+KEY = "connection"
+"""Where the state of an ASGI scope has the connection."""
+
+
+class HttpConnection(H11Protocol):
+    """uvicorn bounds the time between two requests, but not that of a request's headers."""
+
+    def __init__(self, crowd: Crowd, config: Config, state: ServerState) -> None:
+        """`crowd`: of all connections of the server."""
+        super().__init__(config, state, {KEY: self})
+        self._crowd, self._idle = crowd, False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Takes its place."""
+        super().connection_made(transport)
+        self._crowd.came(self)
+
+    def data_received(self, data: bytes) -> None:
+        """The first bytes after a reply are the beginning of the next request."""
+        if self._idle:
+            self._idle = False
+            self._crowd.spoke(self)
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Gives its place back."""
+        super().connection_lost(exc)
+        self._crowd.left(self)
+
+    def began(self) -> None:
+        """The headers of a request are here."""
+        self._crowd.began(self)
+
+    def ended(self) -> None:
+        """Its reply was handed over."""
+        self._idle = True
+        self._crowd.ended(self)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the other side to take them."""
+        return self.transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        """Closes it once everything was sent."""
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Closes it at once, whatever has not been sent."""
+        self.transport.abort()
+
+
+def connection_of(scope: Any) -> HttpConnection:
+    """The connection of a request."""
+    found = scope["state"][KEY]
+    assert isinstance(found, HttpConnection)
+    return found

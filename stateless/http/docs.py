@@ -1,0 +1,114 @@
+"""`/docs`, the description of the interface for people, and `/openapi.json`, for programs.
+
+One page without scripts, and without anything from other places.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stateless.http.call import Call
+from stateless.http.openapi import ABOUT, openapi
+from stateless.http.schemas import Schema
+
+_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 2.5rem; border-top: 1px solid; padding-top: 1rem; }
+code, pre { font-family: ui-monospace, monospace; font-size: .9rem; }
+pre { overflow-x: auto; padding: .75rem; border: 1px solid; border-radius: .25rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; }
+tr + tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+"""
+_EXAMPLES = {
+    "Answer": {"question": "Who won the Tour de France in 2015?"},
+    "Answers": {"requests": [{"question": "Who discovered penicillin?"}]},
+    "Predict": {"text": "book me a flight to Oslo", "headIds": ["intent"]},
+    "Put": {"passages": [{"id": "1", "title": "Oslo", "text": "Oslo is the capital of Norway."}]},
+    "Delete": {"deletions": [{"id": "1"}]},
+}
+
+
+def docs(calls: Sequence[Call], version: str) -> list[Route]:
+    """Routes that describe calls. The description is made at the first request."""
+    made: dict[str, Schema] = {}
+
+    async def described() -> Schema:
+        if not made:
+            made.update(await asyncio.to_thread(openapi, calls, version))
+        return made
+
+    async def program(_request: Request) -> Response:
+        return Response(json.dumps(await described()), media_type="application/json")
+
+    async def people(request: Request) -> Response:
+        page = _page(await described(), calls, str(request.base_url).rstrip("/"))
+        headers = {"content-security-policy": _POLICY}
+        return Response(page, headers=headers, media_type="text/html")
+
+    async def style(_request: Request) -> Response:
+        return Response(_STYLE, media_type="text/css")
+
+    return [
+        Route("/openapi.json", program),
+        Route("/docs", people),
+        Route("/docs/style.css", style),
+    ]
+
+
+def _page(described: Schema, calls: Sequence[Call], base: str) -> str:
+    parts = [part for call in calls for part in _call(call, base)]
+    schemas = described["components"]["schemas"]
+    parts += [part for name, schema in schemas.items() for part in _schema(name, schema)]
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Winnow over HTTP</title>'
+        '<meta name="viewport" content="width=device-width">'
+        '<link rel="stylesheet" href="/docs/style.css"><main><h1>Winnow over HTTP</h1>'
+        f'<p>{escape(ABOUT)}</p><p>For programs: <a href="/openapi.json">/openapi.json</a></p>'
+        f"{''.join(parts)}</main></html>"
+    )
+
+
+def _call(call: Call, base: str) -> Iterator[str]:
+    yield f'<h2 id="{call.name}">{call.verb} {escape(call.path)}</h2><p>{escape(call.about)}</p>'
+    command = f"curl {base}{call.path}"
+    if call.verb == "POST":
+        body = json.dumps(_EXAMPLES.get(call.name, {}))
+        command += f" -H 'content-type: application/json' -d '{body}'"
+    request, response = (each.DESCRIPTOR.name or "" for each in (call.request, call.response))
+    yield f"<pre>{escape(command)}</pre>"
+    yield f"<p>Request: {_link(request)}. Reply: {_link(response)}.</p>"
+
+
+def _schema(name: str, schema: Schema) -> Iterator[str]:
+    yield f'<h2 id="{name}">{name}</h2><p>{_lines(schema)}</p>'
+    if fields := schema.get("properties"):
+        rows = (
+            f"<tr><th><code>{field}</code><td>{_kind(of)}<td>{_lines(of)}"
+            for field, of in fields.items()
+        )
+        yield f"<table>{''.join(rows)}</table>"
+
+
+def _kind(schema: Schema) -> str:
+    """The type of a field, with a link to its schema if it has one."""
+    if "$ref" in schema:
+        return _link(schema["$ref"].rpartition("/")[2])
+    if schema["type"] == "array":
+        return f"list of {_kind(schema['items'])}"
+    return escape(schema["format"] if "format" in schema else schema["type"])
+
+
+def _link(name: str) -> str:
+    return f'<a href="#{name}">{name}</a>'
+
+
+def _lines(schema: Schema) -> str:
+    return escape(schema.get("description", "")).replace("\n", "<br>")

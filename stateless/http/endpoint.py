@@ -1,0 +1,124 @@
+"""What happens to every call by HTTP: who asks, how long it may take, its request and its reply.
+
+The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, traces,
+errors, metrics and lines in the log.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from google.protobuf.message import Message
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from stateless.http.body import Body, GoneError, check_media_type
+from stateless.http.call import Call
+from stateless.http.headers import Headers, text_of
+from stateless.http.json_text import JsonText
+from stateless.http.patience import until_of
+from stateless.http.presence import while_there
+from stateless.http.problems import LateBodyError, response_of
+from stateless.http.readiness import Readiness
+from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
+from winnow.rpc import request_id
+from winnow.rpc.arrival import Arrivals
+from winnow.rpc.boundary import name_call
+from winnow.rpc.status import code_of
+from winnow.telemetry.tracing.span import NOTHING, Span
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
+
+Gate = Callable[..., str]
+"""`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
+the calls that it makes, to its key, for sharing fairly; raises a WinnowError if it may not."""
+Finished = Callable[[str, str, float, Exception | None], None]
+"""Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
+_ARRIVING = 256
+"""Bodies on their way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What the endpoints of a server share."""
+
+    gate: Gate
+    finished: Finished
+    json: JsonText
+    readiness: Readiness
+    arrivals: Arrivals
+    tracer: Tracer = NO_TRACER
+
+
+def arrivals() -> Arrivals:
+    """For the bodies of all requests of a server: who sends half a body is not waited for."""
+    return Arrivals(_ARRIVING)
+
+
+class Endpoint:
+    """A call as an ASGI application."""
+
+    def __init__(self, call: Call, edge: Edge) -> None:
+        self._call, self._edge = call, edge
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Replies, unless the caller has gone."""
+        with self._traced(scope):
+            name_call(request_id.current())
+            response = await self._response(scope, receive)
+        if response is not None:
+            await response(scope, receive, send)
+
+    def _traced(self, scope: Scope) -> Span:
+        """The call as a part of its caller's trace, or of a new one; nothing if it only looks."""
+        call, tracer = self._call, self._edge.tracer
+        if not tracer.traces(call.name):
+            return NOTHING
+        return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
+
+    async def _response(self, scope: Scope, receive: Receive) -> Response | None:
+        """What is replied; None if nobody is there to read it."""
+        started, code = time.perf_counter(), "CANCELLED"
+        fault: Exception | None = None
+        try:
+            reply = await self._reply(scope, receive)
+            code = "OK"
+            return Response(reply, media_type="application/json")
+        except GoneError:
+            return None
+        except WinnowError as error:
+            code, fault = code_of(error).name, error
+            return response_of(error, request_id.current())
+        except Exception as error:  # noqa: BLE001 (nothing may take the node down)
+            code, fault = "INTERNAL", error
+            return response_of(WinnowError(), request_id.current())
+        finally:
+            self._edge.finished(self._call.name, code, time.perf_counter() - started, fault)
+
+    async def _reply(self, scope: Scope, receive: Receive) -> bytes:
+        call, edge, headers = self._call, self._edge, text_of(scope["headers"])
+        if edge.readiness.starting and not call.early:
+            raise UnavailableError("this front is not ready yet: see /readyz, and try again")
+        client = edge.gate(call.scope, headers)
+        until = until_of(headers, call.seconds)
+        if refused := call.refusal(client):
+            raise refused
+        data = await self._data(scope, headers, receive)
+        request = await edge.json.message(call.request, data, client)
+        if (more := call.calls(request) - 1) > 0:
+            edge.gate(call.scope, headers, more)
+        message: Message = await while_there(call.run(request, until, client), receive)
+        return await edge.json.text(message, client)
+
+    async def _data(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
+        """The request as JSON: the body, or the query."""
+        if self._call.verb == "GET":
+            query = scope["query_string"].decode("latin-1")
+            return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
+        check_media_type(headers)
+        try:
+            data: bytes = await self._edge.arrivals.message(Body(receive, self._call.largest))
+        except DeadlineExceededError as error:
+            raise LateBodyError("the body was not here in time: send all of it at once") from error
+        return data

@@ -1,0 +1,86 @@
+"""JSON to messages and back, by the mapping that protobuf defines (https://protobuf.dev/programming-guides/json).
+
+Names of fields are lowerCamelCase; a request may also have those of the proto. Fields that have
+their default are written, too, but for those that are optional and not set.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from winnow.errors import InvalidRequestError, Violation
+from winnow.inference.fair_threads import FairThreads
+from winnow.quoting import shortened
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+_ASIDE = 8 * 1024
+"""Bytes from which a text is read or written in a thread; as many take some 0.3 ms."""
+_SPACE = b" \t\r\n"
+_OF_FIELD = re.compile(r"Failed to parse (\w+) field: (.*)", re.DOTALL)
+_UNKNOWN = re.compile(r'.* has no field named "(.*)" at ', re.DOTALL)
+Result = TypeVar("Result")
+
+
+class JsonText:
+    """Reads and writes; what is long, in a thread, or questions would wait for it."""
+
+    def __init__(self, aside: FairThreads) -> None:
+        """`aside`: where long texts are read and written."""
+        self._aside = aside
+
+    async def message(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
+        """What a caller sent; raises InvalidRequestError if it is no such message."""
+        return await self._run(len(data), client, lambda: read(kind, data))
+
+    async def text(self, message: Message, client: str) -> bytes:
+        """What a caller is sent."""
+        return await self._run(message.ByteSize(), client, lambda: written(message))
+
+    async def _run(self, size: int, client: str, work: Callable[[], Result]) -> Result:
+        return work() if size < _ASIDE else await self._aside.run(client, work)
+
+
+def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
+    """The message that a text says.
+
+    Raises:
+        InvalidRequestError: it says none; names the field that is wrong.
+
+    """
+    if not data.lstrip(_SPACE).startswith(b"{"):
+        raise _wrong("request", "is no JSON object: send one, such as {}")
+    try:
+        return json_format.Parse(data, kind())
+    except UnicodeDecodeError as error:
+        raise _wrong("request", f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    except (json_format.ParseError, ValueError, RecursionError) as error:
+        raise _violation(str(error)) from error
+
+
+def written(message: Message) -> bytes:
+    """The text of a message."""
+    return json.dumps(object_of(message), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def object_of(message: Message) -> dict[str, Any]:
+    """A message as `json` has objects."""
+    return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
+
+
+def _violation(said: str) -> InvalidRequestError:
+    """Which field is wrong, out of what the library says."""
+    if unknown := _UNKNOWN.match(said):
+        return _wrong(shortened(unknown[1]), "is no field of this request: see /openapi.json")
+    path = []
+    while nested := _OF_FIELD.match(said):
+        path.append(nested[1])
+        said = nested[2]
+    return _wrong(".".join(path) or "request", shortened(said.rstrip(".")))
+
+
+def _wrong(field: str, description: str) -> InvalidRequestError:
+    return InvalidRequestError(Violation(field, description))

@@ -1,0 +1,93 @@
+"""Errors as HTTP tells them: the one table of statuses, and what a caller reads (RFC 9457)."""
+
+import math
+from http import HTTPStatus
+
+from grpc import StatusCode
+from starlette.responses import Response
+
+from stateless.http.json_text import written
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    Violation,
+    WinnowError,
+)
+from winnow.rpc.request_id import KEY
+from winnow.rpc.status import INTERNAL_MESSAGE, code_of
+from winnow.v1 import http_pb2
+
+MEDIA_TYPE = "application/problem+json"
+STATUSES = {
+    StatusCode.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
+    StatusCode.FAILED_PRECONDITION: HTTPStatus.BAD_REQUEST,
+    StatusCode.UNAUTHENTICATED: HTTPStatus.UNAUTHORIZED,
+    StatusCode.PERMISSION_DENIED: HTTPStatus.FORBIDDEN,
+    StatusCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    StatusCode.ABORTED: HTTPStatus.CONFLICT,
+    StatusCode.RESOURCE_EXHAUSTED: HTTPStatus.TOO_MANY_REQUESTS,
+    StatusCode.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+    StatusCode.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+    StatusCode.DEADLINE_EXCEEDED: HTTPStatus.GATEWAY_TIMEOUT,
+}
+"""As google/rpc/code.proto has them."""
+_LONGEST = 4_000
+"""Characters of a text."""
+
+
+class HttpRefusedError(InvalidRequestError):
+    """Refused for something that gRPC has no status for."""
+
+    def __init__(self, status: HTTPStatus, field: str, description: str) -> None:
+        super().__init__(Violation(field, description))
+        self.status = status
+
+
+class LateBodyError(DeadlineExceededError):
+    """The caller took too long to send its request."""
+
+
+def status_of(error: WinnowError) -> HTTPStatus:
+    """The HTTP status of a domain error."""
+    if isinstance(error, HttpRefusedError):
+        return error.status
+    if isinstance(error, LateBodyError):
+        return HTTPStatus.REQUEST_TIMEOUT
+    return STATUSES[code_of(error)]
+
+
+def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
+    """What a caller is told of an error."""
+    code, status = code_of(error), status_of(error)
+    problem = http_pb2.Problem(
+        type="about:blank",
+        title=status.phrase,
+        status=status.value,
+        detail=INTERNAL_MESSAGE if code is StatusCode.INTERNAL else _sendable(str(error)),
+        code=code.name,
+        request_id=request_id,
+    )
+    if isinstance(error, InvalidRequestError):
+        for each in error.violations:
+            said = _sendable(each.description)
+            problem.violations.add(field=_sendable(each.field), description=said)
+    if isinstance(error, OverloadedError):
+        problem.retry_after_seconds = error.retry_after
+    for fault in error.faults:
+        problem.faults.add(reason=fault.reason, metadata=fault.metadata)
+    return problem
+
+
+def response_of(error: WinnowError, request_id: str) -> Response:
+    """The response that tells an error."""
+    problem = problem_of(error, request_id)
+    headers = {"content-type": MEDIA_TYPE, KEY: request_id}
+    if problem.HasField("retry_after_seconds"):  # whole seconds are all that the header can say
+        headers["retry-after"] = str(max(math.ceil(problem.retry_after_seconds), 1))
+    return Response(written(problem), problem.status, headers)
+
+
+def _sendable(text: str) -> str:
+    """A text as JSON can carry it: names of files need not be UTF-8."""
+    return text.encode(errors="backslashreplace").decode()[:_LONGEST]

@@ -1,0 +1,108 @@
+"""An HTTP server in the event loop that it is started in, which begins and ends as gRPC servers do.
+
+uvicorn reads and writes HTTP. Its own server is not used: it takes signals for itself, wakes up ten
+times a second, and waits for callers that do not take their replies.
+"""
+
+import asyncio
+import socket
+import ssl
+
+from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from stateless.http.connection import HttpConnection
+from stateless.http.crowd import Crowd
+from stateless.http.readiness import Readiness
+from winnow.address import Address
+from winnow.errors import UnavailableError
+
+_LONGEST_HEAD = 16 * 1024
+"""Bytes of the headers of a request."""
+_BACKLOG = 128
+_HANDSHAKE_SECONDS = 10.0
+_FOREVER = 86_400
+"""Seconds; `crowd` ends what is idle."""
+
+
+class HttpServer:
+    """Serves an ASGI application on one port."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        readiness: Readiness,
+        crowd: Crowd,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Binds nothing yet.
+
+        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text.
+        """
+        self._readiness, self._crowd, self._tls = readiness, crowd, tls
+        self._config = Config(
+            app,
+            loop="none",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="error",  # else a line for whatever is no HTTP
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=_FOREVER,
+            h11_max_incomplete_event_size=_LONGEST_HEAD,
+        )
+        self._config.load()
+        self._state = ServerState()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, address: str) -> int:
+        """Listens, not ready; returns the port.
+
+        Raises:
+            UnavailableError: the address cannot be bound.
+
+        """
+        try:
+            listening = _bound(Address.parse(address))
+        except OSError as error:
+            raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
+        loop = asyncio.get_running_loop()
+        shaking = None if self._tls is None else _HANDSHAKE_SECONDS
+        self._server = await loop.create_server(
+            self._connection, sock=listening, ssl=self._tls, ssl_handshake_timeout=shaking
+        )
+        return int(listening.getsockname()[1])
+
+    async def serving(self, ready: bool) -> None:
+        """Changes what is said at /readyz."""
+        self._readiness.say(ready)
+
+    async def drain(self, grace: float) -> None:
+        """Not ready at once, no new connections, then up to `grace` seconds for requests in hand.
+
+        Whoever has no reply then is cut off, and what is done for it is cancelled.
+        """
+        self._readiness.close()
+        if self._server is None:
+            return
+        self._server.close()
+        await self._crowd.leave(grace)
+        if tasks := tuple(self._state.tasks):
+            await asyncio.wait(tasks)
+
+    def _connection(self) -> HttpConnection:
+        return HttpConnection(self._crowd, self._config, self._state)
+
+
+def _bound(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    both = address.host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server(
+        (address.host, address.port), family=family, backlog=_BACKLOG, dualstack_ipv6=both
+    )

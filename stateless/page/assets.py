@@ -1,0 +1,38 @@
+"""The files of the page, as they are sent.
+
+Read once: they are small, and change with the code only.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "static"
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file."""
+
+    content: bytes
+    media_type: str
+
+    @property
+    def tag(self) -> str:
+        """Names the content, as the ETag header does."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+
+def assets() -> dict[str, Asset]:
+    """Every file, by its name."""
+    return {
+        file.name: Asset(file.read_bytes(), _MEDIA_TYPES[file.suffix])
+        for file in sorted(_FOLDER.iterdir())
+        if file.suffix in _MEDIA_TYPES
+    }

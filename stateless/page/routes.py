@@ -1,0 +1,54 @@
+"""The page as routes of an ASGI application, whichever that is.
+
+It runs no script and shows no style but its own, takes nothing from other sites, and can be framed
+by none. What it is told is shown as text: Trusted Types keep it from becoming markup.
+"""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stateless.page.assets import Asset, assets
+
+_ALLOWED = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "'none'",
+}
+POLICY = "; ".join(f"{what} {whence}" for what, whence in _ALLOWED.items())
+_HEADERS = {
+    "cache-control": "no-cache",  # ask whether it has changed: a newer server has a newer page
+    "content-security-policy": POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_INDEX = "index.html"
+
+
+def routes() -> list[Route]:
+    """`/`, and the files that it needs under `/page/`."""
+    files = assets()
+    index = files.pop(_INDEX)
+    others = [_route(f"/page/{name}", asset) for name, asset in files.items()]
+    return [_route("/", index), *others]
+
+
+def _route(path: str, asset: Asset) -> Route:
+    tag = asset.tag
+    headers = {**_HEADERS, "content-type": asset.media_type, "etag": tag}
+
+    async def send(request: Request) -> Response:
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, headers=headers)
+
+    return Route(path, send)

@@ -1,0 +1,36 @@
+// Numbers of JSON replies, and how people read them. Large integers and infinities come as texts.
+
+const grouped = new Intl.NumberFormat("en");
+
+/** A number of a reply; 0 if it is absent. */
+export const number = (value) => Number(value ?? 0);
+
+/** A whole number, such as 21,015,324. */
+export const count = (value) => grouped.format(number(value));
+
+/** A whole number with its noun, such as "1 shard" and "2 shards". */
+export const counted = (value, noun) => `${count(value)} ${noun}${number(value) === 1 ? "" : "s"}`;
+
+/** Milliseconds with the digits that matter. */
+export function milliseconds(value) {
+  const ms = number(value);
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+/** Seconds as people say them. */
+export function seconds(value) {
+  const whole = number(value);
+  if (whole < 10) return `${whole.toFixed(1)} s`;
+  if (whole < 120) return `${Math.round(whole)} s`;
+  if (whole < 7200) return `${Math.round(whole / 60)} min`;
+  return `${Math.round(whole / 3600)} h`;
+}
+
+/** A share from 0 to 1; what is not all is never 100 %. */
+export function percent(share) {
+  const whole = Math.round(share * 100);
+  return `${share < 1 ? Math.min(whole, 99) : whole} %`;
+}
+
+/** A figure that is compared with others. */
+export const figure = (value) => number(value).toFixed(2);

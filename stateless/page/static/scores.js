@@ -1,0 +1,44 @@
+// Why an answer scored as it did: its figures, beside those of the other answers.
+
+import { make } from "./dom.js";
+import { figure, number } from "./numbers.js";
+
+const PARTS = [
+  ["score", "Score", "What answers are ranked by: the next three together.", 1],
+  ["relevance", "Relevance", "How sure the reader is that the passage answers the question.", 1],
+  ["spanScore", "Words chosen", "How sure the reader is of these words in the passage.", 1],
+  ["distance", "Distance", "How far the passage is from the question in meaning; less is better.", -1],
+  ["words", "Words in common", "What the question's words in the passage are worth (BM25).", 1],
+  ["hybridDistance", "Reading order", "The distance less the worth of the words in common: passages are read in this order.", -1],
+];
+
+/** The figures of an answer; a bar is the longer, the better the figure is among `answers`. */
+export function why(answer, answers) {
+  return make(
+    "dl",
+    { className: "why" },
+    PARTS.map(([name, label, about, sign]) => {
+      const share = standing(answer, answers, name, sign);
+      const bar = make("span", { className: "bar", "aria-hidden": "true" }, make("span"));
+      bar.firstChild.style.inlineSize = `${share * 100}%`;
+      return make(
+        "div",
+        {},
+        make("dt", {}, label),
+        make("dd", { className: "figure" }, figure(answer[name])),
+        make("dd", { className: "graph" }, bar),
+        make("dd", { className: "about" }, about),
+      );
+    }),
+  );
+}
+
+/** Where a figure stands between the worst (0) and the best (1) of all answers. */
+export function standing(answer, answers, name, sign) {
+  const all = answers.map((each) => sign * number(each[name])).filter(Number.isFinite);
+  const worst = Math.min(...all);
+  const best = Math.max(...all);
+  const own = sign * number(answer[name]);
+  if (!Number.isFinite(own)) return 0;
+  return best === worst ? 1 : (own - worst) / (best - worst);
+}

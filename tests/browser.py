@@ -1,0 +1,49 @@
+"""A real browser without a window: Debian's Chromium, driven by Playwright."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or ""
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+needs_browser = pytest.mark.skipif(
+    not CHROMIUM, reason="chromium is not installed: apt-get install chromium"
+)
+PATIENCE = 30_000.0
+"""Milliseconds: other work may have the machine."""
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium, without what it would fetch by itself."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=2 * PATIENCE)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextlib.contextmanager
+def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
+    """A new tab with a memory of its own; fails where the page has an error but a `tolerated` one."""
+    context = started.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    opened, errors = context.new_page(), []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda said: errors.append(said.text) if _is_wrong(said) else None)
+    try:
+        yield opened
+    finally:
+        context.close()
+    assert not [each for each in errors if tolerated not in each]
+
+
+def _is_wrong(said: Any) -> bool:
+    """Whether a line of the console is a mistake of the page, not a reply that tells a problem."""
+    return said.type in ("error", "warning") and "Failed to load resource" not in said.text

@@ -1,0 +1,276 @@
+"""An index built by workers of a real Ray cluster: the same one, whatever happens to them."""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Recorder
+from tenacious import until
+from typer.testing import CliRunner
+
+from content_node.indexing.builder import build_index
+from content_node.indexing.cli import app
+from content_node.indexing.engine import open_encoder
+from content_node.indexing.plan import BuildPlan
+from content_node.indexing.workers import engine
+from content_node.indexing.workers.cluster import check_ray, cluster
+from content_node.indexing.workers.crew import RayCrew
+from content_node.indexing.workers.engine import RayEngine
+from content_node.indexing.workers.piece import Came, Done, Lost, Piece
+from content_node.indexing.workers.sharing import share_out
+from content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_name
+from winnow.errors import IdentityError, UnavailableError, WinnowError
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    # not by importing it: it reads its settings then
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them"),
+]
+
+SHARDS = 2
+PASSAGES = 1000
+TEXT = "The quick brown fox jumps over the lazy dog again and again, as it does every day."
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Passages whose encoding takes some seconds."""
+    path = tmp_path_factory.mktemp("many") / "many.jsonl"
+    rows = (json.dumps({"id": str(n), "text": f"{n} {TEXT}"}) for n in range(PASSAGES))
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    """Ray with room for two workers."""
+    before = dict(os.environ)
+    with cluster("", 2, 128 << 20) as connected:
+        yield connected
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def connected(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds find Ray started."""
+    monkeypatch.setattr(engine, "cluster", lambda *_: contextlib.nullcontext(ray))
+
+
+def vectors(index: Path) -> dict[str, tuple[object, ...]]:
+    """Everything that is stored, by shard and passage."""
+    found = {}
+    for shard in range(SHARDS):
+        path = index / shard_name(shard, SHARDS) / "passages.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            for row in connection.execute("SELECT * FROM passages"):
+                found[row[1]] = (shard, *row)
+    return found
+
+
+def encoded(out: Path) -> int:
+    """Passages that a build has encoded so far."""
+    staging = out.with_name(out.name + ".partial") / "staging.sqlite"
+    if not staging.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{staging}?mode=ro", uri=True)) as connection:
+        try:
+            return int(connection.execute("SELECT count(vector) FROM passages").fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
+
+
+def processes_of(mark: str) -> list[int]:
+    """Processes whose environment has `mark`."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (each / "environ").read_bytes():
+                found.append(int(each.name))
+    return found
+
+
+def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
+    many: Path, bundle: Bundle, tmp_path: Path, connected: None, recorder: Recorder
+) -> None:
+    """A terminal sends Ctrl-C to every process of the build."""
+    out, mark = tmp_path / "index", uuid.uuid4().hex
+    command = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(many)]
+    command += ["--out", str(out), "--shards", str(SHARDS), "--engine", "ray", "--workers", "1"]
+    running = subprocess.Popen(
+        command,
+        env={**os.environ, "TEST_MARK": mark},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        until(lambda: encoded(out) > 0 or running.poll() is not None, 120)
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 130, said
+    assert "Traceback" not in said
+    assert "index.partial keeps what is done: run the same command again" in said
+    until(lambda: not processes_of(mark), 60)
+    done = encoded(out)
+    assert 0 < done < PASSAGES
+    plan = BuildPlan(many, out, SHARDS, threads=2)
+    build_index(plan, bundle, recorder, RayEngine(2))
+    assert ("encoding passages", PASSAGES, done) in recorder.stages
+    local = BuildPlan(many, tmp_path / "local", SHARDS, threads=2)
+    build_index(local, bundle, recorder)
+    assert vectors(out) == vectors(local.target)
+
+
+Crews = Callable[..., RayCrew]
+
+
+@pytest.fixture
+def crew_of(ray: Any, bundle: Bundle) -> Iterator[Crews]:
+    """Workers, by how many, what they are sent, and what this machine made of a sample."""
+    given = Piece((0,), (((2000, 2001), (2002, 2003, 2004)),))
+    made = []
+
+    def make(
+        size: int, recipe: Recipe, change: Callable[[Any], Any] = lambda same: same
+    ) -> RayCrew:
+        expected = change(encode_piece(open_encoder(bundle), given))
+        made.append(RayCrew(ray, size, recipe, (given, expected)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def pieces(number: int) -> list[Piece]:
+    return [Piece((row,), (((2000 + row,), (2100,) * 40),)) for row in range(number)]
+
+
+def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
+    crew_of: Crews, bundle: Bundle
+) -> None:
+    came, lost = [], []
+    rows: list[int] = []
+    for event in share_out(pieces(60), crew_of(2, recipe_of(bundle))):
+        match event:
+            case Came():
+                came.append(event.worker)
+                if len(came) == 2:
+                    os.kill(workers()[0], signal.SIGKILL)
+            case Lost():
+                lost.append(event)
+            case Done():
+                rows += event.piece.rows
+    assert sorted(rows) == list(range(60))
+    assert len(lost) == 1
+    assert lost[0].reason
+
+
+def workers() -> list[int]:
+    """Processes that encode."""
+    every = descendants(os.getpid())
+    return [
+        each for each in every if Path(f"/proc/{each}/cmdline").read_bytes().startswith(b"ray::Wor")
+    ]
+
+
+def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(
+    crew_of: Crews, bundle: Bundle
+) -> None:
+    crew = crew_of(1, recipe_of(bundle), lambda expected: np.nextafter(expected, 1))
+    with pytest.raises(IdentityError, match=f"a worker on {os.uname().nodename} encodes otherwise"):
+        crew.next()
+
+
+def test_the_error_of_a_worker_is_the_builds(crew_of: Crews, bundle: Bundle) -> None:
+    recipe = recipe_of(bundle)
+    recipe.model[1000] ^= 1
+    with pytest.raises(WinnowError, match=r"encoder.onnx") as raised:
+        crew_of(1, recipe).next()
+    assert "Traceback" not in str(raised.value)
+
+
+def test_ray_changes_neither_what_signals_do_nor_the_users_home(ray: Any) -> None:
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_cluster_of_a_builds_own_listens_to_this_machine_alone(ray: Any) -> None:
+    assert [each["NodeManagerAddress"] for each in ray.nodes()] == ["127.0.0.1"]
+    listening = list(addresses({os.getpid(), *descendants(os.getpid())}))
+    assert listening
+    assert set(listening) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+
+
+def descendants(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            yield child
+            yield from descendants(child)
+
+
+def addresses(processes: set[int]) -> Iterator[str]:
+    """What sockets of these processes listen on, in hexadecimal as the kernel has it."""
+    sockets = set()
+    for pid in processes:
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                sockets.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                yield fields[1].partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no Ray cluster at 127.0.0.1:1"),
+        ("ray://127.0.0.1:10001", "--ray-address auto"),
+        ("nonsense", "expected HOST:PORT"),
+    ],
+)
+def test_an_address_that_no_cluster_can_have_is_refused_at_once(address: str, said: str) -> None:
+    with pytest.raises(WinnowError, match=said):
+        check_ray(address)
+
+
+def test_no_cluster_where_one_is_expected_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ray:
+        """Not in any cluster."""
+
+        def init(self, **_: object) -> None:
+            raise ConnectionError("Could not find any running Ray instance. Please specify …")
+
+        def shutdown(self) -> None:
+            """Nothing to end."""
+
+    monkeypatch.setitem(sys.modules, "ray", Ray())
+    with pytest.raises(UnavailableError, match="no Ray cluster at auto"), cluster("auto", 1, 0):
+        pass
+
+
+def test_options_of_ray_without_ray_are_wrong_usage() -> None:
+    words = ["build", "--passages", "my.jsonl", "--out", "index", "--workers", "2"]
+    said = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
+    assert said.exit_code == 2
+    assert "--workers needs --engine ray" in said.output

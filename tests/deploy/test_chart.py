@@ -1,0 +1,205 @@
+"""The Helm chart: valid for every Kubernetes that it names, and true to what the processes take."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helm_chart import (
+    CHART,
+    LARGE,
+    READ_ONLY,
+    SMALL,
+    Manifest,
+    containers,
+    pods,
+    refused,
+    rendered,
+)
+
+from content_node.settings import NodeSettings
+from stateless.settings import FrontSettings
+from winnow.rpc.health import LIVE
+from winnow.settings.common import ServiceSettings
+from winnow.tools.commands import app
+from winnow.tools.help_texts import with_flowing_help
+
+ROOT = Path(__file__).parents[2]
+ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY}
+ABOUT = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
+
+
+@pytest.fixture(params=ALL)
+def manifests(request: pytest.FixtureRequest) -> list[Manifest]:
+    return rendered(ALL[request.param])
+
+
+def versions() -> list[str]:
+    """The oldest Kubernetes that the chart takes, and the newest that is known."""
+    known = pytest.importorskip("kubernetes_validate.utils").all_versions()
+    oldest = ABOUT["kubeVersion"].removeprefix(">=").removesuffix("-0")
+    assert oldest in known
+    assert _numbers(oldest) < _numbers(known[-1])
+    return [oldest, known[-1]]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def test_manifests_are_strictly_valid_from_the_oldest_kubernetes_to_the_newest(
+    manifests: list[Manifest],
+) -> None:
+    validate = pytest.importorskip("kubernetes_validate").validate
+    core = [each for each in manifests if "coreos" not in each["apiVersion"]]
+    for version in versions():
+        for each in core:
+            validate(each, version, strict=True)
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert ABOUT["version"] == str(ABOUT["appVersion"]) == project["version"]
+
+
+def test_no_process_may_do_more_than_it_needs(manifests: list[Manifest]) -> None:
+    for pod in pods(manifests):
+        spec = pod["spec"]
+        assert spec["securityContext"]["runAsNonRoot"]
+        assert spec["securityContext"]["runAsUser"] == 10001
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["enableServiceLinks"] is False
+    for container in containers(manifests):
+        allowed = container["securityContext"]
+        assert allowed["readOnlyRootFilesystem"]
+        assert allowed["allowPrivilegeEscalation"] is False
+        assert allowed["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_every_variable_is_a_setting_of_its_process(manifests: list[Manifest]) -> None:
+    """A process that is given a setting nobody has does not start."""
+    for container in containers(manifests):
+        settings = SERVING.get(container["name"])
+        for each in container.get("env", []):
+            if settings is None or not each["name"].startswith("WINNOW_"):
+                assert each["name"] == "XDG_CACHE_HOME"
+                continue
+            names = {settings.variable(field) for field in settings.model_fields}
+            assert each["name"] in names
+
+
+def test_the_processes_take_what_they_are_given(manifests: list[Manifest]) -> None:
+    for container in containers(manifests):
+        if settings := SERVING.get(container["name"]):
+            given = {each["name"]: each.get("value", "nats://host") for each in container["env"]}
+            settings.load({}, None, given)
+
+
+def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None:
+    for container in containers(manifests):
+        words = list(container["args"])
+        command: Any = with_flowing_help(app(words))
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        command.make_context("winnow", words)
+
+
+def test_probes_and_services_lead_to_ports_that_are_there(manifests: list[Manifest]) -> None:
+    for container in containers(manifests):
+        ports = {each["containerPort"] for each in container.get("ports", [])}
+        for name in ("readinessProbe", "startupProbe", "livenessProbe"):
+            if ports:
+                assert container[name]["grpc"]["port"] in ports
+                assert container[name]["grpc"].get("service") == (
+                    None if name == "readinessProbe" else LIVE
+                )
+    for service in (each for each in manifests if each["kind"] == "Service"):
+        (selected, *_) = chosen(service["spec"]["selector"], manifests)
+        names = {each["name"] for each in selected["spec"]["containers"][0]["ports"]}
+        assert {each["targetPort"] for each in service["spec"]["ports"]} <= names
+
+
+def test_budgets_and_policies_select_what_is_there(manifests: list[Manifest]) -> None:
+    for each in manifests:
+        if each["kind"] in ("PodDisruptionBudget", "NetworkPolicy", "PodMonitor"):
+            selector = each["spec"].get("podSelector") or each["spec"]["selector"]
+            labels = selector["matchLabels"]
+            ours = labels["app.kubernetes.io/name"] == "winnow"
+            assert bool(chosen(labels, manifests)) == ours, "NATS is of another chart"
+
+
+def test_what_is_scaled_by_itself_is_not_set_back_at_each_upgrade() -> None:
+    manifests = rendered(LARGE)
+    there = {(each["kind"], each["metadata"]["name"]): each for each in manifests}
+    scaled = [each for each in manifests if each["kind"] == "HorizontalPodAutoscaler"]
+    assert len(scaled) == 4
+    for each in scaled:
+        target = each["spec"]["scaleTargetRef"]
+        assert "replicas" not in there[target["kind"], target["name"]]["spec"]
+
+
+def chosen(labels: Manifest, manifests: list[Manifest]) -> list[Manifest]:
+    """Pods that a selector finds."""
+    return [pod for pod in pods(manifests) if labels.items() <= pod["metadata"]["labels"].items()]
+
+
+def test_each_shard_has_replicas_of_its_own_and_pulls_itself() -> None:
+    manifests = rendered(LARGE)
+    sets = [each for each in manifests if each["kind"] == "StatefulSet"]
+    names = [f"shard-{number:05}-of-00003" for number in range(3)]
+    for each, name in zip(sets, names, strict=True):
+        pod = each["spec"]["template"]["spec"]
+        bundle, shard = pod["initContainers"]
+        assert bundle["args"] == ["bundle", "pull", "s3://models/mini", "/models/bundle"]
+        assert shard["args"][:3] == ["index", "pull", f"s3://bucket/my-index/{name}"]
+        assert shard["args"][4:] == ["--snapshot", "20260131T120000000-1a2b3c4d"]
+        served = variables(pod["containers"][0])
+        assert served["WINNOW_NODE_SHARD"] == shard["args"][3]
+        assert served["WINNOW_NODE_JOURNAL"] == "nats://demo-nats:4222"
+        assert pod["terminationGracePeriodSeconds"] > 12, "lingering and draining"
+
+
+def test_another_index_is_pulled_beside_the_one_that_is_there() -> None:
+    """A pull never replaces anything; so an upgrade to another index needs another directory."""
+    places = set()
+    for url in ("s3://bucket/one", "s3://bucket/two"):
+        nodes = [each for each in containers(rendered({"index": {"url": url}})) if served(each)]
+        places |= {variables(each)["WINNOW_NODE_SHARD"] for each in nodes}
+    assert len(places) == 2
+
+
+def test_nobody_feeds_unless_he_is_named() -> None:
+    values = SMALL | {"feed": {"enabled": True}, "node": {"replicas": 1}}
+    (front,) = (
+        each
+        for each in rendered(values)
+        if each["kind"] == "NetworkPolicy" and each["metadata"]["name"].endswith("-front")
+    )
+    open_ports = {port["port"] for rule in front["spec"]["ingress"] for port in rule["ports"]}
+    assert open_ports == {8080, 8088, 9100}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "index.url: name a place of snapshots"),
+        ({"index": {"url": "my-index"}}, "url"),
+        (SMALL | {"fronts": {}}, "fronts"),
+        (SMALL | {"node": {"replica": 2}}, "replica"),
+        (SMALL | {"feed": {"enabled": True}}, "follow a journal"),
+        (READ_ONLY | {"feed": {"enabled": True}}, "writes are kept on disks"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(values: Manifest, said: str) -> None:
+    assert said in refused(values)
+
+
+def served(container: Manifest) -> bool:
+    """Whether it is a content node."""
+    return bool(container["name"] == "node")
+
+
+def variables(container: Manifest) -> Manifest:
+    return {each["name"]: each.get("value") for each in container["env"]}

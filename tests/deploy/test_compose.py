@@ -1,0 +1,66 @@
+"""The compose file: what it starts takes what it is given, and everything is of a known version."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from content_node.settings import NodeSettings
+from stateless.settings import FrontSettings
+from winnow.settings.common import ServiceSettings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
+OURS = {name: each for name, each in COMPOSE["services"].items() if each["image"] == "winnow"}
+OTHERS = {name: each for name, each in COMPOSE["services"].items() if name not in OURS}
+
+
+def test_the_processes_take_what_they_are_given() -> None:
+    """A process that is given a setting nobody has does not start."""
+    served = [each for each in OURS.values() if each["command"][0] in SERVING]
+    assert len(served) == 4
+    for each in served:
+        settings = SERVING[each["command"][0]]
+        known = {settings.variable(field) for field in settings.model_fields}
+        assert set(each["environment"]) <= known
+        settings.load({}, None, each["environment"])
+
+
+def test_every_process_is_scraped() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+    scraped = {
+        target
+        for job in config["scrape_configs"]
+        for static in job.get("static_configs", [])
+        for target in static["targets"]
+    }
+    serving = {f"{name}:9100" for name, each in OURS.items() if each["command"][0] in SERVING}
+    assert serving <= scraped
+
+
+def test_no_process_of_ours_may_do_more_than_it_needs() -> None:
+    for each in OURS.values():
+        assert each["read_only"]
+        assert each["cap_drop"] == ["ALL"]
+        assert each["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_images_of_others_have_an_exact_version(name: str) -> None:
+    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", OTHERS[name]["image"])
+
+
+def test_ports_are_published_on_this_machine_alone() -> None:
+    for each in COMPOSE["services"].values():
+        for port in each.get("ports", []):
+            assert port.startswith("127.0.0.1:")
+
+
+def test_the_image_is_built_on_an_exact_version() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    (base,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", text, re.MULTILINE)
+    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-bookworm", base)
+    assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"${PYTHON_IMAGE}"}

@@ -1,0 +1,193 @@
+"""A front that is asked over HTTP: real sockets, the real core, and an answerer that a test leads."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import httpx
+from prometheus_client import CollectorRegistry
+
+from stateless.answer.admission import Admission, Admitted
+from stateless.answer.core import AnswerCore
+from stateless.answer.servicer import SERVICE
+from stateless.answer.validation import Defaults
+from stateless.composing.access import Access, open_gate
+from stateless.composing.front import Front
+from stateless.composing.http import serve_http
+from stateless.doors import Doors
+from stateless.http.answers import answer_calls
+from stateless.http.call import Call
+from stateless.http.endpoint import Gate
+from stateless.metrics import AdmissionMetrics, FrontMetrics
+from stateless.settings import FrontSettings
+from winnow.deadline import Deadline
+from winnow.domain.answered import Answer, Answered, Timings
+from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.passage import Passage
+from winnow.domain.question import Question, ReadScope
+from winnow.domain.reading import Reading
+from winnow.policy.load import Load, LoadSettings
+from winnow.rpc.boundary import Boundary
+from winnow.security.peers import PLAIN
+from winnow.security.secured import Secured
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
+
+LONG = 30.0
+TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
+
+
+class Leading:
+    """An answerer that does as the question says: `wait`, `break`, or an answer at once."""
+
+    shards = 1
+    fields = None
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.clients: list[str] = []
+        self.left: list[float] = []
+        self.cancelled = 0
+        self.go_on = asyncio.Event()
+
+    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+        question = admitted.question
+        self.asked.append(question)
+        self.clients.append(admitted.client)
+        self.left.append(deadline.left())
+        if question.text.startswith("wait"):
+            try:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+        if question.text.startswith("break"):
+            raise RuntimeError("a secret of this machine")
+        return answered(question)
+
+
+def answered(question: Question) -> Answered:
+    """As many answers as were asked for."""
+    passage = Passage("zorblax", "Zorblax Prize", TEXT, '{"year": 2031}')
+    reading = Reading(passage, 0, 17, 8.5, 3.5, 5.0, 0.0, 0.0, 2.0)
+    coverage = Coverage((ShardCoverage(0, 12, ShardStatus.SEARCHED, "", 7),))
+    answers = (Answer(reading, 0),) * question.answers
+    work = (question.passages_to_read, question.passages_to_read, 3)
+    return Answered(answers, True, coverage, Timings(), *work, question.read_scope, False)
+
+
+class HttpFront:
+    """Its parts; `serving` gives a client."""
+
+    def __init__(
+        self,
+        most: int = 64,
+        gate: Gate = open_gate,
+        secured: Secured | None = None,
+        tracer: Tracer = NO_TRACER,
+        **settings: Any,
+    ) -> None:
+        self.tracer = tracer
+        self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
+        self.secured = secured or Secured()
+        load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
+        self.admission = Admission(load, most, AdmissionMetrics(self.registry))
+        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
+        self.core = AnswerCore(defaults, self.admission, FrontMetrics(self.registry))
+        self.core.serve(self.answerer)  # type: ignore[arg-type]
+        given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
+        self.settings = FrontSettings.load(given, None, {})
+        self.calls: list[Call] = []
+        self.add(answer_calls(self.core, 2.0, self.admission.refusal))
+        self.address, self.ready = "", True
+        self.stack = contextlib.AsyncExitStack()
+
+    def add(self, calls: Iterable[Call]) -> None:
+        self.calls.extend(calls)
+
+    def sample(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+    def calls_ended(self, method: str, status: str) -> float:
+        return self.sample("winnow_request_seconds_count", method=method, status=status)
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Serves on a free port; gives a client of it."""
+        async with self.stack:
+            doors = Doors()
+            doors.add(SERVICE, self.admission.refusal)
+            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
+            front = Front(
+                settings=self.settings,
+                bundle=None,  # type: ignore[arg-type]
+                registry=self.registry,
+                metrics=None,  # type: ignore[arg-type]
+                boundary=boundary,
+                server=None,  # type: ignore[arg-type]
+                doors=doors,
+                access=Access(self.secured, PLAIN, gate=self.gate),
+                stack=self.stack,
+                calls=self.calls,
+            )
+            (listener,) = serve_http(front).servers
+            self.server = listener.server
+            port = await self.server.start(listener.listen)
+            self.address = f"127.0.0.1:{port}"
+            await self.server.serving(self.ready)
+            try:
+                async with httpx.AsyncClient(
+                    base_url=f"http://{self.address}", timeout=LONG
+                ) as client:
+                    yield client
+            finally:
+                await self.server.drain(0)
+
+
+class Wire:
+    """A connection on which a test writes HTTP by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    def send(self, text: str | bytes) -> None:
+        self.writer.write(text.encode() if isinstance(text, str) else text)
+
+    async def reply(self) -> tuple[int, dict[str, str], Any]:
+        """The status, headers and JSON of the next reply."""
+        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), LONG)).decode()
+        first, *lines = head.strip().split("\r\n")
+        headers = {name.lower(): value for name, value in (line.split(": ") for line in lines)}
+        body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return int(first.split()[1]), headers, json.loads(body) if body else None
+
+    async def closed(self) -> None:
+        """Waits until the other side has closed it."""
+        with contextlib.suppress(ConnectionError):
+            while await asyncio.wait_for(self.reader.read(65_536), LONG):
+                pass
+
+
+@contextlib.asynccontextmanager
+async def wire(address: str) -> AsyncIterator[Wire]:
+    """A connection to HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    made = Wire(*await asyncio.open_connection(host, int(port)))
+    try:
+        yield made
+    finally:
+        made.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await made.writer.wait_closed()
+
+
+def asking(question: str, path: str = "/v1/answer", headers: str = "") -> str:
+    """A whole request that asks."""
+    body = json.dumps({"question": question})
+    return (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n{headers}\r\n{body}"
+    )

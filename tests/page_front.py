@@ -1,0 +1,89 @@
+"""A front that serves the page and says what a test tells it to, by HTTP on a free port.
+
+It runs in a thread of its own, since a browser is driven by calls that wait.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from stateless.page.routes import routes
+from winnow.v1 import answer_pb2, cluster_pb2
+
+Problem = dict[str, Any]
+"""As application/problem+json has it."""
+
+
+class PageFront:
+    """Keeps what it is asked; replies with `reply` and `shown`, which may be problems."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.reply: Message | Problem = answer_pb2.AnswerResponse()
+        self.shown: Message | Problem = cluster_pb2.GetClusterResponse()
+        self.requests: list[dict[str, Any]] = []
+        self.headers: dict[str, str] = {}
+        self.looks = 0
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def app(self) -> Starlette:
+        ways = [
+            Route("/v1/answer", self._answer, methods=["POST"]),
+            Route("/v1/cluster", self._cluster),
+        ]
+        return Starlette(routes=[*ways, *routes()])
+
+    async def _answer(self, request: Request) -> Response:
+        self.requests.append(await request.json())
+        self.headers = dict(request.headers)
+        await asyncio.to_thread(self.go_on.wait, 30)
+        return _response(self.reply)
+
+    async def _cluster(self, request: Request) -> Response:
+        self.looks += 1
+        return _response(self.shown)
+
+
+def _response(said: Message | Problem) -> Response:
+    if isinstance(said, Message):
+        return JSONResponse(
+            json_format.MessageToDict(said, always_print_fields_with_no_presence=True)
+        )
+    return JSONResponse(said, said["status"], media_type="application/problem+json")
+
+
+@contextlib.contextmanager
+def page_front() -> Iterator[PageFront]:
+    """One that serves."""
+    front = PageFront()
+    config = uvicorn.Config(front.app(), port=0, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    pause = threading.Event()
+    while not server.started:
+        assert thread.is_alive(), "the server ended"
+        pause.wait(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    front.address = f"http://127.0.0.1:{port}"
+    try:
+        yield front
+    finally:
+        front.go_on.set()
+        server.should_exit = True
+        thread.join()

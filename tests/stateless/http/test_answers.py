@@ -1,0 +1,198 @@
+"""Questions over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from http_front import LONG, TEXT, HttpFront, asking, wire
+from tenacious import happens
+
+from winnow.errors import OverloadedError
+
+
+@pytest.fixture
+def front() -> HttpFront:
+    return HttpFront()
+
+
+@pytest.fixture
+async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
+    async with front.serving() as client:
+        yield client
+
+
+async def test_an_answer_has_every_field_in_lower_camel_case(client: httpx.AsyncClient) -> None:
+    reply = await client.post("/v1/answer", json={"question": "Who won?", "answers": 1})
+    assert (reply.status_code, reply.headers["content-type"]) == (200, "application/json")
+    said = reply.json()
+    (answer,) = said["answers"]
+    assert answer["text"] == TEXT[answer["start"] : answer["end"]] == "Marta Quendelheim"
+    assert answer["passage"]["metadata"] == {"year": 2031}
+    assert said["hasAnswer"] is True
+    assert said["readScope"] == "READ_SCOPE_GLOBAL"
+    assert said["requestId"] == reply.headers["x-request-id"]
+    assert answer["distance"] == 0.0, "a zero is said, too"
+    assert said["heads"] == []
+    assert said["coverage"]["shards"][0]["sequence"] == "7", "64 bits are a string"
+
+
+@pytest.mark.parametrize("name", ["passagesToRead", "passages_to_read"])
+async def test_a_request_may_have_names_of_both_forms(
+    name: str, front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    await client.post("/v1/answer", json={"question": "Who?", name: 7})
+    assert front.answerer.asked[0].passages_to_read == 7
+
+
+async def test_a_caller_may_name_itself_and_its_request(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    headers = {"x-request-id": "mine", "x-winnow-client": "me", "x-winnow-timeout": "12.5"}
+    reply = await client.post("/v1/answer", json={"question": "Who?"}, headers=headers)
+    assert reply.json()["requestId"] == reply.headers["x-request-id"] == "mine"
+    assert front.answerer.clients == ["me"]
+    assert 2.0 < front.answerer.left[0] <= 12.5
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        (b'{"question": ""}', "question", "is empty"),
+        (b'{"question": "Who?", "answers": 1000}', "answers", "1000 is not between 1 and 100"),
+        (b'{"question": "Who?", "retriever": 77}', "retriever", "77 is not a known value"),
+        (b'{"question": 5}', "question", "expected string"),
+        (b'{"quest": "Who?"}', "quest", "is no field of this request"),
+        (b'{"question": "Who?", "after": [{"shard": "x"}]}', "after.shard", "invalid literal"),
+        (b'{"question": "\\ud800"}', "question", "Unpaired surrogate"),
+        (b"[]", "request", "is no JSON object"),
+        (b"", "request", "is no JSON object"),
+        (b"{", "request", "Failed to load JSON"),
+        (b'{"question": "\xff"}', "request", "is not UTF-8"),
+        (b'{"a":' * 3_000, "request", "recursion"),
+    ],
+)
+async def test_what_is_wrong_with_a_request_is_named(
+    body: bytes, field: str, words: str, front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    headers = {"content-type": "application/json"}
+    reply = await client.post("/v1/answer", content=body, headers=headers)
+    assert (reply.status_code, reply.headers["content-type"]) == (400, "application/problem+json")
+    problem = reply.json()
+    assert (problem["status"], problem["code"]) == (400, "INVALID_ARGUMENT")
+    assert problem["requestId"] == reply.headers["x-request-id"]
+    (violation,) = problem["violations"]
+    assert violation["field"] == field
+    assert words in violation["description"]
+    assert front.calls_ended("Answer", "INVALID_ARGUMENT") == 1
+
+
+async def test_a_mistake_is_told_without_its_words(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    reply = await client.post("/v1/answer", json={"question": "break"})
+    assert reply.status_code == 500
+    assert "secret" not in reply.text
+    assert reply.json()["code"] == "INTERNAL"
+    assert front.calls_ended("Answer", "INTERNAL") == 1
+    assert (await client.post("/v1/answer", json={"question": "Who?"})).status_code == 200
+
+
+async def test_a_refusal_says_when_to_try_again(
+    front: HttpFront, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object) -> None:
+        raise OverloadedError("too much to do", 2.5)
+
+    monkeypatch.setattr(front.core, "ask", ask)
+    reply = await client.post("/v1/answer", json={"question": "Who?"})
+    assert (reply.status_code, reply.headers["retry-after"]) == (429, "3")
+    assert reply.json()["retryAfterSeconds"] == 2.5
+
+
+async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    front = HttpFront()
+    refused = OverloadedError("come later", 0.25)
+    monkeypatch.setattr(front.admission, "refusal", lambda client: client == "greedy" and refused)
+    front.calls.clear()
+    from stateless.http.answers import answer_calls
+
+    front.add(answer_calls(front.core, 2.0, front.admission.refusal))
+    async with front.serving(), wire(front.address) as line:
+        line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\nx-winnow-client: greedy\r\n")
+        line.send("content-type: application/json\r\ncontent-length: 20\r\n\r\n")
+        status, headers, problem = await line.reply()
+    assert (status, headers["retry-after"]) == (429, "1")
+    assert problem["detail"] == "come later"
+
+
+async def test_nothing_is_replied_later_than_the_caller_allows(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    headers = {"x-winnow-timeout": "0.05"}
+    reply = await client.post("/v1/answer", json={"question": "wait"}, headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (504, "DEADLINE_EXCEEDED")
+    assert front.answerer.cancelled == len(front.answerer.asked)  # none on a slow machine
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "soon", "1e3", "nan", "0.0"])
+async def test_a_time_that_is_none_is_refused(said: str, client: httpx.AsyncClient) -> None:
+    headers = {"x-winnow-timeout": said}
+    reply = await client.post("/v1/answer", json={"question": "Who?"}, headers=headers)
+    assert reply.status_code == 400
+    assert reply.json()["violations"][0]["field"] == "x-winnow-timeout"
+
+
+async def test_a_question_whose_caller_goes_is_given_up(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    async with wire(front.address) as line:
+        line.send(asking("wait"))
+        await happens(lambda: bool(front.answerer.asked), LONG)
+    await happens(lambda: front.answerer.cancelled == 1, LONG)
+    await happens(lambda: front.calls_ended("Answer", "CANCELLED") == 1, LONG)
+
+
+async def test_many_questions_are_answered_in_their_order_each_for_itself(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    texts = ["one", "", "break", "four"]
+    reply = await client.post("/v1/answers", json={"requests": [{"question": t} for t in texts]})
+    first, empty, broken, last = reply.json()["results"]
+    assert reply.status_code == 200
+    assert [len(each["response"]["answers"]) for each in (first, last)] == [3, 3]
+    assert empty["problem"]["violations"][0]["field"] == "question"
+    assert (broken["problem"]["status"], "secret" in reply.text) == (500, False)
+    assert front.calls_ended("Answers", "OK") == 1
+
+
+async def test_many_questions_are_not_asked_all_at_once(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    requests = [{"question": f"wait {n}"} for n in range(10)]
+    headers = {"x-winnow-timeout": "60"}
+    asking = asyncio.create_task(
+        client.post("/v1/answers", json={"requests": requests}, headers=headers)
+    )
+    await happens(lambda: len(front.answerer.asked) >= 4, LONG)
+    assert front.admission.inside == 4
+    front.answerer.go_on.set()
+    assert len((await asking).json()["results"]) == 10
+
+
+@pytest.mark.parametrize("count", [0, 101])
+async def test_too_many_questions_or_none_are_refused(
+    count: int, client: httpx.AsyncClient
+) -> None:
+    requests = [{"question": "Who?"}] * count
+    reply = await client.post("/v1/answers", json={"requests": requests})
+    assert reply.status_code == 400
+    assert f"has {count} questions" in reply.json()["detail"]
+
+
+async def test_an_answer_of_many_passages_is_written_whole(client: httpx.AsyncClient) -> None:
+    """What is long is written in a thread."""
+    reply = await client.post("/v1/answer", json={"question": "Who?", "answers": 100})
+    assert len(reply.json()["answers"]) == 100

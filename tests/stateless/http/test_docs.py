@@ -1,0 +1,136 @@
+"""The description of the HTTP interface."""
+
+import re
+from typing import Any
+
+import pytest
+from fake_rings import House
+from http_front import HttpFront
+
+from stateless.http.docs import _page
+from stateless.http.openapi import openapi
+from stateless.http.passages import feed_calls
+from stateless.http.predictions import predict_calls
+from winnow.bundle import Bundle
+
+
+@pytest.fixture
+def front(bundle: Bundle) -> HttpFront:
+    front = HttpFront()
+    front.add(predict_calls(House(bundle).core, 1.0))
+    front.add(feed_calls(None, None, 1.0, lambda _client: None))  # type: ignore[arg-type]
+    return front
+
+
+@pytest.fixture
+def described(front: HttpFront) -> dict[str, Any]:
+    return openapi(front.calls, "1.2.3")
+
+
+def references(part: Any) -> set[str]:
+    """All schemas that a part of a description names."""
+    if isinstance(part, list):
+        return {name for each in part for name in references(each)}
+    if not isinstance(part, dict):
+        return set()
+    own = {part["$ref"].rpartition("/")[2]} if "$ref" in part else set()
+    return own | {name for each in part.values() for name in references(each)}
+
+
+def test_every_call_is_described(described: dict[str, Any]) -> None:
+    paths = described["paths"]
+    assert {path: list(verbs) for path, verbs in paths.items()} == {
+        "/v1/answer": ["post"],
+        "/v1/answers": ["post"],
+        "/v1/predict": ["post"],
+        "/v1/heads": ["get"],
+        "/v1/passages": ["post"],
+        "/v1/passages:delete": ["post"],
+    }
+    problem = paths["/v1/answer"]["post"]["responses"]["default"]["content"]
+    assert problem["application/problem+json"]["schema"] == {"$ref": "#/components/schemas/Problem"}
+    assert [each["name"] for each in paths["/v1/heads"]["get"]["parameters"]][-1] == "ring"
+
+
+def test_every_schema_that_is_named_is_there(described: dict[str, Any]) -> None:
+    assert references(described) == set(described["components"]["schemas"]) - unnamed(described)
+
+
+def unnamed(described: dict[str, Any]) -> set[str]:
+    """The request of a GET is its query."""
+    return {"ListHeadsRequest"} & set(described["components"]["schemas"])
+
+
+def test_fields_have_the_comments_and_types_of_the_protos(described: dict[str, Any]) -> None:
+    schemas = described["components"]["schemas"]
+    fields = schemas["AnswerRequest"]["properties"]
+    assert fields["question"]["description"].startswith("The question: 1 to 1000 characters")
+    assert fields["passagesToRead"]["type"] == "integer"
+    assert fields["heads"]["type"] == "array"
+    assert schemas["Retriever"]["enum"][1] == "RETRIEVER_DENSE"
+    assert "- RETRIEVER_DENSE: By the distance" in schemas["Retriever"]["description"]
+    assert schemas["Position"]["properties"]["sequence"]["type"] == "string"
+    assert schemas["Passage"]["properties"]["metadata"]["type"] == "object"
+    faults = schemas["FailedPart"]["properties"]["metadata"]
+    assert (faults["type"], faults["additionalProperties"]) == ("object", {"type": "string"})
+
+
+async def test_a_reply_is_as_it_is_described(front: HttpFront) -> None:
+    async with front.serving() as client:
+        described = (await client.get("/openapi.json")).json()
+        said = (await client.post("/v1/answer", json={"question": "Who?"})).json()
+        wrong = (await client.post("/v1/answer", json={"question": ""})).json()
+    schemas = described["components"]["schemas"]
+    for value, name in ((said, "AnswerResponse"), (wrong, "Problem")):
+        expect(value, schemas[name], schemas)
+
+
+def expect(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Fails if a value is not as a schema has it."""
+    schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+    }
+    assert isinstance(value, kinds.get(schema["type"], (int, float))), (value, schema)
+    assert value in schema.get("enum", [value])
+    if schema["type"] == "array":
+        for each in value:
+            expect(each, schema["items"], schemas)
+    for name, each in value.items() if "properties" in schema else ():
+        expect(each, schema["properties"][name], schemas)
+
+
+async def test_the_page_for_people_names_everything_and_needs_nothing_else(
+    front: HttpFront,
+) -> None:
+    async with front.serving() as client:
+        reply = await client.get("/docs")
+        style = await client.get("/docs/style.css")
+    assert reply.headers["content-type"].startswith("text/html")
+    for words in ("POST /v1/answer<", "/v1/passages:delete", "GET /v1/heads", "passagesToRead"):
+        assert words in reply.text
+    assert "<script" not in reply.text
+    assert " style=" not in reply.text
+    links = set(re.findall(r'(?:href|src)="([^"#]*)', reply.text))
+    assert links == {"", "/docs/style.css", "/openapi.json"}
+    assert set(re.findall(r'href="#([^"]+)"', reply.text)) <= set(
+        re.findall(r'id="([^"]+)"', reply.text)
+    )
+    assert style.headers["content-type"].startswith("text/css")
+
+
+def test_what_a_caller_calls_the_front_is_no_markup(
+    front: HttpFront, described: dict[str, Any]
+) -> None:
+    assert "<b>" not in _page(described, front.calls, "http://<b>")
+
+
+async def test_pages_can_be_switched_off() -> None:
+    async with HttpFront(http_pages=False).serving() as client:
+        for path in ("/docs", "/openapi.json", "/docs/style.css"):
+            assert (await client.get(path)).status_code == 404
+        assert (await client.post("/v1/answer", json={"question": "Who?"})).status_code == 200

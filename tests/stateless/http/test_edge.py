@@ -1,0 +1,240 @@
+"""What every request over HTTP goes through, whatever it asks for."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from http_front import LONG, HttpFront, asking, wire
+from tenacious import happens
+
+from stateless.http.headers import Headers
+from winnow.errors import NotFoundError, WinnowError
+
+ASKED = {"question": "Who won?"}
+
+
+@pytest.fixture
+def front() -> HttpFront:
+    return HttpFront()
+
+
+@pytest.fixture
+async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
+    async with front.serving() as client:
+        yield client
+
+
+async def test_every_reply_has_an_id_and_says_how_it_may_be_used(
+    client: httpx.AsyncClient,
+) -> None:
+    for path in ("/livez", "/v1/answer", "/nothing", "/docs"):
+        headers = (await client.get(path)).headers
+        assert headers["x-request-id"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert headers["date"].endswith("GMT")
+
+
+async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/v1/question?secret=1")
+    assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json")
+    assert reply.json()["detail"] == "there is nothing at '/v1/question' here: see /docs"
+
+
+async def test_another_method_is_a_problem_that_names_the_right_one(
+    client: httpx.AsyncClient,
+) -> None:
+    reply = await client.get("/v1/answer")
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+    assert reply.json()["status"] == 405
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded"])
+async def test_a_body_that_pages_of_other_sites_may_send_is_refused(
+    kind: str, client: httpx.AsyncClient
+) -> None:
+    headers = {"content-type": kind} if kind else {}
+    body = b'{"question": "Who?"}'
+    reply = await client.post("/v1/answer", content=body, headers=headers)
+    assert reply.status_code == 415
+    assert reply.json()["violations"][0]["field"] == "content-type"
+
+
+async def test_a_body_that_is_compressed_is_refused(client: httpx.AsyncClient) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    reply = await client.post("/v1/answer", content=gzip.compress(b"0" * 10**7), headers=headers)
+    assert (reply.status_code, reply.json()["violations"][0]["field"]) == (415, "content-encoding")
+
+
+@pytest.mark.parametrize("size", [33_000, 900_000])
+async def test_a_body_that_is_too_large_is_refused_and_its_sender_reads_why(
+    size: int, client: httpx.AsyncClient
+) -> None:
+    reply = await client.post("/v1/answer", json={"question": "?" * size})
+    assert (reply.status_code, reply.headers["connection"]) == (413, "close")
+    assert "has more than 32768 bytes" in reply.json()["detail"]
+
+
+async def test_a_body_without_an_end_is_cut_off(front: HttpFront, client: object) -> None:
+    async with wire(front.address) as line:
+        line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n")
+        line.send("content-type: application/json\r\n\r\n")
+        for _ in range(40):
+            line.send(b"10000\r\n" + b" " * 65_536 + b"\r\n")
+        await line.closed()
+        assert front.calls_ended("Answer", "INVALID_ARGUMENT") == 1
+
+
+async def test_headers_without_an_end_are_refused(front: HttpFront, client: object) -> None:
+    async with wire(front.address) as line:
+        line.send("GET /livez HTTP/1.1\r\nx: " + "a" * 20_000)
+        assert (await line.reader.readline()).startswith(b"HTTP/1.1 400")
+        await line.closed()
+
+
+async def test_a_half_sent_body_holds_up_nobody(front: HttpFront, client: object) -> None:
+    async with wire(front.address) as half, wire(front.address) as whole:
+        half.send(asking("Who?")[:-3])
+        whole.send(asking("Who?"))
+        assert (await whole.reply())[0] == 200
+    assert len(front.answerer.asked) == 1
+
+
+async def test_several_requests_of_one_connection_are_answered_in_turn(
+    front: HttpFront, client: object
+) -> None:
+    async with wire(front.address) as line:
+        line.send(asking("one") + asking("two"))
+        assert [(await line.reply())[0] for _ in range(2)] == [200, 200]
+        line.send(asking("three"))
+        assert (await line.reply())[0] == 200
+    assert [each.text for each in front.answerer.asked] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
+async def test_a_name_that_leads_here_by_a_trick_is_refused(
+    host: str, client: httpx.AsyncClient
+) -> None:
+    """As a page of another site has it after DNS rebinding."""
+    reply = await client.post("/v1/answer", json=ASKED, headers={"host": host})
+    assert reply.status_code == 421
+
+
+async def test_a_name_that_was_allowed_may_be_used() -> None:
+    front = HttpFront(http_hosts=["qa.example"])
+    async with front.serving() as client:
+        reply = await client.post("/v1/answer", json=ASKED, headers={"host": "QA.example:443"})
+    assert reply.status_code == 200
+
+
+async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
+    seen = []
+
+    def gate(scope: str, headers: Headers) -> str:
+        seen.append(scope)
+        if dict(headers).get("authorization") != "Bearer right":
+            raise NotFoundError("no such key")
+        return "its key"
+
+    front = HttpFront(gate=gate)
+    async with front.serving() as client:
+        refused = [
+            await client.post("/v1/answer", json=ASKED),
+            await client.post("/v1/answers", json={"requests": [ASKED]}),
+            await client.get("/metrics"),
+        ]
+        right = {"authorization": "Bearer right", "x-winnow-client": "another"}
+        allowed = await client.post("/v1/answer", json=ASKED, headers=right)
+        probed = [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
+    assert [each.status_code for each in refused] == [404, 404, 404]
+    assert (allowed.status_code, front.answerer.clients) == (200, ["its key"])
+    assert seen == ["ask", "ask", "admin", "ask"]
+    assert probed == [200, 200]
+
+
+async def test_metrics_count_calls_as_those_by_grpc_are_counted(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    await client.post("/v1/answer", json=ASKED)
+    page = (await client.get("/metrics")).text
+    assert 'winnow_request_seconds_count{method="Answer",status="OK"} 1.0' in page
+    assert "winnow_http_connections 1.0" in page
+    assert "winnow_build_info" in page
+
+
+async def test_the_metrics_of_the_process_are_told_once() -> None:
+    front = HttpFront(metrics_listen="127.0.0.1:1")
+    async with front.serving() as client:
+        assert "winnow_build_info" not in (await client.get("/metrics")).text
+
+
+async def test_nothing_is_asked_before_the_front_is_ready() -> None:
+    front = HttpFront()
+    front.ready = False
+    async with front.serving() as client:
+        assert (await client.get("/livez")).status_code == 200
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.json()) == (503, {"status": "starting"})
+        assert (await client.post("/v1/answer", json=ASKED)).status_code == 503
+        await front.server.serving(True)
+        assert (await client.get("/readyz")).status_code == 200
+        assert (await client.post("/v1/answer", json=ASKED)).status_code == 200
+
+
+async def test_a_front_that_leaves_still_answers_and_sends_its_callers_elsewhere(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    await front.server.serving(False)
+    ready = await client.get("/readyz")
+    assert (ready.status_code, ready.json()) == (503, {"status": "leaving"})
+    reply = await client.post("/v1/answer", json=ASKED)
+    assert (reply.status_code, reply.headers["connection"]) == (200, "close")
+
+
+async def test_draining_waits_for_requests_in_hand_and_takes_no_more(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    async with wire(front.address) as idle, wire(front.address) as asks:
+        asks.send(asking("wait", headers="x-winnow-timeout: 60\r\n"))
+        await happens(lambda: bool(front.answerer.asked), LONG)
+        draining = asyncio.create_task(front.server.drain(LONG))
+        await idle.closed()
+        with pytest.raises(ConnectionRefusedError):
+            async with wire(front.address):
+                pass
+        assert not draining.done()
+        front.answerer.go_on.set()
+        status, headers, _ = await asks.reply()
+        assert (status, headers["connection"]) == (200, "close")
+        await asks.closed()
+        await asyncio.wait_for(draining, LONG)
+
+
+async def test_what_is_not_done_in_the_grace_is_given_up(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    async with wire(front.address) as asks:
+        asks.send(asking("wait", headers="x-winnow-timeout: 60\r\n"))
+        await happens(lambda: bool(front.answerer.asked), LONG)
+        await asyncio.wait_for(front.server.drain(0.01), LONG)
+        assert front.answerer.cancelled == 1
+        await asks.closed()
+
+
+async def test_a_mistake_in_a_page_is_told_without_its_words(front: HttpFront) -> None:
+    async def broken(*_: object) -> None:
+        raise WinnowError("a secret of this machine")
+
+    front.calls[0] = front.calls[0].__class__(
+        **{
+            **{name: getattr(front.calls[0], name) for name in front.calls[0].__slots__},
+            "run": broken,
+        }
+    )
+    async with front.serving() as client:
+        reply = await client.post("/v1/answer", json=ASKED)
+    assert reply.status_code == 500
+    assert "secret" not in reply.text

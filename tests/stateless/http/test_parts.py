@@ -1,0 +1,122 @@
+"""Parts of the HTTP interface by themselves."""
+
+import asyncio
+
+import pytest
+
+from stateless.http.hosts import names_of
+from stateless.http.json_text import read, written
+from stateless.http.patience import in_time
+from stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
+from winnow.deadline import Deadline
+from winnow.errors import (
+    DeadlineExceededError,
+    Fault,
+    GenerationGoneError,
+    IdentityError,
+    InvalidRequestError,
+    NotFoundError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.rpc.status import _CODES
+from winnow.v1 import answer_pb2
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (InvalidRequestError(), 400),
+        (NotWritableError("no"), 400),
+        (IdentityError("no"), 400),
+        (NotFoundError("no"), 404),
+        (LateBodyError("no"), 408),
+        (GenerationGoneError("no"), 409),
+        (HttpRefusedError(413, "request", "no"), 413),  # type: ignore[arg-type]
+        (OverloadedError("no"), 429),
+        (WinnowError("no"), 500),
+        (UnavailableError("no"), 503),
+        (DeadlineExceededError("no"), 504),
+    ],
+)
+def test_every_error_has_a_status(error: WinnowError, status: int) -> None:
+    assert status_of(error) == status
+
+
+def test_no_error_that_grpc_tells_is_without_a_status() -> None:
+    for kind, _ in _CODES:
+        assert status_of(kind.__new__(kind)) >= 400
+
+
+def test_a_problem_names_the_parts_that_failed() -> None:
+    error = UnavailableError("shard 1 is gone", [Fault("SHARD_UNAVAILABLE", {"shard": "1"})])
+    problem = problem_of(error, "mine")
+    assert (problem.title, problem.code, problem.request_id) == (
+        "Service Unavailable",
+        "UNAVAILABLE",
+        "mine",
+    )
+    assert problem.faults[0].metadata["shard"] == "1"
+    assert not problem.HasField("retry_after_seconds")
+
+
+def test_a_name_of_a_file_that_is_no_text_can_be_told() -> None:
+    assert problem_of(UnavailableError("cannot open \udcff.npy")).detail
+
+
+def test_a_message_is_the_same_after_a_journey() -> None:
+    request = answer_pb2.AnswerRequest(
+        question="Wer? — 🎻",
+        retriever=answer_pb2.RETRIEVER_SPARSE,
+        max_loss=0.0,
+        after=[answer_pb2.Position(shard=0, sequence=2**53 + 1)],
+    )
+    assert read(answer_pb2.AnswerRequest, written(request)) == request
+
+
+@pytest.mark.parametrize(
+    ("listen", "named", "host", "ours"),
+    [
+        ("127.0.0.1", [], "127.0.0.1:8088", True),
+        ("127.0.0.1", [], "localhost", True),
+        ("127.0.0.1", [], "LOCALHOST.:8088", True),
+        ("127.0.0.1", [], "[::1]:8088", True),
+        ("::1", [], "[::1]", True),
+        ("localhost", [], "evil.example", False),
+        ("127.0.0.1", [], "evil.example:8088", False),
+        ("127.0.0.1", [], "", False),
+        ("127.0.0.1", ["qa.example"], "qa.example:80", True),
+        ("0.0.0.0", [], "qa.example", True),
+        ("0.0.0.0", ["qa.example"], "evil.example", False),
+        ("0.0.0.0", ["qa.example"], "10.0.0.7:8088", True),
+    ],
+)
+def test_by_which_names_a_front_may_be_called(
+    listen: str, named: list[str], host: str, ours: bool
+) -> None:
+    assert names_of(listen, named)(host) is ours
+
+
+async def test_work_is_cancelled_at_its_deadline() -> None:
+    cancelled = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    with pytest.raises(DeadlineExceededError):
+        await in_time(work(), Deadline.after(0.01))
+    assert cancelled.is_set()
+
+
+async def test_a_timeout_of_the_work_itself_is_no_deadline() -> None:
+    async def work() -> None:
+        raise TimeoutError("the disk")
+
+    with pytest.raises(TimeoutError, match="the disk"):
+        await in_time(work(), Deadline.after(60))

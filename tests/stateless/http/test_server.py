@@ -1,0 +1,191 @@
+"""Connections over HTTP: how many there are, and how long one may keep the server waiting."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from http_front import LONG, Wire, wire
+from prometheus_client import CollectorRegistry
+from starlette.types import Receive, Scope, Send
+from tenacious import happens
+
+from stateless.http.crowd import Crowd
+from stateless.http.metrics import HttpMetrics
+from stateless.http.outside import Outside
+from stateless.http.readiness import Readiness
+from stateless.http.server import HttpServer
+from winnow.errors import UnavailableError
+
+GET = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+FOREVER = 3_600.0
+
+
+class Site:
+    """A server of one page, which may be large, or wait for the word."""
+
+    def __init__(
+        self, most: int = 8, head: float = FOREVER, idle: float = FOREVER, taking: float = FOREVER
+    ) -> None:
+        self.registry = CollectorRegistry()
+        metrics, readiness = HttpMetrics(self.registry), Readiness()
+        app = Outside(self._page, readiness, lambda _host: True, metrics, taking)
+        self.server = HttpServer(app, readiness, Crowd(most, metrics, head, idle, taking))
+        self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
+        self.go_on = asyncio.Event()
+        self.address = ""
+
+    async def _page(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        self.asked += 1
+        if self.waits:
+            await self.go_on.wait()
+        length = str(len(self.page) * self.parts).encode()
+        headers = [(b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for part in range(1, self.parts + 1):
+            more = part < self.parts
+            await send({"type": "http.response.body", "body": self.page, "more_body": more})
+
+    @property
+    def open(self) -> float:
+        return self.registry.get_sample_value("winnow_http_connections") or 0.0
+
+    def ended(self, reason: str) -> float:
+        name, labels = "winnow_http_connections_ended_total", {"reason": reason}
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator["Site"]:
+        port = await self.server.start("127.0.0.1:0")
+        self.address = f"127.0.0.1:{port}"
+        await self.server.serving(True)
+        try:
+            yield self
+        finally:
+            await self.server.drain(0)
+
+
+async def status(line: Wire) -> bytes:
+    head = await asyncio.wait_for(line.reader.readuntil(b"\r\n\r\n"), LONG)
+    return head.split()[1]
+
+
+async def test_who_never_ends_its_headers_is_cut_off() -> None:
+    async with Site(head=0.05).serving() as site, wire(site.address) as line:
+        line.send("GET / HTTP/1.1\r\nx: y")
+        await line.closed()
+        assert (site.ended("slow"), site.open) == (1, 0)
+
+
+async def test_who_sends_its_headers_byte_by_byte_is_cut_off_all_the_same() -> None:
+    async with Site(head=0.2).serving() as site, wire(site.address) as line:
+        closed = asyncio.create_task(line.closed())
+        line.send("GET / HTTP/1.1\r\nx: ")
+        while not closed.done():
+            line.send("y")
+            await asyncio.wait({closed}, timeout=0.01)
+        await closed
+        assert site.ended("slow") == 1
+
+
+async def test_the_next_request_of_a_connection_has_no_longer_than_the_first() -> None:
+    async with Site().serving() as site, wire(site.address) as line:
+        line.send(GET)
+        assert await status(line) == b"200"
+        await line.reader.readexactly(5)
+        crowd = site.server._crowd
+        crowd._head = 0.05
+        line.send("GET / HTTP")
+        await line.closed()
+        assert site.ended("slow") == 1
+
+
+async def test_who_says_nothing_between_two_requests_is_let_go() -> None:
+    async with Site(idle=0.05).serving() as site, wire(site.address) as line:
+        line.send(GET)
+        assert await status(line) == b"200"
+        await line.reader.readexactly(5)
+        await line.closed()
+        assert site.ended("idle") == 1
+
+
+async def test_who_waits_longest_gives_way_to_who_comes() -> None:
+    async with Site(most=2).serving() as site, contextlib.AsyncExitStack() as stack:
+        lines = []
+        for number in range(3):
+            lines.append(await stack.enter_async_context(wire(site.address)))
+            await happens(lambda: site.open == min(number + 1, 2), LONG)  # noqa: B023
+        oldest, *others = lines
+        await oldest.closed()
+        for line in others:
+            line.send(GET)
+            assert await status(line) == b"200"
+        assert site.ended("crowded") == 1
+
+
+async def test_who_is_being_answered_gives_way_to_nobody() -> None:
+    site = Site(most=1)
+    site.waits = True
+    async with site.serving(), wire(site.address) as asks:
+        asks.send(GET)
+        await happens(lambda: site.asked == 1, LONG)
+        async with wire(site.address) as late:
+            await late.closed()
+        site.go_on.set()
+        assert await status(asks) == b"200"
+
+
+async def test_a_hundred_silent_connections_leave_room_for_one_that_asks() -> None:
+    async with Site(most=8).serving() as site, contextlib.AsyncExitStack() as stack:
+        for _ in range(100):
+            silent = await stack.enter_async_context(wire(site.address))
+            silent.send("GET / HTTP/1.1\r\n")
+        async with wire(site.address) as line:
+            line.send(GET)
+            assert await status(line) == b"200"
+        assert site.open <= 8
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+async def test_who_does_not_take_its_reply_is_cut_off(parts: int) -> None:
+    site = Site(taking=0.05)
+    site.page, site.parts = b"x" * 10_000_000, parts
+    async with site.serving(), wire(site.address) as line:
+        line.send(GET)
+        await happens(lambda: site.ended("unread") == 1, LONG)
+        await happens(lambda: site.open == 0, LONG)
+
+
+async def test_what_is_no_http_is_refused() -> None:
+    async with Site().serving() as site, wire(site.address) as line:
+        line.send(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")
+        assert await status(line) == b"400"
+        await line.closed()
+        await happens(lambda: site.open == 0, LONG)
+
+
+async def test_a_connection_that_was_refused_and_stays_is_cut_off() -> None:
+    async with Site(head=0.05).serving() as site, wire(site.address) as line:
+        line.send("nonsense\r\n\r\n")
+        await line.closed()
+        await happens(lambda: site.open == 0, LONG)
+
+
+async def test_an_address_that_is_taken_is_an_error() -> None:
+    async with Site().serving() as site:
+        with pytest.raises(UnavailableError, match=f"cannot listen on {site.address}"):
+            await Site().server.start(site.address)
+
+
+async def test_a_server_that_was_never_started_can_be_drained() -> None:
+    await Site().server.drain(0)
+
+
+async def test_it_can_listen_on_ipv6() -> None:
+    site = Site()
+    port = await site.server.start("[::1]:0")
+    reader, writer = await asyncio.open_connection("::1", port)
+    writer.write(GET.encode())
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    writer.close()
+    await site.server.drain(0)

@@ -1,0 +1,36 @@
+"""One browser and one front for the tests of a file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import browser, tab
+from page_front import PageFront, page_front
+from page_replies import busy_cluster, whole_reply
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def _front() -> Iterator[PageFront]:
+    with page_front() as front:
+        yield front
+
+
+@pytest.fixture
+def front(_front: PageFront) -> PageFront:
+    _front.clear()
+    _front.reply, _front.shown = whole_reply(), busy_cluster()
+    return _front
+
+
+@pytest.fixture
+def page(chromium: Any, front: PageFront) -> Iterator[Any]:
+    """The page, open."""
+    with tab(chromium) as opened:
+        opened.goto(front.address)
+        yield opened

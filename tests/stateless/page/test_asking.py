@@ -1,0 +1,274 @@
+"""Asking, in a real browser: what goes out, and what is shown of what comes back."""
+
+from typing import Any
+
+import pytest
+from browser import needs_browser, tab
+from page_front import PageFront
+from page_replies import CAFE, NAME, partial_reply
+from tenacious import until
+
+pytestmark = [needs_browser, pytest.mark.timeout(300)]
+
+
+def ask(page: Any, question: str = "Who opened it?") -> None:
+    """Asks, and waits until everything is shown."""
+    page.fill("#question", question)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#result section")
+    if not page.query_selector(".problem"):
+        page.wait_for_selector(".times")
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    return [each.strip() for each in page.locator(selector).all_inner_texts()]
+
+
+def test_a_question_is_asked_and_answered_with_the_keyboard_alone(
+    page: Any, front: PageFront
+) -> None:
+    page.keyboard.type("Who opened the café?")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".times")
+    assert front.requests == [{"question": "Who opened the café?"}]
+    assert page.text_content(".answer .words") == NAME
+    assert page.text_content(".answer blockquote") == CAFE
+    assert page.title() == "Who opened the café? · Winnow"
+    assert page.text_content("#status") == f"Answer: {NAME}. 3 passages read in 38 ms."
+
+
+def test_the_words_that_are_marked_are_counted_in_code_points(page: Any) -> None:
+    """An emoji is two units of JavaScript, a combining mark is a code point of its own."""
+    ask(page)
+    assert page.text_content(".answer mark") == NAME
+
+
+def test_other_candidates_follow_with_scores_and_reasons(page: Any) -> None:
+    ask(page)
+    assert texts(page, ".candidates summary .text") == ["Adam Nowak", "1724"]
+    assert texts(page, ".candidates summary .figure") == ["4.25", "-2.50"]
+    page.locator(".candidates summary").first.click()
+    why = page.locator(".candidates details[open] .why")
+    assert why.locator("dt").all_inner_texts()[:2] == ["Score", "Relevance"]
+    assert why.locator("dd.figure").first.inner_text() == "4.25"
+    assert "read on shard 1 in 13 ms" in page.inner_text(".candidates details[open]")
+
+
+def test_what_is_not_sure_enough_is_not_shown_as_an_answer(page: Any, front: PageFront) -> None:
+    front.reply.has_answer = False  # type: ignore[union-attr]
+    ask(page)
+    assert "No answer is sure enough" in page.inner_text(".answer")
+    assert page.text_content("#status").startswith(f"Best candidate: {NAME}.")
+
+
+def test_no_candidate_at_all_is_said(page: Any, front: PageFront) -> None:
+    del front.reply.answers[:]  # type: ignore[union-attr]
+    ask(page)
+    assert page.inner_text(".answer") == "No passage that was read holds an answer."
+
+
+def test_an_answer_from_a_part_of_the_index_says_which_part(page: Any, front: PageFront) -> None:
+    ask(page)
+    assert not page.query_selector(".coverage")
+    front.reply = partial_reply()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".coverage")
+    said = page.inner_text(".coverage")
+    assert "67 % of the index: 1,200 of 1,800 passages" in said
+    assert "Shard 2 (600 passages): late, no reply in time" in said
+
+
+def test_heads_say_what_the_question_is(page: Any, front: PageFront) -> None:
+    front.reply = partial_reply()
+    ask(page, "Who opened the café in Łódź?")
+    page.wait_for_selector(".heads")
+    assert texts(page, ".heads dt") == ["intent", "entities", "mood"]
+    labels = ["no label fits", "restaurant_reviews 61 %", "travel_suggestion 22 %"]
+    assert texts(page, ".heads .labels li") == labels
+    assert texts(page, ".heads mark") == ["Łódź location 97 %"]
+    assert texts(page, ".heads .failed") == ["there is no head mood in this ring"]
+
+
+def test_every_option_that_is_set_goes_out_and_no_other(page: Any, front: PageFront) -> None:
+    page.click("#options summary")
+    page.select_option("#retriever", "RETRIEVER_HYBRID")
+    page.select_option("#readScope", "READ_SCOPE_GLOBAL")
+    page.select_option("#partialResults", "PARTIAL_RESULTS_FORBID")
+    for name, value in {"passagesToRead": "20", "answers": "5", "maxLoss": "0.5"}.items():
+        page.fill(f"#{name}", value)
+    page.fill("#filter", " year >= 2010 ")
+    page.fill("#heads", "intent, entities")
+    page.check("#fresh")
+    ask(page)
+    assert front.requests == [
+        {
+            "question": "Who opened it?",
+            "retriever": "RETRIEVER_HYBRID",
+            "readScope": "READ_SCOPE_GLOBAL",
+            "partialResults": "PARTIAL_RESULTS_FORBID",
+            "passagesToRead": 20,
+            "answers": 5,
+            "maxLoss": 0.5,
+            "filter": "year >= 2010",
+            "heads": ["intent", "entities"],
+            "fresh": True,
+        }
+    ]
+
+
+def test_a_field_that_breaks_a_rule_says_so_and_is_gone_to(page: Any, front: PageFront) -> None:
+    said = "unknown field yeer; known fields are lang, year"
+    front.reply = {"status": 400, "violations": [{"field": "filter", "description": said}]}
+    ask(page)
+    assert page.text_content("#filter-wrong") == said
+    assert page.get_attribute("#filter", "aria-invalid") == "true"
+    assert page.evaluate("document.activeElement.id") == "filter"
+    front.clear()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    assert not page.is_visible("#filter-wrong")
+    assert page.get_attribute("#filter", "aria-invalid") is None
+
+
+@pytest.mark.parametrize("value", ["0", "101", "2.5"])
+def test_numbers_that_the_server_would_not_take_are_not_sent(
+    page: Any, front: PageFront, value: str
+) -> None:
+    page.click("#options summary")
+    page.fill("#passagesToRead", value)
+    page.fill("#question", "Who?")
+    page.click("#go")
+    assert page.is_visible("#passagesToRead-wrong")
+    assert not front.requests
+
+
+def test_an_empty_question_is_not_sent(page: Any, front: PageFront) -> None:
+    page.click("#go")
+    assert page.text_content("#question-wrong") == "Write a question first."
+    assert not front.requests
+
+
+def test_a_violation_of_a_field_that_is_not_here_is_shown_with_the_problem(
+    page: Any, front: PageFront
+) -> None:
+    violations = [{"field": "request", "description": "too large"}]
+    front.reply = {"status": 400, "detail": "request: too large", "violations": violations}
+    ask(page)
+    assert page.inner_text(".problem") == "request: too large"
+
+
+def test_whoever_is_refused_is_told_when_to_try_again_and_the_request_id(
+    page: Any, front: PageFront
+) -> None:
+    front.reply = {
+        "status": 429, "detail": "no room", "retryAfterSeconds": 1.5, "requestId": "mine",
+    }  # fmt: skip
+    ask(page)
+    assert page.inner_text(".problem").split("\n")[0] == "no room (try again in 1.5 s)"
+    assert page.text_content(".problem code") == "mine"
+
+
+def test_a_server_that_cannot_be_reached_is_a_problem_that_is_said(page: Any) -> None:
+    page.context.set_offline(True)
+    ask(page)
+    assert "cannot be reached" in page.inner_text(".problem")
+
+
+def test_a_reply_that_is_no_json_is_a_problem_that_is_said(page: Any) -> None:
+    page.route("**/v1/answer", lambda route: route.fulfill(status=502, body="<html>bad gateway"))
+    ask(page)
+    assert page.inner_text(".problem") == "The server replied with status 502."
+
+
+def test_a_key_is_asked_for_sent_and_kept_in_the_tab_only(page: Any, front: PageFront) -> None:
+    front.reply = {"status": 401, "detail": "a key is needed"}
+    ask(page)
+    assert page.inner_text(".problem") == "a key is needed"
+    assert page.evaluate("document.activeElement.id") == "key"
+    front.clear()
+    page.keyboard.type("secret")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    assert front.headers["authorization"] == "Bearer secret"
+    assert page.evaluate("localStorage.length") == 0
+    assert "secret" not in page.url
+    page.reload()
+    page.wait_for_selector(".answer")
+    assert front.headers["authorization"] == "Bearer secret"
+    with tab(page.context.browser) as other:
+        other.goto(front.address)
+        assert other.input_value("#key") == ""
+
+
+def test_escape_stops_a_question_and_its_reply_is_not_shown(page: Any, front: PageFront) -> None:
+    front.go_on.clear()
+    page.fill("#question", "Who?")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#stop:visible")
+    until(lambda: len(front.requests) == 1, 30)
+    page.keyboard.press("Escape")
+    assert page.text_content("#status") == "Stopped."
+    assert not page.is_visible("#stop")
+    front.go_on.set()
+    page.wait_for_load_state("networkidle")
+    assert not page.query_selector(".answer")
+
+
+def test_the_reply_of_an_earlier_question_never_takes_the_place_of_a_later_one(
+    page: Any, front: PageFront
+) -> None:
+    front.go_on.clear()
+    for question in ("First?", "Second?"):
+        page.fill("#question", question)
+        page.keyboard.press("Enter")
+    until(lambda: len(front.requests) == 2, 30)
+    front.go_on.set()
+    page.wait_for_selector(".times")
+    assert page.title() == "Second? · Winnow"
+
+
+def test_an_address_that_names_a_question_asks_it_and_the_server_is_not_told_it_otherwise(
+    page: Any, front: PageFront
+) -> None:
+    ask(page, "Who & what?")
+    asked = page.url
+    assert asked.endswith("#q=Who%20%26%20what%3F")
+    with tab(page.context.browser) as other:
+        other.goto(asked)
+        other.wait_for_selector(".answer")
+        assert other.input_value("#question") == "Who & what?"
+    assert [each["question"] for each in front.requests] == ["Who & what?"] * 2
+
+
+def test_keys_go_to_the_question_and_through_the_answers(page: Any) -> None:
+    ask(page)
+    page.evaluate("document.activeElement.blur()")
+    focused = "document.activeElement.textContent"
+    page.keyboard.press("j")
+    assert page.evaluate(focused) == NAME
+    page.keyboard.press("j")
+    assert "Adam Nowak" in page.evaluate(focused)
+    page.keyboard.press("Enter")
+    assert page.is_visible(".candidates details[open] blockquote")
+    page.keyboard.press("k")
+    assert page.evaluate(focused) == NAME
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "question"
+    page.keyboard.type("j/k")
+    assert page.input_value("#question") == "j/k"
+
+
+def test_what_was_remembered_and_what_was_cut_is_said(page: Any, front: PageFront) -> None:
+    reply = front.reply
+    reply.cached, reply.question_truncated, reply.passages_granted = True, True, 1  # type: ignore[union-attr]
+    ask(page)
+    said = page.text_content("#status")
+    assert "It was remembered in 38 ms." in said
+    assert "The end of the question was cut off." in said
+    assert "1 passage of 3 were granted" in said
+    assert "nothing was read" in page.inner_text(".times")
+
+
+def test_the_time_until_the_answer_was_painted_can_be_measured(page: Any) -> None:
+    ask(page)
+    assert page.evaluate("performance.getEntriesByName('winnow-answer').length") == 1

@@ -1,0 +1,69 @@
+"""A process that traces, to a collector that takes its spans and to one that hangs: real signals."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from traced import Traced
+
+pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
+
+from collector import Collector, collecting
+
+from winnow.bundle import Bundle
+from winnow.domain.encoder import StatesFormat
+from winnow.rpc.channel import open_balanced
+from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.tools.local.ports import free_ports
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.bundle]
+LONG = 120.0
+
+
+@contextmanager
+def encoder_node(collector: Collector) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    command = ["encoder", "--listen", address, "--drain-linger", "0", "--trace-to", collector.url]
+    process = subprocess.Popen([sys.executable, "-m", "winnow", *command])
+    try:
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def encode_once(address: str, bundle: Bundle) -> Traced:
+    """Encodes a text for a call that is traced here; its spans."""
+    traced = Traced()
+    async with open_balanced(address, SERVICE) as channel:
+        fingerprint = bundle.manifest.states_fingerprint
+        encoder = RemoteTextEncoder(
+            channel, address, fingerprint, StatesFormat.NONE, timeout=LONG, patience=LONG
+        )
+        await encoder.warm_up(1)
+        with traced.begin():
+            await encoder.encode((1_000, 1_001))
+    return traced
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["takes", "hangs"])
+def test_spans_are_sent_before_the_end_and_hold_it_up_no_longer_than_that(
+    bundle: Bundle, hangs: bool
+) -> None:
+    with collecting(hangs) as collector, encoder_node(collector) as (address, process):
+        traced = asyncio.run(encode_once(address, bundle))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LONG) == 0
+        assert collector.asked.is_set()
+        if hangs:
+            return
+        part, whole = collector.spans
+        assert (whole.name, part.name) == ("winnow.v1.EncoderService/Encode", "encode")
+        asked = traced.one("ask encoder")
+        assert whole.trace_id == asked.trace.id.to_bytes(16, "big")
+        assert whole.parent_span_id == asked.id.to_bytes(8, "big")
+        assert collector.resources[0]["service.name"] == "winnow-encoder"

@@ -1,0 +1,290 @@
+"""One trace for each question, over a whole cluster: two shards with two replicas each."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from tenacious import happens
+from traced import Traced
+from whole_cluster import Running, running
+
+from stateless.policy.hedging import HedgeSettings
+from stateless.replicas.replicated import ReplicaPolicies
+from winnow.bundle import Bundle
+from winnow.client.channels import open_aio_channel
+from winnow.errors import UnavailableError
+from winnow.packaged import default_heads
+from winnow.telemetry.exposition import exposition
+from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
+from winnow.telemetry.tracing.span import Kind
+from winnow.telemetry.tracing.traceparent import written
+from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
+
+pytestmark = [pytest.mark.bundle, pytest.mark.asyncio(loop_scope="module")]
+LONG = 60.0
+QUESTION = "Which xylophonist discovered penicillin?"
+ANSWER, PREDICT = "winnow.v1.AnswerService/Answer", "winnow.v1.HeadService/Predict"
+RETRIEVE, READ, SEARCH = (
+    f"winnow.v1.ShardService/{each}" for each in ("Retrieve", "Read", "Search")
+)
+HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
+"""Late at once; every request pays for a hedge."""
+NEVER_LATE = HedgeSettings(least_samples=10**6)
+_numbers = itertools.count(1)
+
+
+class Scene:
+    """A cluster, and what it traces: only calls whose callers do."""
+
+    def __init__(self, cluster: Running, traced: Traced, channel: grpc.aio.Channel) -> None:
+        self.cluster, self.traced, self.channel = cluster, traced, channel
+
+    def call(self, trace: int, **options: Any) -> Any:
+        """A question that belongs to a trace, on its way."""
+        asked = {"question": QUESTION, "passages_to_read": 4, "fresh": True, **options}
+        stub = answer_pb2_grpc.AnswerServiceStub(self.channel)
+        request = answer_pb2.AnswerRequest(**asked)
+        return stub.Answer(request, timeout=LONG, metadata=written(trace, 1))
+
+    async def ask(self, **options: Any) -> list[RecordedSpan]:
+        """The pieces of work of one more question."""
+        trace = next(_numbers)
+        await self.call(trace, **options)
+        return self.of(trace)
+
+    def of(self, trace: int) -> list[RecordedSpan]:
+        """The pieces of work of a trace that have ended."""
+        return [each for each in self.traced if each.trace.id == trace]
+
+    def above(self, span: RecordedSpan) -> str:
+        """What a piece of work is a part of; on a busy machine a call may have been sent twice."""
+        again = {"retry": "ask", "hedge": "ask"}
+        return " > ".join(again.get(name, name) for name in self.traced.above(span))
+
+    def patch(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        method: str,
+        before: Callable[[], Coroutine[Any, Any, None]],
+        nodes: slice = slice(None),
+    ) -> None:
+        """Has nodes await something before they do what they are asked to."""
+        for node in self.cluster.nodes[nodes]:
+            doing = getattr(node.searcher, method)
+
+            async def patched(*given: Any, doing: Any = doing) -> Any:
+                await before()
+                return await doing(*given)
+
+            monkeypatch.setattr(node.searcher, method, patched)
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    bundle: Bundle, index: Path, hedge: HedgeSettings, heads: Path | None = None
+) -> AsyncIterator[Scene]:
+    traced, policies = Traced(share=0.0), ReplicaPolicies(hedge=hedge)
+    async with (
+        running(
+            index, bundle, replicas=2, heads=heads, tracer=traced.tracer, policies=policies
+        ) as cluster,
+        open_aio_channel(cluster.client.address) as channel,
+    ):
+        yield Scene(cluster, traced, channel)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(bundle: Bundle, indexes: dict[int, Path]) -> AsyncIterator[Scene]:
+    async with opened(bundle, indexes[2], NEVER_LATE, default_heads()) as made:
+        yield made
+
+
+def led_from(registry: CollectorRegistry) -> set[str]:
+    """The stages whose histograms lead to a trace."""
+    _, page = exposition(registry, "application/openmetrics-text")
+    families = text_string_to_metric_families(page.decode())  # type: ignore[no-untyped-call]
+    samples = [sample for family in families for sample in family.samples]
+    return {each.labels["stage"] for each in samples if each.exemplar and "stage" in each.labels}
+
+
+def named(spans: list[RecordedSpan], name: str) -> list[RecordedSpan]:
+    return [each for each in spans if each.name == name]
+
+
+async def test_a_question_is_one_trace_with_every_stage_call_and_read(scene: Scene) -> None:
+    spans = await scene.ask()
+    above = {each: scene.above(each) for each in spans}
+    assert {each.name for each in spans if above[each] == ANSWER} == {
+        "admit", "encode", "retrieve", "choose", "read", "merge",
+    }  # fmt: skip
+    retrieved = named(spans, "shard retrieve")
+    assert {each.attributes["winnow.shard"] for each in retrieved} == {0, 1}
+    assert {above[each] for each in named(spans, RETRIEVE)} == {
+        f"{ANSWER} > retrieve > shard retrieve > ask"
+    }
+    reads = named(spans, "read passage")
+    assert len({each.attributes["winnow.passage_id"] for each in reads}) == 4
+    assert {above[each] for each in reads} == {
+        f"{ANSWER} > read > shard read > ask > {READ} > read"
+    }
+    assert not named(spans, ANSWER)[0].fault
+
+
+async def test_no_part_lasts_longer_than_the_whole(scene: Scene) -> None:
+    spans = await scene.ask()
+    by_id = {each.id: each for each in spans}
+    for part in spans:
+        whole = by_id.get(part.parent)
+        if whole is not None:
+            assert whole.ended - whole.began >= part.ended - part.began > 0
+
+
+async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> None:
+    trace = next(_numbers)
+    reply = await scene.call(trace)
+    spans = scene.of(trace)
+    whole = named(spans, ANSWER)[0]
+    assert whole.parent == 1
+    asked = {each.attributes["winnow.request_id"] for each in spans if each.kind is Kind.SERVER}
+    assert asked == {reply.request_id}
+    assert whole.attributes["winnow.passages_read"] == reply.passages_read
+    assert whole.attributes["winnow.complete"] == reply.coverage.complete
+
+
+async def test_the_histograms_of_every_stage_lead_to_a_trace(scene: Scene) -> None:
+    await scene.ask()
+    stages = {"queue", "retrieve", "read"}
+    assert stages <= led_from(scene.cluster.registry)
+    assert stages <= set.union(*(led_from(node.registry) for node in scene.cluster.nodes))
+
+
+async def test_per_shard_every_shard_searches_in_one_call(scene: Scene) -> None:
+    spans = await scene.ask(read_scope=answer_pb2.READ_SCOPE_PER_SHARD)
+    assert {scene.above(each) for each in named(spans, SEARCH)} == {
+        f"{ANSWER} > search > shard search > ask"
+    }
+    assert {scene.above(each) for each in named(spans, "read passage")} == {
+        f"{ANSWER} > search > shard search > ask > {SEARCH} > read"
+    }
+
+
+async def test_a_known_answer_needs_no_shard(scene: Scene) -> None:
+    await scene.ask(fresh=False)
+    trace = next(_numbers)
+    reply = await scene.call(trace, fresh=False)
+    assert reply.cached
+    (only,) = scene.of(trace)
+    assert only.attributes["winnow.cached"]
+
+
+async def test_heads_of_a_question_are_parts_of_it_too(scene: Scene) -> None:
+    spans = await scene.ask(heads=["intent"])
+    assert [scene.above(each) for each in named(spans, "heads")] == [ANSWER]
+
+
+async def test_texts_to_predict_are_a_trace_too(scene: Scene) -> None:
+    trace = next(_numbers)
+    request = head_pb2.PredictRequest(texts=["A penicillin.", "Another one."], head_ids=["intent"])
+    stub = head_pb2_grpc.HeadServiceStub(scene.channel)
+    await stub.Predict(request, timeout=LONG, metadata=written(trace, 1))
+    spans = scene.of(trace)
+    assert [scene.above(each) for each in named(spans, "text")] == [PREDICT] * 2
+    assert {scene.above(each) for each in named(spans, "encode")} == {f"{PREDICT} > text"}
+
+
+async def test_a_question_that_its_caller_does_not_trace_is_not_traced(scene: Scene) -> None:
+    before = len(scene.traced)
+    await scene.cluster.client.ask(answer_pb2.AnswerRequest(question=QUESTION, fresh=True), LONG)
+    assert len(scene.traced) == before
+
+
+async def test_a_call_that_fails_and_its_retry_are_told_apart(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = itertools.count()
+
+    async def fail_once() -> None:
+        if next(calls) == 0:
+            raise UnavailableError("xylophonist")
+
+    scene.patch(monkeypatch, "retrieve", fail_once, slice(0, 2))
+    spans = await scene.ask()
+    (first,) = [each for each in named(spans, "ask") if each.fault]
+    (retry,) = named(spans, "retry")
+    assert (first.fault, retry.fault) == ("UnavailableError", None)
+    assert first.parent == retry.parent
+    assert first.attributes["server.address"] != retry.attributes["server.address"]
+    assert [each.fault for each in named(spans, RETRIEVE) if each.fault] == ["UNAVAILABLE"]
+
+
+async def test_a_question_that_is_given_up_ends_all_its_parts(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging, trace = asyncio.Event(), next(_numbers)
+
+    async def hang() -> None:
+        hanging.set()
+        await asyncio.Event().wait()
+
+    scene.patch(monkeypatch, "read", hang)
+    call = scene.call(trace)
+    await asyncio.wait_for(hanging.wait(), LONG)
+    call.cancel()
+    await happens(lambda: bool(named(scene.of(trace), READ)), LONG)
+    spans = scene.of(trace)
+    for name in (ANSWER, "read", "shard read", "ask", READ):
+        ended = [each for each in named(spans, name) if GIVEN_UP in each.attributes]
+        assert ended, name
+        assert not any(each.fault for each in ended)
+
+
+async def test_what_was_asked_is_in_no_trace(scene: Scene) -> None:
+    with contextlib.suppress(grpc.aio.AioRpcError):
+        await scene.ask(question=QUESTION * 100)
+    with contextlib.suppress(grpc.aio.AioRpcError):
+        await scene.ask(heads=["xylophonist"])
+    await scene.ask()
+    for each in scene.traced:
+        said = f"{each.name} {each.attributes} {each.fault}"
+        assert "xylophonist" not in said.lower()
+
+
+async def test_a_hedge_is_told_apart_and_the_call_that_lost_has_not_failed(
+    bundle: Bundle, indexes: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = itertools.count()
+
+    async def hang_once() -> None:
+        if next(calls) == 0:
+            await asyncio.Event().wait()
+
+    async with opened(bundle, indexes[2], HEDGING) as scene:
+        await scene.ask()  # who knows not how long calls take does not hedge
+        scene.patch(monkeypatch, "retrieve", hang_once, slice(0, 2))
+        trace = next(_numbers)
+        await scene.call(trace)
+        lost = [each for each in named(scene.of(trace), "ask") if GIVEN_UP in each.attributes]
+        rivals = {each.parent: each for each in named(scene.of(trace), "hedge")}
+        (beaten,) = [each for each in lost if _shard(scene, each) == 0]
+        winner = rivals[beaten.parent]
+        assert (beaten.fault, winner.fault) == (None, None)
+        assert GIVEN_UP not in winner.attributes
+        # the node is told, and ends its part, too
+        await happens(lambda: _given_up(scene.of(trace), beaten), LONG)
+
+
+def _shard(scene: Scene, attempt: RecordedSpan) -> object:
+    (call,) = [each for each in scene.traced if each.id == attempt.parent]
+    return call.attributes["winnow.shard"] if call.name == "shard retrieve" else None
+
+
+def _given_up(spans: list[RecordedSpan], attempt: RecordedSpan) -> bool:
+    return any(each.parent == attempt.id and GIVEN_UP in each.attributes for each in spans)

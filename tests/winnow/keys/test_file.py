@@ -1,0 +1,126 @@
+"""The file of keys: what stands in it, what is refused, and how it is followed."""
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from tenacious import happens
+
+from winnow.errors import UnauthenticatedError
+from winnow.keys.file import KeyFileError, read_keys, write_keys
+from winnow.keys.following import follow, opened
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of, new_token
+from winnow.policy.rates import Rate
+
+TOKEN = new_token()
+KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK}), Rate(5, 10), "2026-01-01")
+OTHER = Key("bob", digest_of(new_token()), frozenset(Scope))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    write_keys(path, [KEY, OTHER])
+    assert read_keys(path) == (KEY, OTHER)
+    assert TOKEN not in path.read_text()
+
+
+def entry(**changed: object) -> dict[str, object]:
+    return {"name": "a", "sha256": "0" * 64, "scopes": ["ask"]} | changed
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"version": 2, "keys": []}',
+        '{"version": 1, "keys": {}}',
+        "[" * 100_000,
+        *(
+            json.dumps({"version": 1, "keys": keys})
+            for keys in (
+                ["a"],
+                [entry(name="")],
+                [entry(name="two words")],
+                [entry(name="a" * 65)],
+                [entry(sha256="secret")],
+                [entry(scopes=[])],
+                [entry(scopes="ask")],
+                [entry(scopes=["everything"])],
+                [entry(rate=0)],
+                [entry(rate=-1)],
+                [entry(rate=float("nan"))],
+                [entry(rate=float("inf"))],
+                [entry(rate=[])],
+                [entry(rate=1, burst=0.5)],
+                [entry(token="secret")],
+                [entry(), entry(sha256="1" * 64)],
+                [entry(), entry(name="b")],
+            )
+        ),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_name(path: Path, content: str) -> None:
+    path.write_text(content)
+    with pytest.raises(KeyFileError, match=r"keys\.json is no file of keys"):
+        read_keys(path)
+
+
+def test_a_file_that_is_not_there_is_refused_with_what_makes_one(path: Path) -> None:
+    with pytest.raises(KeyFileError, match="winnow keys new"):
+        read_keys(path)
+
+
+def test_a_rate_without_a_burst_has_one_of_a_second(path: Path) -> None:
+    path.write_text(
+        json.dumps(
+            {"version": 1, "keys": [entry(rate=5), entry(name="b", sha256="1" * 64, rate=0.1)]}
+        )
+    )
+    assert [key.rate for key in read_keys(path)] == [Rate(5, 5), Rate(0.1, 1)]
+
+
+async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
+    write_keys(path, [KEY])
+    gate, file = opened(path)
+    following = asyncio.create_task(follow(file, gate, every=0.0))
+    newer = new_token()
+    write_keys(path, [Key("carol", digest_of(newer), frozenset({Scope.ASK}))])
+
+    def good(token: str) -> bool:
+        with contextlib.suppress(UnauthenticatedError):
+            return bool(gate.enter(Scope.ASK, token))
+        return False
+
+    await happens(lambda: good(newer), 30)
+    assert not good(TOKEN)
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
+async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
+    path: Path, damage: object
+) -> None:
+    write_keys(path, [KEY])
+    gate, file = opened(path)
+    assert callable(damage)
+    damage(path)
+    with capture_logs() as logged:
+        assert file.changed() is None
+        assert file.changed() is None
+    assert [line["log_level"] for line in logged] == ["error"]
+    assert gate.enter(Scope.ASK, TOKEN)
+    write_keys(path, [])
+    assert file.changed() == ()

@@ -1,0 +1,139 @@
+"""Who gets in by a key, and who no longer does."""
+
+import pytest
+from manual_clock import ManualClock
+
+from winnow.errors import (
+    OverloadedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    WinnowError,
+)
+from winnow.keys.gate import Gate
+from winnow.keys.headers import header_gate
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of, new_token, of_headers
+from winnow.policy.rates import Rate
+
+TOKEN = new_token()
+KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
+
+
+def limited(rate: Rate) -> Key:
+    return Key(KEY.name, KEY.digest, KEY.scopes, rate)
+
+
+def test_a_known_token_opens_what_its_key_is_for() -> None:
+    gate = Gate([KEY])
+    assert gate.enter(Scope.ASK, TOKEN).name == "alice"
+    with pytest.raises(PermissionDeniedError, match="alice has no scope 'predict'"):
+        gate.enter(Scope.PREDICT, TOKEN)
+
+
+@pytest.mark.parametrize("token", ["", "x", TOKEN[:-1], TOKEN + "x", new_token(), "é", KEY.digest])
+def test_other_tokens_open_nothing_and_are_not_repeated(token: str) -> None:
+    """Not even a hash that was read in the file."""
+    with pytest.raises(UnauthenticatedError) as caught:
+        Gate([KEY]).enter(Scope.ASK, token)
+    assert len(token) < 2 or token not in str(caught.value)
+
+
+def test_a_token_whose_digest_begins_as_another_does_opens_nothing() -> None:
+    alike = Key("bob", KEY.id + "0" * (64 - len(KEY.id)), KEY.scopes)
+    with pytest.raises(UnauthenticatedError):
+        Gate([alike]).enter(Scope.ASK, TOKEN)
+
+
+def test_a_rate_counts_over_all_scopes_and_says_when_to_try_again() -> None:
+    clock = ManualClock()
+    gate = Gate([limited(Rate(0.5, 2))], clock)
+    gate.enter(Scope.ASK, TOKEN)
+    gate.enter(Scope.FEED, TOKEN)
+    with pytest.raises(OverloadedError, match=r"alice may be used 0\.5 times a second") as caught:
+        gate.enter(Scope.ASK, TOKEN)
+    assert caught.value.retry_after == pytest.approx(2.0)
+    clock.advance(2.0)
+    gate.enter(Scope.ASK, TOKEN)
+
+
+def test_who_may_not_is_not_counted() -> None:
+    gate = Gate([limited(Rate(1, 1))], ManualClock())
+    with pytest.raises(PermissionDeniedError):
+        gate.enter(Scope.ADMIN, TOKEN)
+    gate.enter(Scope.ASK, TOKEN)
+
+
+def test_reading_the_keys_again_gives_nobody_a_new_burst() -> None:
+    gate = Gate([limited(Rate(1, 1))], ManualClock())
+    gate.enter(Scope.ASK, TOKEN)
+    gate.update([limited(Rate(1, 1))])
+    with pytest.raises(OverloadedError):
+        gate.enter(Scope.ASK, TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [
+        ([], UnauthenticatedError),
+        ([Key("alice", KEY.digest, frozenset({Scope.ASK}))], PermissionDeniedError),
+        ([KEY], None),
+    ],
+)
+def test_what_lasts_ends_with_its_key_or_its_scope(
+    keys: list[Key], kind: type[WinnowError] | None
+) -> None:
+    gate, told = Gate([KEY]), list[WinnowError]()
+    with gate.held(KEY, Scope.FEED) as lease:
+        lease.tell(told.append)
+        gate.update(keys)
+        assert [type(each) for each in told] == ([kind] if kind else [])
+        assert (lease.ended is None) == (kind is None)
+
+
+def test_what_is_over_is_not_ended() -> None:
+    gate = Gate([KEY])
+    with gate.held(KEY, Scope.FEED) as lease:
+        pass
+    gate.update([])
+    assert lease.ended is None
+
+
+def test_parts_of_what_lasts_wait_for_the_rate() -> None:
+    clock = ManualClock()
+    gate = Gate([limited(Rate(1, 2))], clock)
+    with gate.held(KEY, Scope.FEED) as lease:
+        assert [lease.pause(), lease.pause()] == [0, 0]
+        assert lease.pause() == pytest.approx(1.0)
+        clock.advance(1.0)
+        assert lease.pause() == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        (f"Bearer {TOKEN}", TOKEN),
+        (f"bearer  {TOKEN} ", TOKEN),
+        (TOKEN, ""),
+        (f"Basic {TOKEN}", ""),
+        (f"Bearer {TOKEN} {TOKEN}", ""),
+        ("Bearer é", ""),
+        ("Bearer " + "x" * 201, ""),
+        ("", ""),
+    ],
+)
+def test_a_token_is_what_follows_bearer(header: str, token: str) -> None:
+    assert of_headers([("x", "y"), ("authorization", header)]) == token
+
+
+def test_http_gets_the_same_answers() -> None:
+    gate = header_gate(Gate([limited(Rate(1, 5))], ManualClock()))
+    headers = (("x-winnow-client", "somebody else"), ("authorization", f"Bearer {TOKEN}"))
+    assert gate("ask", headers) == "alice"
+    with pytest.raises(PermissionDeniedError):
+        gate("admin", headers)
+    with pytest.raises(UnauthenticatedError):
+        gate("ask", ())
+    gate("ask", headers, calls=4)
+    with pytest.raises(OverloadedError):
+        gate("ask", headers)

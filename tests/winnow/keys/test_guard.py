@@ -1,0 +1,229 @@
+"""Keys at the edge of gRPC, over real calls."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from prometheus_client import CollectorRegistry, generate_latest
+from structlog.testing import capture_logs
+from tenacious import happens
+
+from winnow.errors import PermissionDeniedError, UnauthenticatedError
+from winnow.keys.gate import Gate
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of, new_token
+from winnow.policy.rates import Rate
+from winnow.rpc import client_key
+from winnow.rpc.boundary import Boundary
+from winnow.rpc.guard import Guard
+from winnow.rpc.server import Server
+from winnow.rpc.status import error_of
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.v1 import answer_pb2, answer_pb2_grpc, feed_pb2, feed_pb2_grpc
+
+ASK, FEED = "winnow.v1.AnswerService", "winnow.v1.FeedService"
+TOKEN = new_token()
+KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
+
+
+class Answers(answer_pb2_grpc.AnswerServiceServicer):
+    """Says who asks."""
+
+    async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
+        client = client_key.of_metadata(context.invocation_metadata())
+        return answer_pb2.AnswerResponse(request_id=f"{client}: {request.question}")
+
+
+class Feeds(feed_pb2_grpc.FeedServiceServicer):
+    """Counts messages."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+
+    async def Put(self, request: feed_pb2.PutRequest, context: Any) -> Any:
+        return feed_pb2.PutResponse()
+
+    async def Delete(self, request: feed_pb2.DeleteRequest, context: Any) -> Any:
+        return feed_pb2.DeleteResponse()
+
+    async def DeleteStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
+        return await self.PutStream(requests, context)
+
+    async def PutStream(self, requests: AsyncIterator[Any], context: Any) -> Any:
+        async for _ in requests:
+            self.messages += 1
+        return feed_pb2.FeedSummary(stored=self.messages)
+
+
+class Front:
+    """A server with one gate."""
+
+    def __init__(self) -> None:
+        self.gate, self.feeds, self.registry = Gate([KEY]), Feeds(), CollectorRegistry()
+        self.server = Server(
+            [ASK, FEED],
+            Boundary(RpcMetrics(self.registry)),
+            door=Guard(self.gate, lambda _method, _metadata: None),
+        )
+        answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
+        feed_pb2_grpc.add_FeedServiceServicer_to_server(self.feeds, self.server.grpc)
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[Front]:
+    made = Front()
+    yield made
+    await made.server.drain(0)
+
+
+@pytest.fixture
+async def channel(front: Front) -> AsyncIterator[grpc.aio.Channel]:
+    port = await front.server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def logged() -> Iterator[list[Any]]:
+    with capture_logs() as lines:
+        yield lines
+
+
+def sent(token: str = TOKEN, **more: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {token}"), *more.items())
+
+
+async def ask(channel: grpc.aio.Channel, metadata: Any = ()) -> str:
+    stub = answer_pb2_grpc.AnswerServiceStub(channel)
+    request = answer_pb2.AnswerRequest(question="who?")
+    return str((await stub.Answer(request, timeout=30, metadata=metadata)).request_id)
+
+
+def put_stream(channel: grpc.aio.Channel, metadata: Any) -> Any:
+    return feed_pb2_grpc.FeedServiceStub(channel).PutStream(timeout=60, metadata=metadata)
+
+
+async def test_the_caller_is_the_one_whose_key_it_is(channel: grpc.aio.Channel) -> None:
+    """Whatever name it gives itself."""
+    said = await ask(channel, (*sent(), (client_key.KEY, "mallory")))
+    assert said == "alice: who?"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        (),
+        sent("wrong"),
+        sent(TOKEN.upper()),
+        (("authorization", TOKEN),),
+        (("authorization-bin", f"Bearer {TOKEN}".encode()),),
+        (("authorization", ""), *sent()),
+    ],
+)
+async def test_who_has_no_good_key_is_unauthenticated(
+    channel: grpc.aio.Channel, metadata: Any, logged: list[Any], front: Front
+) -> None:
+    """And reads his token in no error, no log line and no metric."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, metadata)
+    error = caught.value
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
+    told = str(error) + json.dumps(logged) + generate_latest(front.registry).decode()
+    assert TOKEN not in told
+    assert digest_of(TOKEN) not in told
+    raised = error_of(error.code(), str(error.details()), error.trailing_metadata())
+    assert type(raised) is UnauthenticatedError
+
+
+async def test_who_may_not_is_told_which_scope_it_takes(
+    channel: grpc.aio.Channel, front: Front
+) -> None:
+    front.gate.update([Key("alice", KEY.digest, frozenset({Scope.FEED, Scope.ADMIN}))])
+    with pytest.raises(grpc.aio.AioRpcError, match="no scope 'ask'") as caught:
+        await ask(channel, sent())
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert type(error_of(caught.value.code(), "")) is PermissionDeniedError
+
+
+async def test_who_asks_too_often_is_told_when_to_come_again(
+    channel: grpc.aio.Channel, front: Front
+) -> None:
+    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(0.001, 1))])
+    await ask(channel, sent())
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(channel, sent())
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    status = status_pb2.Status.FromString(
+        dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
+    )
+    info = error_details_pb2.RetryInfo()
+    assert any(packed.Unpack(info) for packed in status.details)
+    assert 900 < info.retry_delay.seconds <= 1_000
+
+
+async def test_a_call_is_refused_before_its_message_is_here(channel: grpc.aio.Channel) -> None:
+    half: Any = channel.stream_unary(f"/{ASK}/Answer", request_serializer=bytes)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await half(timeout=30)
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_health_and_reflection_need_no_key(channel: grpc.aio.Channel) -> None:
+    health = health_pb2_grpc.HealthStub(channel)
+    reply = await health.Check(health_pb2.HealthCheckRequest(service=ASK), timeout=30)
+    assert reply.status == health_pb2.HealthCheckResponse.NOT_SERVING
+    every = reflection_pb2.ServerReflectionRequest(list_services="*")
+    looking = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([every]))
+    assert [len(each.list_services_response.service) async for each in looking] == [4]
+
+
+async def test_a_stream_ends_when_its_key_is_taken_back(
+    channel: grpc.aio.Channel, front: Front
+) -> None:
+    """Also one that is idle; and those of others go on."""
+    other = new_token()
+    both = [KEY, Key("bob", digest_of(other), KEY.scopes)]
+    front.gate.update(both)
+    alices, bobs = put_stream(channel, sent()), put_stream(channel, sent(other))
+    for stream in (alices, bobs):
+        await stream.write(feed_pb2.PutRequest())
+    await happens(lambda: front.feeds.messages == 2, 30)
+    front.gate.update(both[1:])
+    with pytest.raises(grpc.aio.AioRpcError, match="alice was taken back") as caught:
+        await alices
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    await bobs.write(feed_pb2.PutRequest())
+    await bobs.done_writing()
+    assert (await bobs).stored == 3
+
+
+async def test_messages_of_a_stream_wait_for_the_rate(
+    channel: grpc.aio.Channel, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.rpc.stream._LONGEST_PAUSE", 0.01)
+    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(0.001, 3))])
+    stream = put_stream(channel, sent())
+    for _ in range(5):
+        await stream.write(feed_pb2.PutRequest())
+    await stream.done_writing()
+    await happens(lambda: front.feeds.messages == 2, 30)
+    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(1_000, 1_000))])
+    assert (await stream).stored == 5
+
+
+async def test_calls_of_one_connection_are_not_taken_for_each_others(
+    channel: grpc.aio.Channel, front: Front
+) -> None:
+    tokens = {f"client-{number}": new_token() for number in range(20)}
+    front.gate.update(
+        Key(name, digest_of(token), frozenset({Scope.ASK})) for name, token in tokens.items()
+    )
+    said = await asyncio.gather(*(ask(channel, sent(token)) for token in tokens.values()))
+    assert said == [f"{name}: who?" for name in tokens]

@@ -1,0 +1,52 @@
+"""Which calls are traced."""
+
+import pytest
+from traced import Traced
+
+from winnow.telemetry.tracing.span import NOTHING
+from winnow.telemetry.tracing.traceparent import written
+from winnow.telemetry.tracing.tracer import NO_TRACER
+
+ASKED = written(7, 5)
+NOT_RECORDED = [("traceparent", ASKED[0][1][:-2] + "00")]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_what_a_caller_records_is_traced_as_a_part_of_that(share: float) -> None:
+    traced = Traced(share)
+    with traced.tracer.begin("Answer", ASKED) as call:
+        assert call.outgoing != ASKED
+        assert call.outgoing[0][1].startswith(f"00-{7:032x}-")
+    assert (traced[0].trace.id, traced[0].parent) == (7, 5)
+
+
+def test_what_a_caller_does_not_record_is_not_traced() -> None:
+    assert Traced(share=1.0).tracer.begin("Answer", NOT_RECORDED) is NOTHING
+
+
+@pytest.mark.parametrize(
+    ("share", "least", "most"), [(0.0, 0, 0), (0.3, 200, 400), (1.0, 1000, 1000)]
+)
+def test_of_calls_without_a_trace_a_share_is_traced(share: float, least: int, most: int) -> None:
+    tracer = Traced(share).tracer
+    assert least <= sum(bool(tracer.begin("Answer", ())) for _ in range(1000)) <= most
+
+
+def test_a_trace_that_is_not_valid_is_none() -> None:
+    traced = Traced()
+    with traced.tracer.begin("Answer", [("traceparent", "00-nonsense")]):
+        pass
+    assert traced[0].parent == 0
+
+
+def test_looks_are_not_traced() -> None:
+    """Nodes are asked twice a second which shard they have."""
+    tracer = Traced().tracer
+    assert tracer.traces("Answer")
+    assert not tracer.traces("GetShardInfo")
+    assert not tracer.traces("ListHeads")
+
+
+def test_who_traces_nothing_begins_nothing() -> None:
+    assert not NO_TRACER.traces("Answer")
+    assert NO_TRACER.begin("Answer", ASKED) is NOTHING

@@ -1,0 +1,154 @@
+"""A bundle is published at a place, and pulled from it whole or not at all; near and far alike."""
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from typer.testing import CliRunner
+
+from winnow.bundle import Bundle, load_bundle
+from winnow.bundle.pulling import pull_bundle
+from winnow.bundle.pushing import push_bundle
+from winnow.errors import ArtefactError, NotFoundError, UnavailableError
+from winnow.files.aside import open_aside
+from winnow.files.vouching import vouched
+from winnow.tools.bundle.cli import app
+
+FILES = {"encoder.onnx": b"an encoder", "reader.onnx": b"a reader", "tokenizer.json": b"{}"}
+
+
+@pytest.fixture
+def made(bundle: Bundle, tmp_path: Path) -> Path:
+    """A bundle with the default one's manifest, whose files are small."""
+    return small_bundle(tmp_path / "made", bundle)
+
+
+def small_bundle(directory: Path, bundle: Bundle, version: str = "1") -> Path:
+    directory.mkdir()
+    content = bundle.manifest.model_dump(mode="json") | {"version": version, "files": {}}
+    content["encoder"] |= {"question": "encoder.onnx", "passage": "encoder.onnx"}
+    content["reader"] |= {"file": "reader.onnx"}
+    content["tokenizer"] = "tokenizer.json"
+    for name, data in FILES.items():
+        (directory / name).write_bytes(data)
+        content["files"][name] = entry(data)
+    (directory / "bundle.json").write_text(vouched(content))
+    return directory
+
+
+def entry(data: bytes) -> dict[str, Any]:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+@pytest.fixture(params=["directory", "url"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "directory":
+        yield f"{tmp_path}/published/mini"
+        return
+    yield (root := f"memory://{uuid.uuid4().hex}/mini")
+    system = fsspec.filesystem("memory")
+    if system.exists(root):
+        system.rm(root, recursive=True)
+
+
+def test_a_pulled_bundle_is_the_one_that_was_pushed(made: Path, place: str, tmp_path: Path) -> None:
+    push_bundle(made, place)
+    pulled = pull_bundle(place, tmp_path / "here")
+    assert pulled.copied
+    assert pulled.bundle.manifest == load_bundle(made).manifest
+    assert [each.name for each in sorted((tmp_path / "here").iterdir())] == [
+        "bundle.json",
+        *FILES,
+    ]
+    assert not (tmp_path / "here.partial").exists()
+
+
+def test_a_bundle_that_is_there_stays_and_is_compared(
+    made: Path, bundle: Bundle, place: str, tmp_path: Path
+) -> None:
+    push_bundle(made, place)
+    pull_bundle(place, tmp_path / "here")
+    assert not pull_bundle(place, tmp_path / "here").copied
+    push_bundle(small_bundle(tmp_path / "other", bundle, "2"), f"{place}-2")
+    with pytest.raises(ArtefactError, match="holds another bundle than"):
+        pull_bundle(f"{place}-2", tmp_path / "here")
+
+
+def test_a_bundle_that_is_there_serves_while_its_place_is_away(made: Path, tmp_path: Path) -> None:
+    pulled = pull_bundle("nosuchscheme://models/mini", made)
+    assert not pulled.copied
+    assert "cannot use nosuchscheme://models/mini" in pulled.unreachable
+    assert "there is no bundle at" in pull_bundle(f"{tmp_path}/nothing", made).unreachable
+
+
+def test_a_bundle_that_is_there_and_damaged_is_refused(
+    made: Path, place: str, tmp_path: Path
+) -> None:
+    push_bundle(made, place)
+    pull_bundle(place, tmp_path / "here")
+    (tmp_path / "here" / "reader.onnx").write_bytes(b"A reader")
+    with pytest.raises(ArtefactError, match=r"reader\.onnx is damaged"):
+        pull_bundle(place, tmp_path / "here")
+
+
+def test_a_damaged_file_at_the_place_is_named_and_nothing_appears(
+    made: Path, place: str, tmp_path: Path
+) -> None:
+    push_bundle(made, place)
+    system, root = fsspec.url_to_fs(place)
+    system.pipe_file(f"{root}/reader.onnx", b"A reader")
+    with pytest.raises(ArtefactError, match=r"reader\.onnx is damaged"):
+        pull_bundle(place, tmp_path / "here")
+    system.rm_file(f"{root}/reader.onnx")
+    with pytest.raises(ArtefactError, match=r"has no reader\.onnx, which its manifest names"):
+        pull_bundle(place, tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+    # and once it is mended, the same command goes on
+    push_bundle(made, place)
+    assert pull_bundle(place, tmp_path / "here").copied
+
+
+def test_what_an_interrupted_pull_of_another_bundle_left_is_removed(
+    made: Path, place: str, tmp_path: Path
+) -> None:
+    push_bundle(made, place)
+    with open_aside(tmp_path / "here") as aside:
+        (aside.content / "old.onnx").write_bytes(b"of another bundle")
+        (aside.content / "reader.onnx").write_bytes(b"cut o")
+    assert pull_bundle(place, tmp_path / "here").copied
+    assert not (tmp_path / "here" / "old.onnx").exists()
+
+
+def test_a_published_bundle_never_changes(
+    made: Path, bundle: Bundle, place: str, tmp_path: Path
+) -> None:
+    push_bundle(made, place)
+    push_bundle(made, place)  # again, as after an interruption
+    with pytest.raises(ArtefactError, match=r"another bundle is at .*mini: give this one a place"):
+        push_bundle(small_bundle(tmp_path / "other", bundle, "2"), place)
+
+
+def test_a_place_without_a_bundle_is_named(tmp_path: Path, place: str) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no bundle at .*mini"):
+        pull_bundle(place, tmp_path / "here")
+    with pytest.raises(UnavailableError, match="nosuchscheme://host/mini") as told:
+        pull_bundle("nosuchscheme://me:secret@host/mini", tmp_path / "here")
+    assert "secret" not in str(told.value)
+
+
+def test_the_commands_say_what_they_did(made: Path, place: str, tmp_path: Path) -> None:
+    runner = CliRunner()
+    assert f": bundle {load_bundle(made).manifest.name} 1, " in said(runner, "push", made, place)
+    first = said(runner, "pull", place, tmp_path / "here")
+    assert first.startswith(f"{tmp_path}/here: bundle ")
+    assert said(runner, "pull", place, tmp_path / "here").endswith("is there already\n")
+
+
+def said(runner: CliRunner, *words: object) -> str:
+    result = runner.invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.output

@@ -1,0 +1,100 @@
+"""Lets callers in by their keys, and ends what lasts when a key is taken back.
+
+One gate stands before all ports of a front, so that a rate counts over all of them.
+"""
+
+import hmac
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from winnow.deadline import Clock
+from winnow.errors import (
+    OverloadedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    WinnowError,
+)
+from winnow.keys.key import Key, id_of
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of
+from winnow.lease import Lease
+from winnow.policy.rates import Rates
+
+_NOBODYS = "0" * 64
+
+
+class Gate:
+    """The keys that are good now."""
+
+    def __init__(self, keys: Iterable[Key], clock: Clock = time.monotonic) -> None:
+        self._rates = Rates(clock)
+        self._keys: dict[str, Key] = {}
+        self._held: dict[Lease, tuple[Key, Scope]] = {}
+        self.update(keys)
+
+    def update(self, keys: Iterable[Key]) -> None:
+        """Takes other keys for good; what lasts by a key that no longer is good ends."""
+        self._keys = {key.id: key for key in keys}
+        self._rates.keep(self._keys.keys())
+        for lease, (key, scope) in tuple(self._held.items()):
+            if (why := self._fault(key, scope)) is not None:
+                lease.end(why)
+
+    def enter(self, scope: Scope, token: str, calls: int = 1) -> Key:
+        """The key of a caller, whose calls are counted.
+
+        Raises:
+            UnauthenticatedError: there is no token, or none that is known.
+            PermissionDeniedError: the key is for something else.
+            OverloadedError: the key was used too often; says when to try again.
+
+        """
+        key = self._known(token)
+        if (fault := self._fault(key, scope)) is not None:
+            raise fault
+        if wait := self._take(key.id, calls):
+            assert key.rate is not None
+            raise OverloadedError(
+                f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
+                f"{wait:.2f} s",
+                wait,
+            )
+        return key
+
+    @contextmanager
+    def held(self, key: Key, scope: Scope) -> Iterator[Lease]:
+        """A lease of something that lasts, such as a stream; its parts count as calls."""
+        lease = Lease(partial(self._take, key.id))
+        self._held[lease] = (key, scope)
+        try:
+            yield lease
+        finally:
+            del self._held[lease]
+
+    def _known(self, token: str) -> Key:
+        if not token:
+            raise UnauthenticatedError("no key was sent: send `authorization: Bearer TOKEN`")
+        digest = digest_of(token)
+        key = self._keys.get(id_of(digest))
+        # the time it takes says nothing about the digests that are kept
+        if not hmac.compare_digest(key.digest if key else _NOBODYS, digest) or key is None:
+            raise UnauthenticatedError("the key that was sent is not known here")
+        return key
+
+    def _fault(self, key: Key, scope: Scope) -> WinnowError | None:
+        """Why a key that was known may not do something, as the keys are now."""
+        now = self._keys.get(key.id)
+        if now is None or now.digest != key.digest:
+            return UnauthenticatedError(f"key {key.name} was taken back")
+        if scope not in now.scopes:
+            return PermissionDeniedError(
+                f"key {key.name} has no scope {scope.value!r}, which this needs"
+            )
+        return None
+
+    def _take(self, key_id: str, calls: int = 1) -> float:
+        """The seconds until a key may be used; at 0 it is counted."""
+        key = self._keys.get(key_id)
+        return self._rates.take(key_id, key.rate, calls) if key and key.rate else 0.0

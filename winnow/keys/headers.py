@@ -1,0 +1,23 @@
+"""The gate as an HTTP server asks it: by the headers of a request."""
+
+from collections.abc import Callable, Iterable
+
+from winnow.keys.gate import Gate
+from winnow.keys.scope import Scope
+from winnow.keys.token import of_headers
+
+HeaderGate = Callable[..., str]
+"""`gate(scope, headers, calls=1)`: the client's key, by which the load is shared fairly.
+
+Raises UnauthenticatedError, PermissionDeniedError, OverloadedError. Headers are pairs, with names
+in lower case. `calls`: how many the request counts for.
+"""
+
+
+def header_gate(gate: Gate) -> HeaderGate:
+    """Asks for a key."""
+
+    def enter(scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:
+        return gate.enter(Scope(scope), of_headers(headers), calls).name
+
+    return enter

@@ -1,0 +1,54 @@
+"""A key: whose it is, what for, and how often. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from winnow.keys.scope import Scope
+from winnow.policy.rates import Rate
+from winnow.quoting import quoted
+
+LONGEST_NAME = 64
+_NAME = re.compile(rf"[A-Za-z0-9._:@-]{{1,{LONGEST_NAME}}}", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_ID_DIGITS = 12
+MOST_PER_SECOND = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is known of a token, and not the token itself."""
+
+    name: str
+    """Whose it is; the client by which the load is shared fairly."""
+    digest: str
+    """Of the token, see `winnow.keys.token`."""
+    scopes: frozenset[Scope]
+    rate: Rate | None = None
+    """None for any."""
+    created: str = ""
+    """A day, as ISO 8601 has it."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if it cannot be one."""
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"name {quoted(self.name)} is not 1 to {LONGEST_NAME} letters, digits or ._:@-"
+            )
+        if not _DIGEST.fullmatch(self.digest):
+            raise ValueError(f"the sha256 of {self.name} is not 64 hexadecimal digits")
+        if not self.scopes:
+            raise ValueError(f"key {self.name} has no scope")
+        if self.rate is not None and not 0 < self.rate.per_second <= MOST_PER_SECOND:
+            raise ValueError(f"rate {self.rate.per_second:g} of {self.name} is not above 0")
+        if self.rate is not None and not 1 <= self.rate.burst <= MOST_PER_SECOND:
+            raise ValueError(f"burst {self.rate.burst:g} of {self.name} is below 1")
+
+    @property
+    def id(self) -> str:
+        """Names the key without giving anything away: the first digits of the digest."""
+        return id_of(self.digest)
+
+
+def id_of(digest: str) -> str:
+    """The id of the key whose token has this digest."""
+    return digest[:_ID_DIGITS]

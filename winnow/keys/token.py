@@ -1,0 +1,36 @@
+"""Tokens: what a caller sends, and what is kept of it. Pure, but for chance.
+
+A token has 256 random bits. Nobody can try them all, however quick a try is, so one round of
+SHA-256 keeps it as well as a slow hash would: slow ones are for passwords, which people choose.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+HEADER = "authorization"
+PREFIX = "wnw_"
+"""Tells people, and programs that look for secrets in code, what it is."""
+_BYTES = 32
+_BEARER = re.compile(r"bearer +([A-Za-z0-9_.~+/=-]{1,200}) *", re.IGNORECASE | re.ASCII)
+
+
+def new_token() -> str:
+    """A token that nobody has."""
+    return PREFIX + secrets.token_urlsafe(_BYTES)
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token: 64 hexadecimal digits."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def of_headers(headers: Iterable[tuple[str, Any]]) -> str:
+    """The token of the first header `authorization: Bearer TOKEN` (RFC 6750); empty if there is
+    none. Names of headers are in lower case.
+    """
+    sent = next((value for name, value in headers if name == HEADER), "")
+    found = _BEARER.fullmatch(sent) if isinstance(sent, str) else None
+    return found[1] if found else ""

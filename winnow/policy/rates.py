@@ -1,0 +1,55 @@
+"""How often a key may be used.
+
+Knows keys, their rates, and a clock that it is given. A bucket of tokens, as the moment at which
+the bucket will be full again (GCRA: ITU-T I.371, annex A): one number for each key.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from winnow.deadline import Clock
+
+_ROUNDING = 1e-9
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often something may be done."""
+
+    per_second: float
+    """On average."""
+    burst: float
+    """At once, after a quiet time; 1 or more."""
+
+
+class Rates:
+    """What was done lately, by key."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lately: dict[str, tuple[Rate, float]] = {}
+        """The rate of each, and when its bucket is full again."""
+
+    def take(self, key: str, rate: Rate, amount: int = 1) -> float:
+        """Counts so much as done, if that may be done now.
+
+        An amount larger than the burst may be done when the bucket is full.
+
+        Returns:
+            0 if it may; else the seconds after which it may, and nothing is counted.
+
+        """
+        now, each = self._clock(), 1 / rate.per_second
+        # with another rate than before, as much is missing, and is filled up at the new rate
+        before, full_at = self._lately.get(key, (rate, now))
+        missing = max(full_at - now, 0.0) * before.per_second
+        wait = (missing - max(rate.burst - amount, 0.0)) * each
+        if wait > _ROUNDING:
+            return wait
+        self._lately[key] = rate, now + (missing + amount) * each
+        return 0.0
+
+    def keep(self, keys: Collection[str]) -> None:
+        """Forgets all other keys."""
+        self._lately = {key: each for key, each in self._lately.items() if key in keys}

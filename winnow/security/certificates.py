@@ -1,0 +1,131 @@
+"""The certificates of a process, as its files have them now.
+
+Knows files, and whether they fit together; does not know servers and channels. Files are replaced
+one after the other while a process runs: until a certificate and its key fit, the old pair stays.
+"""
+
+import ssl
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from winnow.errors import WinnowError
+from winnow.files.stamp import Stamp, stamp
+
+_log = structlog.get_logger("winnow.security")
+_Stamps = tuple[Stamp | None, ...]
+
+
+class CertificateError(WinnowError):
+    """A certificate, a key or an authority cannot be used; says which file, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files in PEM."""
+
+    cert: Path | None = None
+    """The own certificate, with those between it and the authority behind it."""
+    key: Path | None = None
+    """Its private key, without a passphrase."""
+    ca: Path | None = None
+    """The authorities whose certificates the other side may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """What the files hold; None for a file that was not named."""
+
+    cert: bytes | None
+    key: bytes | None = field(repr=False)
+    ca: bytes | None
+
+
+class Certificates:
+    """The newest content of files that can be used. Threads may share it."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        """Reads the files.
+
+        Raises:
+            CertificateError: they cannot be used.
+
+        """
+        self.files = files
+        self._lock = threading.Lock()
+        self._seen = _stamps(files)
+        self.pem = _read(files)
+        self.edition = 0
+        """Grows whenever `pem` changes."""
+
+    def look(self) -> None:
+        """Reads the files again if they have changed; logs it if they cannot be used. Blocks."""
+        with self._lock:
+            now = _stamps(self.files)
+            if now == self._seen:
+                return
+            try:
+                pem = _read(self.files)
+            except CertificateError as error:
+                _log.error("certificates stay as they were", error=str(error))
+            else:
+                if _stamps(self.files) != now:  # replaced meanwhile: the next look has all of it
+                    return
+                self.pem, self.edition = pem, self.edition + 1
+                _log.info("certificates read again", **_named(self.files))
+            self._seen = now
+
+
+def _read(files: TlsFiles) -> Pem:
+    pem = Pem(_content(files.cert), _content(files.key), _content(files.ca))
+    if files.cert is not None:
+        try:
+            _context().load_cert_chain(files.cert, files.key, password=_no_passphrase)
+        except (OSError, ValueError) as error:
+            raise CertificateError(
+                f"cannot use certificate {files.cert} with key {files.key}: {_said(error)}; both "
+                "must be PEM, belong together, and have no passphrase"
+            ) from error
+    if pem.ca is not None:
+        try:
+            _context().load_verify_locations(cadata=pem.ca.decode("ascii"))
+        except (OSError, ValueError) as error:
+            raise CertificateError(
+                f"cannot use {files.ca} as authorities: {_said(error)}; expected certificates in "
+                "PEM"
+            ) from error
+    return pem
+
+
+def _content(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _context() -> ssl.SSLContext:
+    """Only to try files with."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+
+def _no_passphrase() -> str:
+    """Asked for one, OpenSSL would wait at a terminal."""
+    return ""
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or error).lower().replace("_", " ")
+
+
+def _stamps(files: TlsFiles) -> _Stamps:
+    return tuple(stamp(path) for path in (files.cert, files.key, files.ca) if path is not None)
+
+
+def _named(files: TlsFiles) -> dict[str, str]:
+    named = {"cert": files.cert, "key": files.key, "ca": files.ca}
+    return {name: str(path) for name, path in named.items() if path is not None}

@@ -1,0 +1,35 @@
+"""How the servers of a process are protected, and how it calls others, by its settings."""
+
+from dataclasses import dataclass
+
+from winnow.security.certificates import Certificates, TlsFiles
+from winnow.security.peers import PLAIN, Peers
+from winnow.settings.securing import PeerSettings, SecuritySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """How a server is protected; plain text by default."""
+
+    certificates: Certificates | None = None
+    reflection: bool = True
+    peer_calls: int | None = None
+    """Most calls in hand of one client address; None for no limit."""
+
+
+def secured(settings: SecuritySettings, peer_calls: int | None = None) -> Secured:
+    """How the settings have it. Reads files; raises CertificateError if one cannot be used."""
+    certificates = None
+    if settings.tls_cert is not None:
+        certificates = Certificates(
+            TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+        )
+    return Secured(certificates, settings.reflection, peer_calls)
+
+
+def peers(settings: PeerSettings) -> Peers:
+    """How other nodes are called. Reads files; raises as `secured` does."""
+    if settings.peer_ca is None:
+        return PLAIN
+    files = TlsFiles(settings.peer_cert, settings.peer_key, settings.peer_ca)
+    return Peers(Certificates(files), settings.peer_name)

@@ -1,0 +1,74 @@
+"""Settings that protect calls: certificates of servers, and those for calls to other nodes."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.source import Settings
+
+
+class SecuritySettings(Settings):
+    """Settings of every process that serves."""
+
+    tls_cert: Path | None = Field(
+        None,
+        description="File of the certificate to serve with, in PEM; without it calls come in plain "
+        "text. The file is read again when it changes.",
+    )
+    tls_key: Path | None = Field(
+        None, description="File of the private key of --tls-cert, in PEM, without a passphrase."
+    )
+    tls_client_ca: Path | None = Field(
+        None,
+        description="File of the authorities whose certificates clients must have, in PEM. Without "
+        "it clients need no certificate.",
+    )
+    health_listen: OptionalListenAddress = Field(
+        "",
+        description="HOST:PORT that serves gRPC health and nothing else, in plain text, for probes "
+        "that have no certificate; empty for none.",
+    )
+    reflection: bool = Field(
+        True, description="Tell clients which methods there are, by gRPC reflection."
+    )
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("--tls-cert and --tls-key: give both, or none of them")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            raise ValueError("--tls-client-ca needs --tls-cert: plain text has no certificates")
+        return self
+
+
+class PeerSettings(Settings):
+    """Settings of a process that calls other nodes."""
+
+    peer_ca: Path | None = Field(
+        None,
+        description="File of the authorities whose certificates other nodes must have, in PEM. "
+        "Without it nodes are called in plain text. The file is read again when it changes.",
+    )
+    peer_cert: Path | None = Field(
+        None, description="File of the certificate to call other nodes with, in PEM."
+    )
+    peer_key: Path | None = Field(
+        None, description="File of the private key of --peer-cert, in PEM, without a passphrase."
+    )
+    peer_name: str = Field(
+        "",
+        description="Name that the certificates of other nodes must have; empty for the host that "
+        "is called. Nodes found by dns:/// are called by their addresses, and need it.",
+    )
+
+    @model_validator(mode="after")
+    def _check_peers(self) -> Self:
+        if (self.peer_cert is None) != (self.peer_key is None):
+            raise ValueError("--peer-cert and --peer-key: give both, or none of them")
+        if self.peer_cert is not None and self.peer_ca is None:
+            raise ValueError("--peer-cert needs --peer-ca: plain text has no certificates")
+        if self.peer_name and self.peer_ca is None:
+            raise ValueError("--peer-name needs --peer-ca: plain text checks no names")
+        return self

@@ -1,0 +1,67 @@
+"""Which calls are traced: those of a trace that the caller records, and a share of the others."""
+
+import random
+import time
+from collections.abc import Callable
+
+from winnow.telemetry.tracing import traceparent
+from winnow.telemetry.tracing.recorded import RecordedSpan, Trace
+from winnow.telemetry.tracing.span import NOTHING, Kind, Span
+from winnow.telemetry.tracing.traceparent import Sent
+
+_LOOKS = ("Get", "List")
+"""Methods that only look at something: nodes are asked twice a second which shard they have."""
+
+
+class Tracer:
+    """Traces nothing."""
+
+    def traces(self, method: str) -> bool:
+        """Whether calls of a method, such as `Answer`, may be traced."""
+        return False
+
+    def begin(self, name: str, sent: Sent) -> Span:
+        """The work for a call: part of its caller's trace, or the first of a new one.
+
+        Args:
+            name: of what is called.
+            sent: gRPC metadata, or the headers of an ASGI request (`scope["headers"]`).
+
+        """
+        return NOTHING
+
+
+NO_TRACER = Tracer()
+
+
+class SamplingTracer(Tracer):
+    """Traces what callers record, and a share of the calls that come without a trace."""
+
+    def __init__(
+        self, record: Callable[[RecordedSpan], None], share: float, chance: random.Random
+    ) -> None:
+        """`record` is given every piece of work that has ended, in whichever thread it did, and
+        must not block. `share`: of calls without a trace, 0 to 1.
+        """
+        self._record, self._share, self._chance = record, share, chance
+
+    def traces(self, method: str) -> bool:
+        return not method.startswith(_LOOKS)
+
+    def begin(self, name: str, sent: Sent) -> Span:
+        caller = traceparent.read(sent)
+        if caller is not None:
+            if not caller.sampled:
+                return NOTHING
+            return self._first(name, caller.trace_id, caller.span_id, caller.state)
+        if self._chance.random() >= self._share:
+            return NOTHING
+        return self._first(name, self._chance.randrange(1, 1 << 128), 0, "")
+
+    def _first(self, name: str, trace_id: int, parent: int, state: str) -> Span:
+        epoch = time.time_ns() - time.perf_counter_ns()
+        trace = Trace(trace_id, state, epoch, self._new_id, self._record)
+        return RecordedSpan(trace, parent, name, {}, Kind.SERVER)
+
+    def _new_id(self) -> int:
+        return self._chance.getrandbits(64) or 1

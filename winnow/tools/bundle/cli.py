@@ -1,0 +1,55 @@
+"""`winnow bundle`: push, pull."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from winnow.bundle import Bundle
+from winnow.bundle.pulling import pull_bundle
+from winnow.bundle.pushing import push_bundle
+from winnow.quoting import shown
+
+app = typer.Typer(no_args_is_help=True)
+
+_Url = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL", help="Directory of the published bundle, or its URL: s3://models/mini."
+    ),
+]
+
+
+@app.command()
+def push(
+    directory: Annotated[Path, typer.Argument(help="Directory of the bundle.")], url: _Url
+) -> None:
+    """Publish a bundle: copy it, verified, to a directory or URL.
+
+    A published bundle never changes: another one needs another URL.
+    """
+    typer.echo(f"{shown(url)}: {_said(push_bundle(directory, url))}")
+
+
+@app.command()
+def pull(
+    url: _Url,
+    directory: Annotated[Path, typer.Argument(help="Directory to copy the bundle to.")],
+) -> None:
+    """Copy a published bundle to this machine, unless it is in the directory already.
+
+    Every checksum is verified. The directory appears once it is whole.
+    """
+    pulled = pull_bundle(url, directory)
+    what = _said(pulled.bundle)
+    if pulled.copied:
+        typer.echo(f"{directory}: {what}")
+    elif pulled.unreachable:
+        typer.echo(f"{directory}: {what} is there, and was not compared: {pulled.unreachable}")
+    else:
+        typer.echo(f"{directory}: {what} is there already")
+
+
+def _said(bundle: Bundle) -> str:
+    manifest = bundle.manifest
+    return f"bundle {manifest.name} {manifest.version}, {manifest.fingerprint}"

@@ -1,0 +1,1 @@
+"""`winnow keys`: the file of keys of front nodes."""

@@ -1,0 +1,62 @@
+"""Changes of a file of keys, one after the other however many processes make them."""
+
+import contextlib
+import datetime
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from winnow.errors import WinnowError
+from winnow.keys.file import KeyFileError, read_keys, write_keys
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of, new_token
+from winnow.policy.rates import Rate
+from winnow.quoting import quoted
+
+
+def add(path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None) -> str:
+    """Adds a key to a file, which is made if there is none; returns its token.
+
+    Raises:
+        WinnowError: there is a key of that name, or the file cannot be used.
+
+    """
+    token, today = new_token(), datetime.datetime.now(datetime.UTC).date().isoformat()
+    try:
+        key = Key(name, digest_of(token), frozenset(scopes), rate, today)
+    except ValueError as error:
+        raise WinnowError(str(error)) from error
+    with _alone(path):
+        keys = read_keys(path) if path.exists() else ()
+        if any(each.name == name for each in keys):
+            raise WinnowError(
+                f"there is a key {name} in {path} already: remove it first, or choose another name"
+            )
+        write_keys(path, (*keys, key))
+    return token
+
+
+def remove(path: Path, name: str) -> None:
+    """Takes a key out of a file; raises WinnowError if it is not there, or as `add` does."""
+    with _alone(path):
+        keys = read_keys(path)
+        kept = [key for key in keys if key.name != name]
+        if len(kept) == len(keys):
+            raise WinnowError(f"there is no key {quoted(name)} in {path}: see `winnow keys list`")
+        write_keys(path, kept)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Locks the directory: the file itself is replaced."""
+    try:
+        directory = os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise KeyFileError(f"cannot open {path.parent}: {error.strerror}") from error
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
