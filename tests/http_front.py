@@ -22,6 +22,7 @@ from stateless.http.call import Call
 from stateless.http.endpoint import Gate
 from stateless.metrics import AdmissionMetrics, FrontMetrics
 from stateless.settings import FrontSettings
+from stateless.showing.work import Work
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -79,7 +80,8 @@ def answered(question: Question) -> Answered:
 class HttpFront:
     """Its parts; `serving` gives a client."""
 
-    def __init__(self,
+    def __init__(
+        self,
         most: int = 64,
         gate: Gate = open_gate,
         tracer: Tracer = NO_TRACER,
@@ -117,14 +119,16 @@ class HttpFront:
             boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 self.settings,
-                None,  # type: ignore[arg-type]
-                self.registry,
-                None,  # type: ignore[arg-type]
-                boundary,
-                None,  # type: ignore[arg-type]
-                doors,
-                self.stack,
-                self.calls,
+                bundle=None,  # type: ignore[arg-type]
+                registry=self.registry,
+                metrics=None,  # type: ignore[arg-type]
+                boundary=boundary,
+                server=None,  # type: ignore[arg-type]
+                doors=doors,
+                access=None,  # type: ignore[arg-type]
+                work=Work(),
+                stack=self.stack,
+                calls=self.calls,
             )
             (listener,) = serve_http(front, self.gate).servers
             self.server = listener.server
