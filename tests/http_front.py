@@ -14,15 +14,15 @@ from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
 from stateless.answer.servicer import SERVICE
 from stateless.answer.validation import Defaults
+from stateless.composing.access import Access, open_gate
 from stateless.composing.front import Front
-from stateless.composing.http import open_gate, serve_http
+from stateless.composing.http import serve_http
 from stateless.doors import Doors
 from stateless.http.answers import answer_calls
 from stateless.http.call import Call
 from stateless.http.endpoint import Gate
 from stateless.metrics import AdmissionMetrics, FrontMetrics
 from stateless.settings import FrontSettings
-from stateless.showing.work import Work
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -31,6 +31,8 @@ from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
+from winnow.security.peers import PLAIN
+from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
@@ -84,11 +86,13 @@ class HttpFront:
         self,
         most: int = 64,
         gate: Gate = open_gate,
+        secured: Secured | None = None,
         tracer: Tracer = NO_TRACER,
         **settings: Any,
     ) -> None:
         self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
+        self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
@@ -118,19 +122,18 @@ class HttpFront:
             doors.add(SERVICE, self.admission.refusal)
             boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
-                self.settings,
+                settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 boundary=boundary,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
-                access=None,  # type: ignore[arg-type]
-                work=Work(),
+                access=Access(self.secured, PLAIN, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,
             )
-            (listener,) = serve_http(front, self.gate).servers
+            (listener,) = serve_http(front).servers
             self.server = listener.server
             port = await self.server.start(listener.listen)
             self.address = f"127.0.0.1:{port}"

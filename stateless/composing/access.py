@@ -29,7 +29,7 @@ class Access:
     peers: Peers
     door: Callable[[Door], Door] = lambda behind: behind
     """Puts the gate before a door of gRPC."""
-    gate: HeaderGate = field(default_factory=lambda: _open_gate)
+    gate: HeaderGate = field(default_factory=lambda: open_gate)
     """The gate of HTTP."""
     beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     """What follows the files, for as long as the front serves."""
@@ -57,12 +57,12 @@ def _guarded(gate: Gate, behind: Door) -> Door:
     return Guard(gate, behind)
 
 
-def _open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:  # noqa: ARG001
+def open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:  # noqa: ARG001
     """Everybody may do everything, under the name that they give themselves."""
     return client_key.of_metadata(headers)
 
 
 def _warn_of_plain_text(settings: FrontSettings) -> None:
-    for listen in filter(None, (settings.listen, settings.feed_listen)):
+    for listen in filter(None, (settings.listen, settings.feed_listen, settings.http_listen)):
         if settings.tls_cert is None and not Address.parse(listen).loopback:
             _log.warning("keys are sent in plain text, without --tls-cert", listen=listen)

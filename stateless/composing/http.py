@@ -4,8 +4,7 @@ from stateless.composing.front import Front, Part
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.docs import docs
-from stateless.http.endpoint import Edge, Gate, arrivals
-from stateless.http.headers import Headers
+from stateless.http.endpoint import Edge, arrivals
 from stateless.http.hosts import names_of
 from stateless.http.json_text import JsonText
 from stateless.http.metrics import HttpMetrics
@@ -17,19 +16,14 @@ from stateless.page.routes import routes
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
-from winnow.rpc import client_key
 from winnow.rpc.service import Listener
+from winnow.security.serving import http_context
 from winnow.telemetry.process import describe_process
 
 
-def open_gate(_scope: str, headers: Headers) -> str:
-    """Lets everybody do everything, under the key that they say they have."""
-    return client_key.of_metadata(headers)
-
-
-def serve_http(front: Front, gate: Gate = open_gate) -> Part:
+def serve_http(front: Front) -> Part:
     """A server of the calls that the parts of the front have told of by now."""
-    settings, registry = front.settings, front.registry
+    settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
@@ -42,5 +36,7 @@ def serve_http(front: Front, gate: Gate = open_gate) -> Part:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
-    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics))
+    certificates = front.access.secured.certificates
+    tls = http_context(certificates) if certificates else None
+    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics), tls)
     return Part(servers=[Listener(server, settings.http_listen)])

@@ -133,7 +133,7 @@ class Boundary(grpc.aio.ServerInterceptor):
 
 
 def name_call(request: str) -> None:
-    """Names the call that this task serves, in its trace if it has one, and that in the log."""
+    """Names the call that this task serves in its trace, if it has one; the trace, in the log."""
     span = current()
     if span:
         span.set("winnow.request_id", request)
