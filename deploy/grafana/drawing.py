@@ -74,11 +74,14 @@ def _options(panel: Panel) -> dict[str, Any]:
         }
     if panel.kind is Kind.NUMBERS:
         return {"textMode": "value_and_name", "reduceOptions": {"calcs": ["lastNotNull"]}}
+    buckets = panel.kind is Kind.BUCKETS
     return {
         "calculate": False,
+        "rowsFrame": {"layout": "auto"},
         "cellGap": 1,
+        "cellValues": {"unit": "cps" if buckets else panel.unit},
         "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},
-        "yAxis": {"unit": panel.unit if panel.kind is Kind.BUCKETS else "short"},
+        "yAxis": {"unit": panel.unit if buckets else "short"},
         "tooltip": {"mode": "single", "yHistogram": False},
         "legend": {"show": True},
         "showValue": "never",
@@ -116,7 +119,6 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "label": variable.says,
         "type": "query",
         "datasource": _SOURCE,
-        "definition": query,
         "query": {"query": query, "refId": "values"},
         "refresh": 2,
         "sort": 3,
@@ -132,8 +134,11 @@ def _link() -> dict[str, Any]:
     return {
         "type": "dashboards",
         "title": "Winnow",
+        "tooltip": "",
+        "icon": "external link",
         "tags": ["winnow"],
         "asDropdown": False,
+        "targetBlank": False,
         "includeVars": True,
         "keepTime": True,
     }

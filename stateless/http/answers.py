@@ -62,6 +62,7 @@ def answer_calls(core: AnswerCore, seconds: float, refusal: Refusal) -> list[Cal
             seconds,
             _LARGEST_OF_MANY,
             refusal,
+            calls=lambda message: len(message.requests),
         ),
     ]
 

@@ -24,6 +24,10 @@ def _open(_client: str) -> WinnowError | None:
     return None
 
 
+def _one(_request: object) -> int:
+    return 1
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One path of the interface."""
@@ -48,3 +52,5 @@ class Call:
     """Asked before the body is read."""
     early: bool = False
     """Whether it is of use before the front is ready."""
+    calls: Callable[[Any], int] = _one
+    """For how many calls a request counts, where callers may only make so many."""

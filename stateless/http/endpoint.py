@@ -1,7 +1,7 @@
 """What happens to every call by HTTP: who asks, how long it may take, its request and its reply.
 
-The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, errors,
-metrics and lines in the log.
+The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, traces,
+errors, metrics and lines in the log.
 """
 
 import json
@@ -25,17 +25,19 @@ from stateless.http.readiness import Readiness
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
+from winnow.rpc.boundary import name_call
+from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.telemetry.tracing.span import NOTHING
-from winnow.telemetry.tracing.tracer import Tracer
+from winnow.telemetry.tracing.span import NOTHING, Span
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
-Gate = Callable[[str, Headers], str]
-"""From what a caller wants to do (`Call.scope`) and its headers to its key, for sharing fairly;
-raises a WinnowError if it may not."""
+Gate = Callable[..., str]
+"""`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
+the calls that it makes, to its key, for sharing fairly; raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
 """Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
-_ARRIVING = 256
-"""Bodies on their way."""
+_ARRIVING = 64 * KIB * KIB
+"""Bytes of the bodies of a call that are on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +45,10 @@ class Edge:
     """What the endpoints of a server share."""
 
     gate: Gate
-    tracer: Tracer
     finished: Finished
     json: JsonText
     readiness: Readiness
-    arrivals: Arrivals
-
-
-def arrivals() -> Arrivals:
-    """For the bodies of all requests of a server: who sends half a body is not waited for."""
-    return Arrivals(_ARRIVING)
+    tracer: Tracer = NO_TRACER
 
 
 class Endpoint:
@@ -60,16 +56,22 @@ class Endpoint:
 
     def __init__(self, call: Call, edge: Edge) -> None:
         self._call, self._edge = call, edge
+        self._arrivals = Arrivals(_ARRIVING // max(call.largest, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replies, unless the caller has gone."""
-        name = self._call.name
-        traced = self._edge.tracer.traces(name)
-        with self._edge.tracer.begin(name, scope["headers"]) if traced else NOTHING as span:
-            span.set("winnow.request_id", request_id.current())
+        with self._traced(scope):
+            name_call(request_id.current())
             response = await self._response(scope, receive)
         if response is not None:
             await response(scope, receive, send)
+
+    def _traced(self, scope: Scope) -> Span:
+        """The call as a part of its caller's trace, or of a new one; nothing if it only looks."""
+        call, tracer = self._call, self._edge.tracer
+        if not tracer.traces(call.name):
+            return NOTHING
+        return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
 
     async def _response(self, scope: Scope, receive: Receive) -> Response | None:
         """What is replied; None if nobody is there to read it."""
@@ -100,6 +102,8 @@ class Endpoint:
             raise refused
         data = await self._data(scope, headers, receive)
         request = await edge.json.message(call.request, data, client)
+        if (more := call.calls(request) - 1) > 0:
+            edge.gate(call.scope, headers, more)
         message: Message = await while_there(call.run(request, until, client), receive)
         return await edge.json.text(message, client)
 
@@ -110,7 +114,7 @@ class Endpoint:
             return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
         check_media_type(headers)
         try:
-            data: bytes = await self._edge.arrivals.message(Body(receive, self._call.largest))
+            data: bytes = await self._arrivals.message(Body(receive, self._call.largest))
         except DeadlineExceededError as error:
             raise LateBodyError("the body was not here in time: send all of it at once") from error
         return data

@@ -3,17 +3,18 @@
 import asyncio
 import json
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from stateless.http.endpoint import Gate
-from stateless.http.headers import text_of
+from stateless.http.headers import find, text_of
 from stateless.http.problems import response_of
 from stateless.http.readiness import Readiness
 from winnow.errors import WinnowError
 from winnow.rpc import request_id
+from winnow.telemetry.exposition import exposition
 
 
 def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
@@ -28,13 +29,14 @@ def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> lis
         return _said(readiness.ready, "ready" if readiness.ready else word)
 
     async def metrics(request: Request) -> Response:
+        headers = text_of(request.scope["headers"])
         try:
-            gate("admin", text_of(request.scope["headers"]))
+            gate("admin", headers)
         except WinnowError as error:
             return response_of(error, request_id.current())
         async with one:  # several at a time would hold up questions
-            page = await asyncio.to_thread(generate_latest, registry)
-        return Response(page, headers={"content-type": CONTENT_TYPE_LATEST})
+            kind, page = await asyncio.to_thread(exposition, registry, find(headers, "accept"))
+        return Response(page, headers={"content-type": kind})
 
     return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
 

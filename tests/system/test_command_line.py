@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+import httpx
 import pytest
 from conftest import QUESTIONS
 from tenacious import until
@@ -396,13 +397,15 @@ def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
         f'[front]\nanswers = 1\n[node]\nmetrics_listen = "127.0.0.1:{first}"\n', encoding="utf-8"
     )
     command = [sys.executable, "-m", "winnow", "up", "--index", str(indexes[2])]
-    command += ["--listen", "127.0.0.1:0", "--config", str(config)]
+    command += ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--config", str(config)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
         try:
             assert up.stderr is not None
             ready = next(line for line in up.stderr if line.startswith("ready on "))
             address = ready.removeprefix("ready on ").partition(";")[0]
             assert len(asyncio.run(answered(address))) == 1
+            http = next(line for line in up.stderr if line.startswith("HTTP on ")).split(",")[0]
+            assert answered_by_http(http.removeprefix("HTTP on ")) == "Alexander Fleming"
             for port in (first, first + 1):
                 page = fetch(f"127.0.0.1:{port}")
                 assert "winnow_node_ready 1.0" in page
@@ -418,6 +421,12 @@ def free_pair() -> int:
     """The first of two free ports that follow each other."""
     ports = set(free_ports(500))
     return next(port for port in ports if port + 1 in ports)
+
+
+def answered_by_http(url: str) -> str:
+    question = {"question": "Who discovered penicillin?"}
+    reply = httpx.post(f"{url}/v1/answer", json=question, timeout=10)
+    return str(reply.json()["answers"][0]["text"])
 
 
 async def answered(address: str) -> list[answer_pb2.Answer]:

@@ -56,7 +56,9 @@ def noted(plan: LocalPlan) -> tuple[LocalCluster, Noted]:
     return cluster, processes
 
 
-@pytest.mark.parametrize("setting", ["listen", "metrics_listen", "node_metrics_from"])
+@pytest.mark.parametrize(
+    "setting", ["listen", "metrics_listen", "http_listen", "node_metrics_from"]
+)
 def test_nothing_is_started_where_an_address_is_in_use(
     setting: str, index: Path, taken: str
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
-from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports
+from winnow.tools.local.ports import chosen, consecutive, expect_free, free_ports, or_any
 
 
 @pytest.fixture
@@ -33,6 +33,12 @@ def test_a_host_of_another_machine_is_named() -> None:
         expect_free([Address("192.0.2.1", 80)])
     with pytest.raises(UnavailableError, match=r"cannot listen on 192\.0\.2\.1:0"):
         chosen(Address("192.0.2.1", 0))
+
+
+def test_another_port_does_where_the_wanted_one_is_in_use(taken: Address) -> None:
+    other = or_any(taken)
+    assert (other.host, other.port != taken.port) == (taken.host, True)
+    assert or_any(other) == other
 
 
 def test_no_port_becomes_a_free_one() -> None:

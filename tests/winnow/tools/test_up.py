@@ -1,5 +1,6 @@
 """What `winnow up` tells the processes that it starts."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,15 @@ def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
     given = {"index": tmp_path / "index", "heads": str(tmp_path)}
     with pytest.raises(WinnowError, match="index"):
         run(UpSettings.load(given, None, {}))
+
+
+def test_http_is_served_where_it_was_chosen_and_else_where_there_is_room() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        chosen = UpSettings.load({"index": "index", "http_listen": address}, None, {})
+        assert chosen.http == address, "and says that it is in use"
+    assert UpSettings.load({"index": "index", "http_listen": ""}, None, {}).http == ""
+    assert UpSettings.load({"index": "index"}, None, {}).http.startswith("127.0.0.1:")
 
 
 def test_replicas_of_one_machine_cannot_be_fed() -> None:

@@ -42,6 +42,7 @@ def run(settings: UpSettings) -> None:
         ),
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed_listen,
+        http_listen=settings.http,
         node_metrics_from=_node_metrics(settings),
         health_listen=_health(settings.file),
         config=settings.file,
@@ -58,6 +59,8 @@ def run(settings: UpSettings) -> None:
             say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
             if settings.heads:
                 say(predict_line(cluster.address))
+            if cluster.http:
+                say(http_line(cluster.http))
             if cluster.feed:
                 say(f"  winnow feed FILE --address {cluster.feed}")
             serve_until_stopped(keeping)
@@ -120,6 +123,11 @@ def try_line(address: str) -> str:
         f'  winnow ask "{question}" --address {address}\n'
         f"  grpcurl -plaintext -d '{body}' {address} winnow.v1.AnswerService/Answer"
     )
+
+
+def http_line(address: str) -> str:
+    """Where HTTP is described."""
+    return f"HTTP on http://{address}, described on http://{address}/docs"
 
 
 def predict_line(address: str, heads: str = "HEAD") -> str:

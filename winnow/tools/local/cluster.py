@@ -45,6 +45,9 @@ class LocalCluster:
         self._feed = chosen(Address.parse(plan.feed_listen)) if plan.feed_listen else None
         self.feed = str(self._feed.reachable) if self._feed else ""
         """HOST:PORT where passages can be fed; empty if nowhere."""
+        self._http = chosen(Address.parse(plan.http_listen)) if plan.http_listen else None
+        self.http = str(self._http.reachable) if self._http else ""
+        """HOST:PORT where HTTP is served; empty if nowhere."""
         self.nodes: list[str] = []
         """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1."""
         self.node_metrics: list[str] = []
@@ -66,13 +69,13 @@ class LocalCluster:
             metrics = consecutive(Address.parse(plan.node_metrics_from), count)
         self.node_metrics = [str(address.reachable) for address in metrics]
         measured = [Address.parse(plan.metrics_listen)] if plan.metrics_listen else []
-        fed = [self._feed] if self._feed else []
-        expect_free([*self._fronts, *fed, *measured, *metrics])
+        others = [each for each in (self._feed, self._http) if each]
+        expect_free([*self._fronts, *others, *measured, *metrics])
         fronts = list(map(str, self._fronts))
         addresses = list(map(str, metrics))
         threads = threads_each(plan, count)
-        feed = str(self._feed or "")
-        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads, feed)
+        feed, http = str(self._feed or ""), str(self._http or "")
+        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads, feed, http)
         self._commands = started
         for name, arguments in started.items():
             self._start(name, arguments)

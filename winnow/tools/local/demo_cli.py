@@ -22,7 +22,7 @@ from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
 from winnow.settings.source import SettingsError
-from winnow.tools.local.cli import predict_line, serve_until_stopped, try_line
+from winnow.tools.local.cli import http_line, predict_line, serve_until_stopped, try_line
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
 from winnow.tools.local.demo_heads import (
@@ -33,11 +33,12 @@ from winnow.tools.local.demo_heads import (
     read_texts,
 )
 from winnow.tools.local.keeping import Keeping
-from winnow.tools.local.ports import chosen, expect_free
+from winnow.tools.local.ports import chosen, expect_free, or_any
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.questions import AskedQuestion, read_questions
 
 _CORPUS = demo_corpus()
+_HTTP = "127.0.0.1:8088"
 
 
 def demo(
@@ -58,6 +59,13 @@ def demo(
     listen: Annotated[
         str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
     ] = "127.0.0.1:8080",
+    http_listen: Annotated[
+        str | None,
+        typer.Option(
+            help="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none.",
+            show_default=f"{_HTTP}, or any free port",
+        ),
+    ] = None,
     once: Annotated[
         bool,
         typer.Option("--once", help="Exit after asking; code 0: everything is right."),
@@ -68,7 +76,7 @@ def demo(
     Ctrl-C ends every process.
     """
     console = Console(highlight=False)
-    address = _free(listen)
+    address = _free("--listen", listen)
     asked = read_questions(questions)
     bundle = default_bundle()
     index = index or kept_index(passages, bundle, shards)
@@ -76,7 +84,13 @@ def demo(
         _build(passages, index, shards)
     heads = default_heads()
     texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
-    plan = LocalPlan(index, bundle, str(address), front=("--heads", str(heads)) if texts else ())
+    plan = LocalPlan(
+        index,
+        bundle,
+        str(address),
+        front=("--heads", str(heads)) if texts else (),
+        http_listen=_http(http_listen),
+    )
     with LocalCluster(plan) as cluster:
         cluster.start()
         with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
@@ -88,6 +102,8 @@ def demo(
             raise typer.Exit(1 if wrong or mistaken else 0)
         console.print(f"\nask your own on {cluster.address}:", markup=False)
         console.print(try_line(cluster.address), markup=False, soft_wrap=True)
+        if cluster.http:
+            console.print(http_line(cluster.http), markup=False, soft_wrap=True)
         if texts:
             line = predict_line(cluster.address, "intent,entities")
             console.print(line, markup=False, soft_wrap=True)
@@ -123,14 +139,21 @@ def _build(passages: Path, index: Path, shards: int) -> None:
         raise typer.Exit(code)
 
 
-def _free(listen: str) -> Address:
+def _free(flag: str, listen: str) -> Address:
     """Found out before anything is built or started."""
     try:
         address = chosen(Address.parse(listen))
     except ValueError as error:
-        raise SettingsError(f"--listen: {error}") from error
+        raise SettingsError(f"{flag}: {error}") from error
     expect_free([address])
     return address
+
+
+def _http(chosen_by_user: str | None) -> str:
+    """Where HTTP is served; any free port does if nobody chose one."""
+    if chosen_by_user is None:
+        return str(or_any(Address.parse(_HTTP)))
+    return chosen_by_user and str(_free("--http-listen", chosen_by_user))
 
 
 async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:

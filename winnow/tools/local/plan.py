@@ -40,6 +40,8 @@ class LocalPlan:
     """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
     none.
     """
+    http_listen: str = ""
+    """HOST:PORT where the first front node serves HTTP; port 0 for any free one, empty for none."""
     health_listen: str = ""
     """HOST:PORT where the first front node tells its health in plain text; empty for where it
     answers.
@@ -59,6 +61,7 @@ def commands(
     metrics: Sequence[str],
     threads_each: int | None = None,
     feed: str = "",
+    http: str = "",
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
@@ -70,6 +73,7 @@ def commands(
         metrics: HOST:PORT of each node's metrics, or nothing at all.
         threads_each: threads of each node, if that is not left to the nodes.
         feed: HOST:PORT where the first front takes passages; empty for none.
+        http: HOST:PORT where the first front serves HTTP; empty for none.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
@@ -93,5 +97,6 @@ def commands(
         measured = measured if plan.metrics_listen else []
         fed = ["--feed-listen", feed] if feed and not number else []
         told = ["--health-listen", plan.health_listen] if plan.health_listen and not number else []
-        found[name] = [*serving, *measured, *fed, *told, *plan.front, *common]
+        faced = ["--http-listen", http] if http and not number else []
+        found[name] = [*serving, *measured, *fed, *told, *faced, *plan.front, *common]
     return found

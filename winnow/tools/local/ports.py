@@ -54,6 +54,15 @@ def chosen(address: Address) -> Address:
         raise _refused(address, error) from error
 
 
+def or_any(wanted: Address) -> Address:
+    """The address, with any free port of its host if it is in use."""
+    try:
+        expect_free([wanted])
+    except UnavailableError:
+        return chosen(wanted.at(0))
+    return wanted
+
+
 def consecutive(first: Address, count: int) -> list[Address]:
     """As many addresses from the first one on; all of port 0 if that is the first one's.
 

@@ -5,9 +5,11 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
 from winnow.settings.source import Settings
+from winnow.tools.local.ports import or_any
 
 
 class UpSettings(Settings):
@@ -34,6 +36,11 @@ class UpSettings(Settings):
         description="HOST:PORT to take passages and deletions on, while questions are answered; "
         "empty to take none. Whoever can reach it can change the index.",
     )
+    http_listen: OptionalListenAddress = Field(
+        "127.0.0.1:8088",
+        description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. Unless "
+        "you choose it, any free port serves if this one is in use.",
+    )
     heads: str = Field(
         "",
         description="Store of heads to predict with, a directory or a URL; empty for none.",
@@ -42,6 +49,13 @@ class UpSettings(Settings):
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )
+
+    @property
+    def http(self) -> str:
+        """Where HTTP is served: where that was chosen, and else where there is room."""
+        if "http_listen" in self.model_fields_set or not self.http_listen:
+            return self.http_listen
+        return str(or_any(Address.parse(self.http_listen)))
 
     @model_validator(mode="after")
     def _check_replicas(self) -> Self:
