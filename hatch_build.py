@@ -15,6 +15,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 MOVED = ("stateless", "content_node", "encoder_node", "head_node")
 """Folders of the checkout that a wheel carries as `winnow/NAME`."""
 
+_CARRIED = ("*.py", "static/*")
+"""What is moved: modules, and files that a service sends as they are."""
 _MOVED = rf"(?P<moved>{'|'.join(MOVED)})\b"
 _IMPORT = re.compile(rf"^(?P<before>\s*from ){_MOVED}(?P<after>[\w.]* import )", re.MULTILINE)
 _PLACE = re.compile(rf'(?P<before>["\']){_MOVED}(?P<after>\.[\w.]+:\w+["\'])')
@@ -50,9 +52,10 @@ class WheelHook(BuildHookInterface[Any]):
 
     def _add(self, folder: str, place: str, included: dict[str, str]) -> None:
         """Includes the files of a folder that have another place or other text in the wheel."""
-        for path in sorted((Path(self.root) / folder).rglob("*.py")):
+        root = Path(self.root) / folder
+        for path in sorted(path for form in _CARRIED for path in root.rglob(form)):
             source = path.read_text(encoding="utf-8")
-            name = f"{place}/{path.relative_to(Path(self.root) / folder).as_posix()}"
+            name = f"{place}/{path.relative_to(root).as_posix()}"
             if place != folder or rewritten(source) != source:
                 copy = Path(self._copies.name) / name
                 copy.parent.mkdir(parents=True, exist_ok=True)

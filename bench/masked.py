@@ -46,10 +46,10 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=100)
     options = parser.parse_args()
     shards = read_index_manifest(options.index).shards
-    shard = open_shard(options.index / shard_name(0, shards), ef=128, exact_up_to=0)
+    shard = open_shard(options.index / shard_name(0, shards), ef=256, exact_up_to=0)
     assert isinstance(shard.index, GraphIndex)
     ways = {
-        name: GraphIndex(shard.index._index, 128, shard.vectors, shard.held, walked)  # noqa: SLF001
+        name: GraphIndex(shard.index._index, 256, shard.vectors, shard.held, walked)  # noqa: SLF001
         for name, walked in (("walk", ALWAYS), ("compare", NEVER), ("shard", WALKED))
     }
     chance = np.random.default_rng(1)

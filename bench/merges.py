@@ -31,7 +31,7 @@ from content_node.merging.tidying import tidy
 from content_node.shard import StoredSegment, open_shard
 from content_node.shard.nearest import ExactIndex, GraphIndex
 
-_ASKED, _K, _EF = 300, 10, 128
+_ASKED, _K, _EF = 300, 10, 256
 _AT_ONCE = 500
 _NOISE = 0.3
 """How far a vector is from the one it is made like, as a share of its length."""

@@ -139,11 +139,11 @@ def main() -> None:
     parser.add_argument("indexes", type=Path, nargs="+", metavar="INDEX")
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=300, help="questions, evenly spread")
-    parser.add_argument("--ef", type=int, action="append", help="widths of searches; 128")
+    parser.add_argument("--ef", type=int, action="append", help="widths of searches; 256")
     parser.add_argument("--at", type=int, default=1_000_000, help="passages to reckon up to")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.ef = options.ef or [128]  # as nodes have it by default
+    options.ef = options.ef or [256]  # as nodes have it by default
     if options.one:
         index = options.indexes[0]
         print(json.dumps(measured(index, options.questions, options.limit, options.ef)))

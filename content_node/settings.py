@@ -51,7 +51,7 @@ class NodeSettings(ServiceSettings):
         0, ge=0, le=512, description="Longest input of the reader, in tokens; 0 for the bundle's."
     )
     ef: int = Field(
-        128,
+        256,
         ge=16,
         le=10_000,
         description="Breadth of the graph search: a higher value finds more and takes longer.",

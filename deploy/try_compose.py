@@ -24,7 +24,7 @@ _FILE = Path(__file__).with_name("compose.yaml")
 _SKIPPED = 77
 _PATIENCE = 300.0
 _LOOK = 0.25
-_FRONT, _PROMETHEUS = "127.0.0.1:8080", "http://127.0.0.1:9090"
+_FRONT, _HTTP, _PROMETHEUS = "127.0.0.1:8080", "http://127.0.0.1:8088", "http://127.0.0.1:9090"
 _VICTIM = "node-1"
 
 
@@ -62,6 +62,7 @@ def _up(without: list[str], build: bool) -> None:
 def _try(watched: bool) -> None:
     with Client(_FRONT) as client:
         _ask_all(client)
+        _ask_by_http()
         if watched:
             _until(lambda: _targets() == {"up": 4}, "not every process is scraped")
             print("Prometheus scrapes 4 of 4 processes")
@@ -78,6 +79,14 @@ def _ask_all(client: Client) -> None:
         _expect(reply.coverage.complete, f"{each.question}: {reply.coverage}")
     median = sorted(spent)[len(spent) // 2]
     print(f"{len(questions)} questions answered, all complete, p50 {median * 1e3:.0f} ms")
+
+
+def _ask_by_http() -> None:
+    asked = json.dumps({"question": "Who won the Tour de France in 2015?"}).encode()
+    kind = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{_HTTP}/v1/answer", asked, kind)
+    with urllib.request.urlopen(request, timeout=5) as reply:
+        print(f"by HTTP: {json.load(reply)['answers'][0]['text']}")
 
 
 def _lose(client: Client, watched: bool) -> None:

@@ -31,9 +31,10 @@ from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
-from winnow.security.secured import peers, secured
+from winnow.security.peers import PLAIN
+from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.telemetry.tracing.tracer import NO_TRACER
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -81,8 +82,17 @@ def answered(question: Question) -> Answered:
 class HttpFront:
     """Its parts; `serving` gives a client."""
 
-    def __init__(self, most: int = 64, gate: Gate = open_gate, **settings: Any) -> None:
+    def __init__(
+        self,
+        most: int = 64,
+        gate: Gate = open_gate,
+        secured: Secured | None = None,
+        tracer: Tracer = NO_TRACER,
+        **settings: Any,
+    ) -> None:
+        self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
+        self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
@@ -94,7 +104,6 @@ class HttpFront:
         self.add(answer_calls(self.core, 2.0, self.admission.refusal))
         self.address, self.ready = "", True
         self.stack = contextlib.AsyncExitStack()
-        self.tracer = NO_TRACER
 
     def add(self, calls: Iterable[Call]) -> None:
         self.calls.extend(calls)
@@ -111,17 +120,16 @@ class HttpFront:
         async with self.stack:
             doors = Doors()
             doors.add(SERVICE, self.admission.refusal)
-            boundary = Boundary(RpcMetrics(self.registry))
+            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 boundary=boundary,
-                tracer=self.tracer,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
-                access=Access(secured(self.settings), peers(self.settings), gate=self.gate),
+                access=Access(self.secured, PLAIN, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,
             )

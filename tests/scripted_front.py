@@ -18,8 +18,9 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
     """Keeps what it is asked; replies with `reply`, which may be an error, or hangs."""
 
-    def __init__(self) -> None:
-        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+    def __init__(self, **server: Any) -> None:
+        boundary = Boundary(RpcMetrics(CollectorRegistry()))
+        self.server = Server([SERVICE], boundary, **server)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = ""
         self.reply: answer_pb2.AnswerResponse | WinnowError = answer_pb2.AnswerResponse()
@@ -45,9 +46,9 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
 
 
 @contextlib.asynccontextmanager
-async def scripted_front() -> AsyncIterator[ScriptedFront]:
-    """One that serves."""
-    front = ScriptedFront()
+async def scripted_front(**server: Any) -> AsyncIterator[ScriptedFront]:
+    """One that serves; `server`: arguments of its server."""
+    front = ScriptedFront(**server)
     front.address = f"127.0.0.1:{await front.server.start('127.0.0.1:0')}"
     await front.server.serving(True)
     yield front

@@ -118,7 +118,10 @@ PURE = [
     "content_node/journal/following.py",
     "content_node/journal/journaled.py",
     "content_node/snapshots",
+    "content_node/measuring",
     "content_node/searcher.py",
+    "winnow/sizing",
+    "winnow/tools/plan",
 ]
 
 POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]

@@ -7,9 +7,13 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+import grpc
 from conftest import QUESTIONS, Recorder
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tenacious import until
 
 from content_node.snapshots.taking import take_snapshot
 from winnow.bundle import default_bundle
@@ -75,6 +79,8 @@ def watched(built: Path, directory: Path, journal: str = "") -> Iterator[Watched
         servers.start("heads", ["heads", "serve", *store, *_listening(heads, measured[2]), *quiet])
         cluster.start()
         asyncio.run(cluster.wait_ready())
+        for address in (encoder, heads):
+            until(partial(_serves, address), 2 * LONG)
         jobs = {
             "winnow-front": [measured[0]],
             "winnow-node": cluster.node_metrics,
@@ -82,6 +88,14 @@ def watched(built: Path, directory: Path, journal: str = "") -> Iterator[Watched
             "winnow-heads": [measured[2]],
         }
         yield WatchedCluster(cluster, jobs, index)
+
+
+def _serves(address: str) -> bool:
+    with grpc.insecure_channel(address) as channel, contextlib.suppress(grpc.RpcError):
+        request = health_pb2.HealthCheckRequest()
+        reply = health_pb2_grpc.HealthStub(channel).Check(request, timeout=LONG)
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+    return False
 
 
 def _listening(address: str, metrics: str) -> list[str]:

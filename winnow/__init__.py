@@ -12,6 +12,9 @@ import os
 # user's cache, and sends it home (https://github.com/microsoft/onnxruntime/pull/27379)
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
+# before gRPC is imported: else it prints a line for every client that fails to connect over TLS
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
 # a name that type checkers know; to import it from `typing` would delay the start of every command
 TYPE_CHECKING = False
 

@@ -21,6 +21,7 @@ ATTACKS: dict[str, Attack] = {
     "connections": sockets.connections,
     "watches": calls.watches,
     "reflections": calls.reflections,
+    "streams": calls.streams,
     "others": sockets.others,
     "cancels": calls.cancels,
     "half-sent": half.half_sent,

@@ -72,6 +72,14 @@ def scenarios(minutes: float = MINUTES) -> tuple[Scenario, ...]:
             "10,000 questions to the reflection service",
             outcomes(*_DOCUMENTED, least=500),
         ),
+        _attack(
+            "streams",
+            "1,000 idle streams on 10 connections",
+            outcomes(
+                "waiting", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE", least=1_000
+            ),
+            polite=1.2,
+        ),
         _attack("others", "HTTP/1, TLS and plain words", outcomes("hung up", "held", least=1_000)),
         _attack(
             "cancels",

@@ -34,6 +34,8 @@ from winnow.signals import end_on_signals
 _RESOLVER = "10.77.0.2"
 _RACKS = ("a", "b")
 _BEFORE = "before"
+_WIDTH = 140
+"""Characters of a line that goes into a file."""
 
 
 def main() -> int:
@@ -66,7 +68,8 @@ def main() -> int:
         said = {phase: {who: asdict(each) for who, each in seen[phase].items()} for phase in seen}
         print(json.dumps(said, indent=2))
     else:
-        Console(highlight=False).print(_table(seen))
+        width = None if sys.stdout.isatty() else _WIDTH
+        Console(highlight=False, width=width).print(_table(seen))
     return 0
 
 

@@ -22,7 +22,7 @@ async def metric(host: Host, name: str, **labels: str) -> float:
 
 
 def _page(host: Host) -> str:
-    _enter(host)
+    enter(host)
     connection = http.client.HTTPConnection("127.0.0.1", _METRICS, timeout=_TIMEOUT)
     try:
         connection.request("GET", "/metrics")
@@ -31,7 +31,7 @@ def _page(host: Host) -> str:
         connection.close()
 
 
-def _enter(host: Host) -> None:
+def enter(host: Host) -> None:
     """Moves this thread, and no other, into the network of a host."""
     network = os.open(f"/run/netns/{host.space}", os.O_RDONLY)
     try:

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from collections import defaultdict
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,7 @@ from bench.topology.network import Host
 
 _TTL = 5
 """Seconds that an answer counts, as in Kubernetes."""
+_PATIENCE, _LOOK = 30.0, 0.02
 
 
 class Names:
@@ -50,6 +52,7 @@ class Names:
             "--local=/cluster/",
         ]
         self._server = subprocess.Popen(self._host.command(["dnsmasq", *options]))
+        self._await_start(self._server)
         return self
 
     def __exit__(
@@ -61,6 +64,20 @@ class Names:
         if self._server is not None:
             self._server.kill()
             self._server.wait()
+
+    def _await_start(self, server: subprocess.Popen[bytes]) -> None:
+        """Until then a change would end it: it has not yet said what the signal means.
+
+        Raises:
+            RuntimeError: it has ended, or has not started within the time.
+
+        """
+        until = time.monotonic() + _PATIENCE
+        while not (self._log.exists() and "started" in self._log.read_text()):
+            if server.poll() is not None or time.monotonic() > until:
+                self.__exit__(None, None, None)
+                raise RuntimeError(f"dnsmasq has not started: see {self._log}")
+            time.sleep(_LOOK)
 
     def _tell(self) -> None:
         lines = [

@@ -116,7 +116,6 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "label": variable.says,
         "type": "query",
         "datasource": _SOURCE,
-        "definition": query,
         "query": {"query": query, "refId": "values"},
         "refresh": 2,
         "sort": 3,
@@ -132,8 +131,11 @@ def _link() -> dict[str, Any]:
     return {
         "type": "dashboards",
         "title": "Winnow",
+        "tooltip": "",
+        "icon": "external link",
         "tags": ["winnow"],
         "asDropdown": False,
+        "targetBlank": False,
         "includeVars": True,
         "keepTime": True,
     }

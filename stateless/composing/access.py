@@ -63,6 +63,6 @@ def open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -
 
 
 def _warn_of_plain_text(settings: FrontSettings) -> None:
-    for listen in filter(None, (settings.listen, settings.feed_listen)):
+    for listen in filter(None, (settings.listen, settings.feed_listen, settings.http_listen)):
         if settings.tls_cert is None and not Address.parse(listen).loopback:
             _log.warning("keys are sent in plain text, without --tls-cert", listen=listen)

@@ -44,8 +44,6 @@ class Front:
     metrics: FrontMetrics
     boundary: Boundary
     """Around the calls of all its servers."""
-    tracer: Tracer
-    """Of all calls, whatever brings them."""
     server: Server
     doors: Doors
     """Each service may have its own."""
@@ -90,9 +88,7 @@ async def opened(
     server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(
-            settings, bundle, registry, metrics, boundary, tracer, server, doors, access, stack
-        )
+        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:

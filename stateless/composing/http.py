@@ -17,6 +17,7 @@ from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
 from winnow.rpc.service import Listener
+from winnow.security.serving import http_context
 from winnow.telemetry.process import describe_process
 
 
@@ -26,7 +27,8 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    edge = Edge(gate, front.tracer, front.boundary.finished, JsonText(aside), readiness)
+    boundary, text = front.boundary, JsonText(aside)
+    edge = Edge(gate, boundary.finished, text, readiness, boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]
@@ -34,5 +36,7 @@ def serve_http(front: Front) -> Part:
         describe_process(registry)
     is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
-    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics))
+    certificates = front.access.secured.certificates
+    tls = http_context(certificates) if certificates else None
+    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics), tls)
     return Part(servers=[Listener(server, settings.http_listen)])

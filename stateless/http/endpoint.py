@@ -1,7 +1,7 @@
 """What happens to every call by HTTP: who asks, how long it may take, its request and its reply.
 
-The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, errors,
-metrics and lines in the log.
+The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, traces,
+errors, metrics and lines in the log.
 """
 
 import json
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-import structlog
 from google.protobuf.message import Message
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -26,10 +25,11 @@ from stateless.http.readiness import Readiness
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
+from winnow.rpc.boundary import name_call
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.telemetry.tracing.span import NOTHING, Span
-from winnow.telemetry.tracing.tracer import Tracer
+from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 Gate = Callable[..., str]
 """`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
@@ -45,10 +45,10 @@ class Edge:
     """What the endpoints of a server share."""
 
     gate: Gate
-    tracer: Tracer
     finished: Finished
     json: JsonText
     readiness: Readiness
+    tracer: Tracer = NO_TRACER
 
 
 class Endpoint:
@@ -60,17 +60,15 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replies, unless the caller has gone."""
-        with self._span(scope) as span:
-            if span:
-                structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
-                span.set("winnow.request_id", request_id.current())
+        with self._traced(scope):
+            name_call(request_id.current())
             response = await self._response(scope, receive)
         if response is not None:
             await response(scope, receive, send)
 
-    def _span(self, scope: Scope) -> Span:
-        """The call as a part of its caller's trace, or the first of a new one."""
-        tracer, call = self._edge.tracer, self._call
+    def _traced(self, scope: Scope) -> Span:
+        """The call as a part of its caller's trace, or of a new one; nothing if it only looks."""
+        call, tracer = self._call, self._edge.tracer
         if not tracer.traces(call.name):
             return NOTHING
         return tracer.begin(f"{call.verb} {call.path}", scope["headers"])

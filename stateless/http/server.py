@@ -6,6 +6,7 @@ times a second, and waits for callers that do not take their replies.
 
 import asyncio
 import socket
+import ssl
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config
@@ -20,6 +21,7 @@ from winnow.errors import UnavailableError
 _LONGEST_HEAD = 16 * 1024
 """Bytes of the headers of a request."""
 _BACKLOG = 128
+_HANDSHAKE_SECONDS = 10.0
 _FOREVER = 86_400
 """Seconds; `crowd` ends what is idle."""
 
@@ -27,9 +29,18 @@ _FOREVER = 86_400
 class HttpServer:
     """Serves an ASGI application on one port."""
 
-    def __init__(self, app: ASGIApp, readiness: Readiness, crowd: Crowd) -> None:
-        """Binds nothing yet; `app` is told by `readiness` whether the server is ready."""
-        self._readiness, self._crowd = readiness, crowd
+    def __init__(
+        self,
+        app: ASGIApp,
+        readiness: Readiness,
+        crowd: Crowd,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Binds nothing yet.
+
+        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text.
+        """
+        self._readiness, self._crowd, self._tls = readiness, crowd, tls
         self._config = Config(
             app,
             loop="none",
@@ -62,7 +73,10 @@ class HttpServer:
         except OSError as error:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, sock=listening)
+        shaking = None if self._tls is None else _HANDSHAKE_SECONDS
+        self._server = await loop.create_server(
+            self._connection, sock=listening, ssl=self._tls, ssl_handshake_timeout=shaking
+        )
         return int(listening.getsockname()[1])
 
     async def serving(self, ready: bool) -> None:

@@ -178,7 +178,7 @@ def test_nobody_feeds_unless_he_is_named() -> None:
         if each["kind"] == "NetworkPolicy" and each["metadata"]["name"].endswith("-front")
     )
     open_ports = {port["port"] for rule in front["spec"]["ingress"] for port in rule["ports"]}
-    assert open_ports == {8080, 9100}
+    assert open_ports == {8080, 8088, 9100}
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_every_process_is_scraped() -> None:
     scraped = {
         target
         for job in config["scrape_configs"]
-        for static in job["static_configs"]
+        for static in job.get("static_configs", [])
         for target in static["targets"]
     }
     serving = {f"{name}:9100" for name, each in OURS.items() if each["command"][0] in SERVING}

@@ -74,6 +74,14 @@ def test_it_holds_every_module_of_the_checkout(wheel: Path) -> None:
             assert place + file.relative_to(ROOT).as_posix() in names
 
 
+def test_it_holds_the_page_and_can_serve_it(wheel: Path, installed: Installation) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for file in (ROOT / "stateless" / "page" / "static").iterdir():
+        assert f"winnow/{file.relative_to(ROOT).as_posix()}" in names
+    code = "from winnow.stateless.page.routes import routes; assert len(routes()) > 10"
+    assert installed.run("python", "-c", code).returncode == 0
+
+
 def test_the_services_are_imported_from_winnow_alone(installed: Installation) -> None:
     assert installed.run("python", "-c", "import winnow.stateless.cli").returncode == 0
     for folder in (*MOVED, "models", "hatch_build"):

@@ -97,3 +97,25 @@ def test_rings_are_given_by_flags_or_by_one_variable() -> None:
 def test_a_ring_that_is_none_is_refused_when_settings_are_read(rings: list[str], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         FrontSettings.load({"heads": "store", "rings": rings}, None, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"tls_cert": "c"}, "--tls-cert and --tls-key: give both"),
+        ({"tls_client_ca": "a"}, "--tls-client-ca needs --tls-cert"),
+        ({"peer_key": "k"}, "--peer-cert and --peer-key: give both"),
+        ({"peer_cert": "c", "peer_key": "k"}, "--peer-cert needs --peer-ca"),
+        ({"peer_name": "n"}, "--peer-name needs --peer-ca"),
+    ],
+)
+def test_certificates_that_would_not_be_used_are_refused(flags: dict[str, str], said: str) -> None:
+    """Whoever gives them believes that calls are protected."""
+    with pytest.raises(SettingsError, match=said):
+        FrontSettings.load({"shards": [NODE], **flags}, None, {})
+
+
+def test_an_address_may_have_as_many_calls_as_it_takes_to_fill_the_front() -> None:
+    """Or it would be told of its address where there is no room for anybody."""
+    given = {"shards": [NODE], "peer_calls": 10, "max_in_flight": 64}
+    assert FrontSettings.load(given, None, {}).most_peer_calls == 128

@@ -33,9 +33,9 @@ class Access:
         credentials.check(address)
         self._certificates = _certificates(credentials) if credentials.encrypted else None
         self._looked = time.monotonic()
-        self._seen: Stamp | None = None
-        self._token = credentials.token
-        self.metadata()
+        self._token, self._seen = credentials.token, self._stamp()
+        if credentials.token_file is not None:
+            self._token = _token(Path(credentials.token_file), "")
 
     @property
     def edition(self) -> int:
@@ -61,10 +61,14 @@ class Access:
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What calls carry; a file that is gone or damaged leaves the token as it was read."""
         path = self._credentials.token_file
-        if path is not None and (now := stamp(Path(path))) != self._seen:
-            self._token = _token(Path(path), self._token)
-            self._seen = now
+        if path is not None and (now := self._stamp()) != self._seen:
+            self._token, self._seen = _token(Path(path), self._token), now
         return ((HEADER, f"Bearer {self._token}"),) if self._token else ()
+
+    def _stamp(self) -> Stamp | None:
+        """Of the file of the token, if there is one."""
+        path = self._credentials.token_file
+        return None if path is None else stamp(Path(path))
 
 
 def _certificates(credentials: Credentials) -> Certificates:

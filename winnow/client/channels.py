@@ -52,6 +52,7 @@ def open_aio_channel(address: str, access: Access | None = None) -> grpc.aio.Cha
 
     def newest() -> grpc.aio.Channel:
         credentials = access.credentials
+        assert credentials is not None
         return grpc.aio.secure_channel(address, credentials, options=[*options, *access.options])
 
     return RotatingChannel(newest, lambda: access.edition)

@@ -42,7 +42,9 @@ class Boundary(grpc.aio.ServerInterceptor):
         self, metrics: RpcMetrics, quiet: bool = False, tracer: Tracer = NO_TRACER
     ) -> None:
         """`quiet` leaves calls that end in an everyday way to the metrics, and logs the rest."""
-        self._metrics, self._quiet, self._tracer = metrics, quiet, tracer
+        self._metrics, self._quiet = metrics, quiet
+        self.tracer = tracer
+        """Of calls that come by gRPC or not."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -68,11 +70,11 @@ class Boundary(grpc.aio.ServerInterceptor):
     def _traced(self, call: _Handler, method: str) -> _Handler:
         """`method`: such as `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
-        if not self._tracer.traces(name.rpartition("/")[2]):
+        if not self.tracer.traces(name.rpartition("/")[2]):
             return call
 
         async def traced(request: Any, context: Any) -> Any:
-            with self._tracer.begin(name, context.invocation_metadata()):
+            with self.tracer.begin(name, context.invocation_metadata()):
                 return await call(request, context)
 
         return traced
@@ -81,7 +83,7 @@ class Boundary(grpc.aio.ServerInterceptor):
         async def call(request: Any, context: Any) -> Any:
             structlog.contextvars.clear_contextvars()
             chosen = request_id.accept(context.invocation_metadata())
-            _name(chosen)
+            name_call(chosen)
             context.set_trailing_metadata(((request_id.KEY, chosen),))
             started, given = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
@@ -130,11 +132,10 @@ class Boundary(grpc.aio.ServerInterceptor):
             _log.info("call", **call)
 
 
-def _name(request: str) -> None:
-    """The call as a part of a trace, if it is, by the id of its request; so is its log line."""
+def name_call(request: str) -> None:
+    """Names the call that this task serves in its trace, if it has one; the trace, in the log."""
     span = current()
     if span:
-        span.set("rpc.system", "grpc")
         span.set("winnow.request_id", request)
         structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
 

@@ -54,6 +54,7 @@ _COMMANDS = {
     "top": ("winnow.tools.top.cli:top", "Show a running cluster, again and again."),
     "evaluate": ("winnow.tools.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.tools.loadtest.cli:bench", "Measure how fast a running system is."),
+    "plan": ("winnow.tools.plan.cli:plan", "Say which machines an index needs, and why."),
     "demo": (
         "winnow.tools.local.demo_cli:demo",
         "Build an index, start a cluster, ask, and serve.",
@@ -76,6 +77,10 @@ _WITHIN = {
         ),
         "restore": ("content_node.snapshots.cli:restore", "Copy a snapshot into a new directory."),
         "pull": ("content_node.snapshots.cli:pull", "Restore a shard unless it is there already."),
+        "measure": (
+            "content_node.measuring.cli:measure",
+            "Measure what a content node costs on this machine.",
+        ),
     },
     "heads": {
         "serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes."),
@@ -85,6 +90,7 @@ _WITHIN = {
 """Commands of services and of training, in groups that are not theirs."""
 _BELOW: dict[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.tools.ladder.cli:ladder",
+    ("bench", "units"): "winnow.tools.units.cli:units",
 }
 """Commands that stand below another command, which works without them, too."""
 

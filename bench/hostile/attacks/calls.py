@@ -21,6 +21,9 @@ _BOMB = 8 << 20
 """Bytes that a bomb becomes; it travels as some thousand."""
 _WATCHES, _WATCHED_BY = 5_000, 50
 """Over so many connections."""
+_STREAMS, _STREAMED_BY = 1_000, 10
+_PAUSE = 0.5
+"""Seconds before a stream that was refused is opened again."""
 _REFLECTIONS, _ASKED_EACH = 1_000, 5
 _CANCELS = 10_000
 _BURST = 3_000
@@ -114,6 +117,35 @@ async def reflections(target: Target) -> Counter[str]:
             return "OK"
 
         return await paced(_REFLECTIONS, target.seconds, look)
+
+
+async def streams(target: Target) -> Counter[str]:
+    """Streams on which nothing is ever sent, opened again when they are ended."""
+    async with contextlib.AsyncExitStack() as stack:
+        callers = [
+            await stack.enter_async_context(calling(target.front)) for _ in range(_STREAMED_BY)
+        ]
+        loop = asyncio.get_running_loop()
+        until = loop.time() + target.seconds
+
+        async def hold(number: int) -> Counter[str]:
+            stub = reflection_pb2_grpc.ServerReflectionStub(callers[number % len(callers)].channel)
+            found: Counter[str] = Counter()
+            while (left := until - loop.time()) > 0:
+                stream = stub.ServerReflectionInfo()
+                try:
+                    async with asyncio.timeout(left):
+                        await stream.read()
+                except TimeoutError:
+                    found["waiting"] += 1
+                except grpc.aio.AioRpcError as error:
+                    found[str(error.code().name)] += 1
+                    await asyncio.sleep(_PAUSE)
+                finally:
+                    stream.cancel()
+            return found
+
+        return sum(await asyncio.gather(*map(hold, range(_STREAMS))), Counter())
 
 
 async def cancels(target: Target) -> Counter[str]:

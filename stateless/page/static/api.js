@@ -3,6 +3,7 @@
 import { seconds } from "./numbers.js";
 
 const KEY = "winnow-key";
+const LOOK_MS = 5000;
 
 /** An error that people can read. `violations` are of fields: {field, description}. */
 export class Problem extends Error {
@@ -25,8 +26,8 @@ export function setKey(value) {
 export const ask = (request, signal) =>
   call("v1/answer", { method: "POST", body: JSON.stringify(request), signal });
 
-/** The cluster as the front sees it. */
-export const cluster = (signal) => call("v1/cluster", { signal });
+/** The cluster as the front sees it. What is shown is now, so a late reply is worth nothing. */
+export const cluster = () => call("v1/cluster", { signal: AbortSignal.timeout(LOOK_MS) });
 
 async function call(path, options) {
   const headers = {};
@@ -36,15 +37,21 @@ async function call(path, options) {
   try {
     response = await fetch(path, { ...options, headers, credentials: "omit", cache: "no-store" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Problem("The server cannot be reached. Try again.");
+    throw unreached(error);
   }
   const said = await response.json().catch((error) => {
-    if (error.name === "AbortError") throw error;
-    return null;
+    if (error instanceof SyntaxError) return null;
+    throw unreached(error);
   });
   if (response.ok && said !== null) return said;
   throw problemOf(response.status, said ?? {});
+}
+
+/** What to say of a call without a reply; one that was given up needs no words. */
+function unreached(error) {
+  if (error.name === "AbortError") return error;
+  if (error.name === "TimeoutError") return new Problem("The server does not reply.");
+  return new Problem("The server cannot be reached. Try again.");
 }
 
 /** What a problem+json says, in one text. */

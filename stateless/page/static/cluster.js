@@ -1,7 +1,7 @@
 // The cluster as it is now: looked at every two seconds while somebody can see it.
 
 import { cluster, Problem } from "./api.js";
-import { byId, make } from "./dom.js";
+import { byId, make, tell } from "./dom.js";
 import { count, counted, milliseconds, number, seconds } from "./numbers.js";
 import { suggestHeads } from "./options.js";
 
@@ -23,8 +23,12 @@ export function watch() {
   const look = async () => {
     clearTimeout(timer);
     timer = null;
-    await refresh();
-    if (document.visibilityState === "visible" && timer === null) timer = setTimeout(look, EVERY);
+    try {
+      await refresh();
+    } finally {
+      const seen = document.visibilityState === "visible";
+      if (seen && timer === null) timer = setTimeout(look, EVERY);
+    }
   };
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible" && timer === null) look();
@@ -40,7 +44,7 @@ export async function refresh() {
     if (!(error instanceof Problem)) throw error;
     byId("summary").textContent = "";
     byId("cluster-state").textContent = error.message;
-    byId("cluster-body").replaceChildren();
+    list([], "");
   }
 }
 
@@ -49,7 +53,7 @@ export function show(said) {
   const shards = said.shards ?? [];
   byId("summary").textContent = summary(said, shards);
   byId("cluster-state").textContent = front(said.front ?? {});
-  byId("cluster-body").replaceChildren(...body(said, shards));
+  listAll(said.strangers ?? [], shards);
   suggestHeads((said.rings ?? []).flatMap((ring) => (ring.warm ?? []).map((head) => head.headId)));
 }
 
@@ -71,32 +75,27 @@ function front(state) {
   return `${parts.join(" · ")}`;
 }
 
-function body(said, shards) {
-  const troubled = (shard) => shard.replicas?.length === 0 || shard.replicas?.some((r) => r.state !== SERVING);
+/** Lists those in trouble first, if they are too many to list them all. */
+function listAll(strangers, shards) {
+  const troubled = (shard) =>
+    !shard.replicas?.length || shard.replicas.some((each) => each.state !== SERVING);
   const ordered = [...shards.filter(troubled), ...shards.filter((each) => !troubled(each))];
   const shown = ordered.slice(0, MOST).sort((a, b) => number(a.shard) - number(b.shard));
   const left = ordered.slice(MOST);
-  const rows = shown.flatMap((shard) => rowsOf(shard));
-  const strangers = (said.strangers ?? []).map((each) => rowOf(each, make("th", { scope: "row" }, "no shard")));
-  if (rows.length + strangers.length === 0) return [];
-  return [
-    make(
-      "div",
-      { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Shards and replicas" },
-      make("table", { className: "shards" }, head(), make("tbody", {}, rows, strangers)),
-    ),
-    left.length ? make("p", { className: "quiet" }, more(left, troubled)) : null,
-  ].filter(Boolean);
+  const others = strangers.map((each) => rowOf(each, make("th", { scope: "row" }, "no shard")));
+  list([...shown.flatMap(rowsOf), ...others], left.length ? more(left, troubled) : "");
+}
+
+/** Shows rows; the table stays, or whoever scrolls it would lose their place. */
+function list(rows, said) {
+  byId("cluster-rows").replaceChildren(...rows);
+  byId("cluster-table").hidden = rows.length === 0;
+  tell(byId("cluster-more"), said);
 }
 
 function more(left, troubled) {
   const bad = left.filter(troubled).length;
   return `And ${counted(left.length, "more shard")}, ${bad ? `${count(bad)} of them in trouble` : "all serving"}.`;
-}
-
-function head() {
-  const names = ["shard", "replica", "state", "in hand", "to read", "a passage", "lag", "heard"];
-  return make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, name))));
 }
 
 function rowsOf(shard) {

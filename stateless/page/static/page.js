@@ -61,6 +61,7 @@ function show(reply, question) {
   byId("result").replaceChildren(...coverageOf(reply), ...answers);
   requestAnimationFrame(() =>
     setTimeout(() => {
+      if (!answers[0].isConnected) return; // a later reply was faster than the paint
       performance.measure("winnow-answer", "winnow-asked");
       answers[0].after(...headsOf(reply, question));
       byId("result").append(...waterfallOf(reply));
@@ -86,7 +87,10 @@ function summary(reply) {
 
 function fail(error) {
   if (error.name === "AbortError") return;
-  if (!(error instanceof Problem)) throw error;
+  if (!(error instanceof Problem)) {
+    byId("status").textContent = "This page could not show the reply: its mistake is in the console.";
+    throw error;
+  }
   const left = options.show(error.violations);
   if (error.status === 401) options.goTo("key");
   byId("status").textContent = "";

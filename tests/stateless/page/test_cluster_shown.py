@@ -12,7 +12,7 @@ pytestmark = [needs_browser, pytest.mark.timeout(300)]
 
 
 def rows(page: Any) -> list[list[str]]:
-    page.wait_for_selector(".shards")
+    page.wait_for_selector(".shards tbody tr")
     found = page.locator(".shards tbody tr").all()
     return [[cell.inner_text() for cell in row.locator("th, td").all()] for row in found]
 
@@ -29,7 +29,7 @@ def test_shards_and_replicas_are_listed_with_why_one_gets_no_calls(page: Any) ->
 
 
 def test_the_front_says_what_it_is_and_has_in_hand(page: Any) -> None:
-    page.wait_for_selector(".shards")
+    page.wait_for_selector(".shards tbody tr")
     said = page.inner_text("#cluster-state")
     assert "Winnow 1.2.3, bundle default, up for 67 min" in said
     assert "12,345 questions answered, 6 refused" in said
@@ -42,7 +42,7 @@ def test_a_front_that_does_not_answer_yet_says_so(page: Any, front: PageFront) -
     shown.front.answers = False
     front.shown = shown
     page.reload()
-    page.wait_for_selector(".shards")
+    page.wait_for_selector(".shards tbody tr")
     assert page.inner_text("#summary") == "not enough shards were found yet"
 
 
@@ -52,7 +52,7 @@ def test_whoever_may_not_look_is_told_so_and_can_ask_all_the_same(
     front.shown = {"status": 403, "detail": "this key may not do that: admin is needed"}
     page.reload()
     page.wait_for_function("document.getElementById('cluster-state').textContent.includes('admin')")
-    assert not page.query_selector(".shards")
+    assert not page.is_visible(".shards")
     page.fill("#question", "Who?")
     page.keyboard.press("Enter")
     page.wait_for_selector(".answer")
@@ -69,7 +69,29 @@ def test_of_many_shards_those_in_trouble_are_listed_first(page: Any, front: Page
     names = [each[0].split("\n")[0] for each in rows(page)]
     assert "90" in names
     assert "89" not in names
-    assert "And 76 more shards, all serving." in page.inner_text("#cluster-body")
+    assert "And 76 more shards, all serving." in page.inner_text("#cluster-more")
+
+
+def test_whoever_scrolls_the_table_keeps_their_place_while_it_changes(
+    page: Any, front: PageFront
+) -> None:
+    page.set_viewport_size({"width": 320, "height": 600})
+    page.wait_for_selector(".shards tbody tr")
+    page.focus("#cluster-table")
+    page.evaluate("document.getElementById('cluster-table').scrollLeft = 50")
+    shown = busy_cluster()
+    shown.shards[0].replicas[0].calls_in_hand = 77
+    front.shown = shown
+    page.wait_for_function("document.querySelector('.shards').textContent.includes('77')")
+    assert page.evaluate("document.getElementById('cluster-table').scrollLeft") == 50
+    assert page.evaluate("document.activeElement.id") == "cluster-table"
+
+
+def test_a_front_that_does_not_reply_is_not_shown_as_it_was(page: Any, front: PageFront) -> None:
+    page.wait_for_selector(".shards tbody tr")
+    page.context.set_offline(True)
+    page.wait_for_function("document.getElementById('cluster-table').hidden")
+    assert "cannot be reached" in page.inner_text("#cluster-state")
 
 
 def test_it_is_looked_at_again_and_again_but_not_while_nobody_sees_it(
@@ -83,7 +105,7 @@ def test_it_is_looked_at_again_and_again_but_not_while_nobody_sees_it(
         page.clock.install()
         page.goto(front.address)
         until(lambda: front.looks == 1, 30)
-        page.wait_for_selector(".shards")
+        page.wait_for_selector(".shards tbody tr")
         page.clock.run_for(2_100)
         until(lambda: front.looks == 2, 30)
         page.wait_for_load_state("networkidle")

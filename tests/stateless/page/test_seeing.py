@@ -45,7 +45,7 @@ def show_all(page: Any) -> None:
     page.fill("#question", "Who opened the café in Łódź?")
     page.keyboard.press("Enter")
     page.wait_for_selector(".times")
-    page.wait_for_selector(".shards")
+    page.wait_for_selector(".shards tbody tr")
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
 

@@ -34,7 +34,7 @@ class Asks(Protocol):
 class InThread:
     """A `Client`, used in threads so that the event loop of the front node runs."""
 
-    def __init__(self, address: str, **named: str) -> None:
+    def __init__(self, address: str, **named: Any) -> None:
         self.client = Client(address, **named)
 
     async def ask(self, question: str, **options: Any) -> Reply:

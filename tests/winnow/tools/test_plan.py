@@ -65,3 +65,12 @@ def test_one_front_serves_http() -> None:
     found = commands(plan, SHARDS, fronts, NODES, (), http="127.0.0.1:8088")
     told = [name for name, own in found.items() if "--http-listen 127.0.0.1:8088" in " ".join(own)]
     assert told == ["front"]
+
+
+def test_the_first_front_tells_its_health_where_it_is_told_to() -> None:
+    plan = LocalPlan(
+        Path("index"), Path("b"), "h:1", health_listen="127.0.0.1:7", more_fronts=("h:2",)
+    )
+    found = planned(plan)
+    assert "--health-listen 127.0.0.1:7" in found["front"]
+    assert not any("--health-listen" in found[name] for name in ("front 1", "node 0", "node 1"))

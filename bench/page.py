@@ -1,0 +1,123 @@
+"""How long a browser takes to show an answer, beyond the call that brings it.
+
+    winnow demo    # in another terminal: serves HTTP, too
+    python -m bench.page --http http://127.0.0.1:8088 --questions deploy/demo/questions.jsonl
+
+Needs Debian's chromium. In Chromium without a window each question is asked twice, with `fresh`, so
+that passages are read: in a page that is open, from the key press to the paint of the answer; and
+by opening the page with the question in its address, from the beginning of the navigation. The
+call's time is the browser's own, from the request to the last byte of its reply.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from playwright.sync_api import sync_playwright
+
+from winnow.tools.questions import read_questions
+
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+_FIRST = 2
+"""Questions that are asked before any is measured."""
+_SEEN = """() => {
+  const [painted] = performance.getEntriesByName("winnow-answer").slice(-1);
+  const [call] = performance.getEntriesByType("resource")
+    .filter((each) => each.name.endsWith("/v1/answer")).slice(-1);
+  return { asked: painted.startTime, painted: painted.startTime + painted.duration,
+           call: call.duration };
+}"""
+_SHOWN = "performance.getEntriesByName('winnow-answer').length > 0"
+Row = tuple[float, float]
+"""Milliseconds until the answer was painted, and those of the call."""
+
+
+def open_page(page: Any, question: str) -> Row:
+    """Asks in a page that is open."""
+    page.evaluate("performance.clearMeasures(); performance.clearResourceTimings()")
+    page.fill("#question", question)
+    page.press("#question", "Enter")
+    page.wait_for_function(_SHOWN)
+    seen = page.evaluate(_SEEN)
+    return seen["painted"] - seen["asked"], seen["call"]
+
+
+def new_page(page: Any, address: str, question: str) -> Row:
+    """Opens the page with the question in its address."""
+    page.goto("about:blank")
+    page.goto(f"{address}/#q={quote(question)}")
+    page.wait_for_function(_SHOWN)
+    seen = page.evaluate(_SEEN)
+    return seen["painted"], seen["call"]
+
+
+def run(address: str, questions: Sequence[str]) -> dict[str, list[Row]]:
+    """Asks all questions both ways, one after the other."""
+    rows: dict[str, list[Row]] = {"open page": [], "new page": []}
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
+        standing, opened = browser.new_page(), browser.new_page()
+        for page in (standing, opened):  # a remembered answer would say nothing of a call
+            page.route("**/v1/answer", _freshly)
+        standing.goto(address)
+        for place, question in enumerate(questions):
+            both = {
+                "open page": open_page(standing, question),
+                "new page": new_page(opened, address, question),
+            }
+            for way, row in both.items():
+                rows[way] += [row] if place >= _FIRST else []
+        browser.close()
+    return rows
+
+
+def _freshly(route: Any) -> None:
+    asked = {**route.request.post_data_json, "fresh": True}
+    route.continue_(post_data=json.dumps(asked))
+
+
+def figures(rows: Sequence[Row]) -> dict[str, float]:
+    """Milliseconds."""
+    beyond = sorted(painted - call for painted, call in rows)
+    return {
+        "questions": len(rows),
+        "painted_p50": statistics.median(painted for painted, _ in rows),
+        "call_p50": statistics.median(call for _, call in rows),
+        "beyond_p50": statistics.median(beyond),
+        "beyond_p95": beyond[int(0.95 * (len(beyond) - 1))],
+        "beyond_max": beyond[-1],
+    }
+
+
+def main() -> int:
+    """Measures; the exit code."""
+    parser = argparse.ArgumentParser(prog="bench.page", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--http", default="http://127.0.0.1:8088", help="address of a front")
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=100, help="questions at most")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    questions = [each.question for each in read_questions(options.questions, options.limit)]
+    rows = run(options.http.rstrip("/"), questions)
+    made = {way: figures(own) for way, own in rows.items()}
+    if options.json:
+        print(json.dumps(made, indent=2))
+        return 0
+    for way, each in made.items():
+        print(
+            f"{way}: painted after {each['painted_p50']:.1f} ms, call {each['call_p50']:.1f} ms; "
+            f"beyond the call {each['beyond_p50']:.1f} ms (p95 {each['beyond_p95']:.1f}, "
+            f"max {each['beyond_max']:.1f}) of {each['questions']:.0f} questions"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What a content node costs on this machine: finding passages, reading, memory, disk, building."""

@@ -1,0 +1,79 @@
+"""`winnow index measure`."""
+
+import statistics
+from typing import Annotated
+
+import typer
+
+from content_node.measuring import finding, reading
+from content_node.measuring.made_up import Vectors, tokenised
+from winnow.bundle import default_bundle, load_bundle
+from winnow.settings.common import cores
+from winnow.sizing.asked import made_up_passages, made_up_questions
+from winnow.sizing.units import GraphCost, NodeUnits, ShardCost
+from winnow.telemetry.progress import Progress
+from winnow.text.tokenizer import Tokenizer
+
+PASSAGES = [10_000, 40_000]
+OTHER_DIMENSION = 768
+
+
+def measure(
+    passages: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=2_000,
+            max=10_000_000,
+            help="Size of a made-up shard to measure; give at least two.",
+            show_default=" ".join(map(str, PASSAGES)),
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Threads that read and build.", show_default="cores"),
+    ] = None,
+) -> None:
+    """Measure what a content node costs on this machine: reading, finding, memory and disk.
+
+    Shards are made up of the demo passages and random vectors, and removed again. Prints JSON, a
+    part of what `winnow bench units` writes.
+    """
+    sizes = sorted(set(passages or PASSAGES))
+    bundle, threads = load_bundle(default_bundle()), threads or cores()
+    tokenizer = Tokenizer(bundle.tokenizer)
+    texts = tokenised(made_up_passages(), tokenizer)
+    asked = [tokens.ids for tokens in tokenizer.tokenise_many(made_up_questions())]
+    dimension = bundle.manifest.encoder.dimension
+    shards: list[finding.Found] = []
+    graphs: list[GraphCost] = []
+    with Progress() as progress:
+        progress.start("reading passages of several lengths", 1)
+        reads = reading.measure(bundle, threads)
+        for size in sizes:
+            progress.start(f"writing and searching {size:,} passages", 1)
+            shards.append(finding.measure_shard(size, texts, asked, Vectors(dimension), threads))
+            graphs.append(finding.measure_graph(size, Vectors(dimension), threads))
+            progress.advance()
+        progress.start(f"vectors of {OTHER_DIMENSION} values", 1)
+        graphs.append(finding.measure_graph(sizes[0], Vectors(OTHER_DIMENSION), threads))
+        progress.advance()
+    typer.echo(_units(reads, [len(each.title) + len(each.text) for each in texts], shards, graphs))
+
+
+def _units(
+    reads: reading.Reads,
+    lengths: list[int],
+    shards: list[finding.Found],
+    graphs: list[GraphCost],
+) -> str:
+    costs: tuple[ShardCost, ...] = tuple(each.cost for each in shards)
+    units = NodeUnits(
+        read=reads.by_length,
+        mean_tokens=round(reading.QUESTION + statistics.fmean(lengths), 1),
+        spread=reads.spread,
+        together=reads.together,
+        graphs=tuple(graphs),
+        shards=costs,
+        retrieve_spread=shards[-1].spread,
+    )
+    return units.model_dump_json()

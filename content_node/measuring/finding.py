@@ -1,0 +1,139 @@
+"""What it costs to find passages in a shard, to hold it and to write it, by its size."""
+
+import gc
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.measuring.made_up import Text, Vectors, write_shard
+from content_node.measuring.timing import milliseconds, spread
+from content_node.shard import StoredSegment, open_shard
+from content_node.shard.nearest import GraphIndex, build_graph
+from content_node.shard.retrieving import retrieve
+from content_node.shard.view import view_of
+from winnow.domain.layout import shard_name
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.heap import trimming
+from winnow.sizing.units import GraphCost, ShardCost
+
+M, EF_CONSTRUCTION, EF = 16, 200, 128
+"""As `winnow index build` and `winnow node` have them."""
+NEAREST = 100
+_READ = 10
+_WAYS = {
+    "hybrid": Depth(_READ, candidates=NEAREST),
+    "dense": Depth(_READ),
+    "sparse": Depth(_READ, by_words=NEAREST),
+}
+"""As a front node asks unless it is told otherwise."""
+_WORD_WEIGHT = 0.01
+_REPETITIONS = 200
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a shard costs, and how retrievals from it differ."""
+
+    cost: ShardCost
+    spread: tuple[float, ...]
+
+
+def measure_graph(
+    passages: int, vectors: Vectors, threads: int, repetitions: int = _REPETITIONS
+) -> GraphCost:
+    """Builds a graph in memory and searches it."""
+    held = vectors.drawn(passages)
+    started = time.perf_counter()
+    graph = build_graph(held, M, EF_CONSTRUCTION, threads)
+    built = time.perf_counter() - started
+    index = GraphIndex(graph, EF, _InMemory(held))
+    asked = itertools.cycle(vectors.drawn(repetitions))
+    searches = milliseconds(lambda: index.walk(next(asked), NEAREST), repetitions)
+    return GraphCost(
+        passages=passages,
+        dimension=held.shape[1],
+        search_ms=round(median(searches), 4),
+        insert_ms=round(1e3 * built * threads / passages, 4),
+        bytes_each=round(graph.index_file_size() / passages, 1),
+    )
+
+
+def measure_shard(
+    passages: int,
+    texts: Sequence[Text],
+    asked: Sequence[tuple[int, ...]],
+    vectors: Vectors,
+    threads: int,
+    repetitions: int = _REPETITIONS,
+) -> Found:
+    """Writes a shard, loads it as a node does, and retrieves from it; `asked` are the tokens of
+    questions.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        started = time.perf_counter()
+        manifest = write_shard(Path(place), texts, passages, vectors, threads)
+        written = time.perf_counter() - started
+        before, started = _resident(), time.perf_counter()
+        # compared exactly, a small shard would say nothing of a large one
+        segment = open_shard(Path(place) / shard_name(0, 1), EF, exact_up_to=0)
+        loaded, held = time.perf_counter() - started, _resident() - before
+        questions = list(itertools.islice(_questions(asked, vectors), repetitions))
+        times = {name: _times(segment, depth, questions) for name, depth in _WAYS.items()}
+    graph = manifest.files[manifest.graph].bytes
+    disk = sum(entry.bytes for entry in manifest.files.values())
+    cost = ShardCost(
+        passages=passages,
+        dimension=manifest.dimension,
+        hybrid_ms=round(median(times["hybrid"]), 4),
+        dense_ms=round(median(times["dense"]), 4),
+        sparse_ms=round(median(times["sparse"]), 4),
+        load_ms_each=round(1e3 * loaded / passages, 6),
+        write_ms_each=round(1e3 * written * threads / passages, 4),
+        memory_bytes_each=round(max((held - graph) / passages, 1.0), 1),
+        disk_bytes_each=round((disk - graph) / passages, 1),
+    )
+    return Found(cost, spread([times["hybrid"]]))
+
+
+class _InMemory:
+    """Vectors that are read where a graph leads to too few."""
+
+    def __init__(self, held: NDArray[np.float32]) -> None:
+        self._held = held
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self._held[rows]
+
+    def chunks(
+        self, rows: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        yield rows, self._held[rows]
+
+
+def _times(
+    segment: StoredSegment, depth: Depth, questions: Sequence[EncodedQuestion]
+) -> list[float]:
+    view, asked = view_of(segment), itertools.cycle(questions)
+    return milliseconds(lambda: retrieve(view, next(asked), depth, _WORD_WEIGHT), len(questions))
+
+
+def _questions(asked: Sequence[tuple[int, ...]], vectors: Vectors) -> Iterator[EncodedQuestion]:
+    for ids in itertools.cycle(asked):
+        yield EncodedQuestion("?", ids, vectors.drawn(1)[0], "made-up")
+
+
+def _resident() -> int:
+    """Bytes of this process that are in memory, without what is free in its heap."""
+    gc.collect()
+    if trim := trimming():
+        trim()
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE

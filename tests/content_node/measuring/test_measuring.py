@@ -1,0 +1,54 @@
+"""What a content node costs, measured on shards so small that it takes no time."""
+
+from typer.testing import CliRunner
+
+from content_node.measuring.finding import measure_graph, measure_shard
+from content_node.measuring.made_up import Text, Vectors
+from content_node.measuring.timing import milliseconds, spread, together
+from winnow.domain.passage import Passage
+from winnow.passages.rows import Row
+from winnow.sizing.units import SHARES
+from winnow.text.tokenizer import Tokens
+from winnow.tools.commands import app
+
+TEXTS = [
+    Text(
+        Row(1, Passage(f"p{number}", "title", "some text"), "{}"),
+        Tokens((5,), ((0, 5),)),
+        Tokens((6, 7 + number), ((0, 4), (5, 9))),
+    )
+    for number in range(3)
+]
+
+
+def test_a_made_up_shard_is_a_shard_and_is_measured_whole() -> None:
+    found = measure_shard(120, TEXTS, [(5, 6)], Vectors(16), threads=1, repetitions=5)
+    cost = found.cost
+    assert (cost.passages, cost.dimension) == (120, 16)
+    # vectors lie in the graph, and once more in the database
+    assert cost.disk_bytes_each > 4 * 16
+    assert len(found.spread) == len(SHARES)
+
+
+def test_a_graph_takes_its_vectors_and_their_links() -> None:
+    cost = measure_graph(200, Vectors(16), threads=1, repetitions=5)
+    assert cost.bytes_each > 4 * 16
+    assert cost.search_ms > 0
+
+
+def test_a_spread_is_told_by_quantiles_relative_to_the_median() -> None:
+    assert spread([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])[0] == 0.5
+    assert spread([[2.0] * 5]) == (1.0,) * len(SHARES)
+
+
+def test_all_is_done_as_often_as_was_said() -> None:
+    done: list[int] = []
+    assert len(milliseconds(lambda: done.append(1), 3)) == 3
+    assert len(done) == 4  # once to warm up
+    together(lambda: done.append(1), 2, 3)
+    assert len(done) == 4 + 1 + 6
+
+
+def test_the_command_is_listed_with_the_other_commands_of_an_index() -> None:
+    shown = CliRunner().invoke(app(["index", "--help"]), ["index", "--help"])
+    assert "measure" in shown.output

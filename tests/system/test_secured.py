@@ -1,0 +1,204 @@
+"""A cluster of processes with certificates between all parts, and keys on its front."""
+
+import asyncio
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+from certificates import Authority
+from tenacious import until
+
+from winnow.bundle import default_bundle
+from winnow.client import Client, Credentials, Outcome
+from winnow.client.access import Access
+from winnow.client.channels import open_channel
+from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
+from winnow.keys.scope import Scope
+from winnow.tools.keys.changing import add, remove
+from winnow.tools.local.cluster import LocalCluster, LocalPlan
+from winnow.tools.local.ports import free_ports
+from winnow.v1 import feed_pb2, feed_pb2_grpc
+
+ASKED = "How many hearts does an octopus have?"
+NAME = "winnow.test"
+
+
+@dataclass(frozen=True)
+class Secured:
+    cluster: LocalCluster
+    authority: Authority
+    keys: Path
+    http: str
+    health: str
+    own: Credentials
+    """A certificate, and no token."""
+
+    def credentials(self, token: str) -> Credentials:
+        return Credentials(
+            ca=self.own.ca, cert=self.own.cert, key=self.own.key, server_name=NAME, token=token
+        )
+
+    def new_key(self, name: str, *scopes: Scope) -> Credentials:
+        return self.credentials(add(self.keys, name, scopes, None))
+
+
+@pytest.fixture(scope="module")
+def secured(
+    indexes: dict[int, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Secured]:
+    directory = tmp_path_factory.mktemp("secured")
+    index = shutil.copytree(indexes[1], directory / "index")
+    authority, keys = Authority(directory), directory / "keys.json"
+    files = authority.issue("node", [NAME])
+    own = Credentials(ca=files.ca, cert=files.cert, key=files.key, server_name=NAME)
+    token = add(keys, "first", [Scope.ASK], None)
+    http, health = (f"127.0.0.1:{port}" for port in free_ports(2))
+    tls = [f"--tls-cert={files.cert}", f"--tls-key={files.key}", f"--tls-client-ca={files.ca}"]
+    peers = [f"--peer-cert={files.cert}", f"--peer-key={files.key}", f"--peer-ca={files.ca}"]
+    plan = LocalPlan(
+        index,
+        default_bundle(),
+        "127.0.0.1:0",
+        front=(*tls, *peers, f"--peer-name={NAME}", f"--keys={keys}", f"--http-listen={http}"),
+        node=(*tls,),
+        feed_listen="127.0.0.1:0",
+        health_listen=health,
+        reader_threads=1,
+    )
+    with LocalCluster(plan) as cluster:
+        cluster.start()
+        made = Secured(cluster, authority, keys, http, health, own)
+        asyncio.run(cluster.wait_ready())
+        with Client(cluster.address, credentials=made.credentials(token)) as client:
+            client.ask(ASKED)
+        yield made
+
+
+def answers(secured: Secured, credentials: Credentials) -> bool:
+    """Whether a question with a key is answered, now."""
+    with Client(secured.cluster.address, credentials=credentials) as client:
+        try:
+            client.ask(ASKED, timeout=30)
+        except UnauthenticatedError:
+            return False
+    return True
+
+
+def test_keys_that_come_and_go_are_noticed_while_it_serves(secured: Secured) -> None:
+    credentials = secured.new_key("alice", Scope.ASK)
+    until(lambda: answers(secured, credentials), 60)
+    remove(secured.keys, "alice")
+    until(lambda: not answers(secured, credentials), 60)
+
+
+def test_a_key_feeds_or_asks_as_its_scopes_say(secured: Secured) -> None:
+    feeder, asker = secured.new_key("feeder", Scope.FEED), secured.new_key("asker", Scope.ASK)
+    until(lambda: answers(secured, asker), 60)
+    passage = {"id": "zorblax", "title": "Zorblax", "text": "Zorblax is a word for tests."}
+    with (
+        Client(secured.cluster.feed, credentials=asker) as client,
+        pytest.raises(PermissionDeniedError, match="no scope 'feed'"),
+    ):
+        client.put(passage)
+    with Client(secured.cluster.feed, credentials=feeder) as client:
+        assert [each.outcome for each in client.put(passage)] == [Outcome.STORED]
+    with (
+        Client(secured.cluster.address, credentials=feeder) as client,
+        pytest.raises(PermissionDeniedError, match="no scope 'ask'"),
+    ):
+        client.ask(ASKED)
+
+
+def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
+    credentials = secured.new_key("streamer", Scope.FEED, Scope.ASK)
+    until(lambda: answers(secured, credentials), 60)
+    access = Access(secured.cluster.feed, credentials)
+    with open_channel(secured.cluster.feed, access) as channel:
+        put = feed_pb2_grpc.FeedServiceStub(channel).PutStream
+        passage, ended = feed_pb2.FedPassage(id="idle", text="It is idle."), threading.Event()
+
+        def idle() -> Iterator[feed_pb2.PutRequest]:
+            yield feed_pb2.PutRequest(passages=[passage])
+            remove(secured.keys, "streamer")
+            ended.wait(60)
+
+        call = put.future(idle(), timeout=60, metadata=access.metadata())
+        call.add_done_callback(lambda _: ended.set())
+        with pytest.raises(grpc.RpcError, match="streamer was taken back") as caught:
+            call.result()
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_without_a_certificate_nobody_gets_a_connection_to_any_part(secured: Secured) -> None:
+    for address in (secured.cluster.address, secured.cluster.feed, *secured.cluster.nodes):
+        for credentials in (Credentials(), Credentials(ca=secured.own.ca, server_name=NAME)):
+            with (
+                Client(address, credentials=credentials) as client,
+                pytest.raises(UnavailableError),
+            ):
+                client.ask(ASKED)
+
+
+def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -> None:
+    token = add(secured.keys, "browser", [Scope.ASK], None)
+    until(lambda: answers(secured, secured.credentials(token)), 60)
+    context = ssl.create_default_context(cafile=str(secured.own.ca))
+    context.check_hostname = False
+    assert secured.own.cert is not None
+    context.load_cert_chain(secured.own.cert, secured.own.key)
+    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=60) as client:
+        assert client.get("/readyz").status_code == 200
+        body = {"question": ASKED}
+        assert client.post("/v1/answer", json=body).status_code == 401
+        headers = {"authorization": f"Bearer {token}"}
+        assert client.get("/v1/cluster", headers=headers).status_code == 403
+        assert client.get("/metrics", headers=headers).status_code == 403
+        replied = client.post("/v1/answer", json=body, headers=headers)
+        assert replied.status_code == 200
+        assert replied.json()["answers"][0]["text"] == "three"
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(f"http://{secured.http}/readyz", timeout=60)
+
+
+def test_a_tool_finds_its_credentials_in_variables(secured: Secured) -> None:
+    """So that a token is in no list of processes."""
+    token = add(secured.keys, "shell", [Scope.ASK], None)
+    until(lambda: answers(secured, secured.credentials(token)), 60)
+    files = secured.authority.issue("shell", ["127.0.0.1"])
+    environment = {
+        **os.environ,
+        "WINNOW_CA": str(files.ca),
+        "WINNOW_CERT": str(files.cert),
+        "WINNOW_KEY": str(files.key),
+        "WINNOW_TOKEN": token,
+    }
+    words = [sys.executable, "-m", "winnow", "ask", "--json", "--address", secured.cluster.address]
+
+    def asked() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*words, ASKED], env=environment, capture_output=True, timeout=100, check=False
+        )
+
+    done = asked()
+    # the name of the front is not that of its address
+    assert done.returncode == 1
+    assert b"that of its certificate" in done.stderr
+    secured.authority.issue("node", [NAME, "127.0.0.1"])
+    assert json.loads(asked().stdout)["answer"] == "three"
+
+
+def test_no_token_is_in_any_log(secured: Secured) -> None:
+    logs = b"".join(os.pread(log.fileno(), 1 << 22, 0) for log in secured.cluster._logs.values())
+    assert b"keys read again" in logs
+    assert b"wnw_" not in logs
+    assert b"PRIVATE" not in logs

@@ -1,0 +1,60 @@
+"""Unit costs in round figures: a core encodes in 2 ms, retrieves in 1, reads in 10."""
+
+from winnow.sizing.units import (
+    SHARES,
+    EncodeUnits,
+    FrontUnits,
+    GraphCost,
+    LengthCost,
+    NodeUnits,
+    ProcessUnits,
+    ShardCost,
+    Units,
+)
+
+SAME = (1.0,) * len(SHARES)
+"""The spread of what always takes the same time."""
+
+
+def graph(passages: int, dimension: int, search_ms: float) -> GraphCost:
+    return GraphCost(
+        passages=passages,
+        dimension=dimension,
+        search_ms=search_ms,
+        insert_ms=1.0,
+        bytes_each=4.0 * dimension + 150,
+    )
+
+
+def units() -> Units:
+    shard = ShardCost(
+        passages=10_000,
+        dimension=384,
+        hybrid_ms=1.0,
+        dense_ms=0.6,
+        sparse_ms=1.0,
+        load_ms_each=0.006,
+        write_ms_each=0.8,
+        memory_bytes_each=450.0,
+        disk_bytes_each=3_000.0,
+    )
+    return Units(
+        processor="made up",
+        cores=2,
+        bundle="made up",
+        encode=EncodeUnits(
+            question=(LengthCost(tokens=10, ms=2.0), LengthCost(tokens=20, ms=2.0)),
+            passage=LengthCost(tokens=150, ms=10.0),
+        ),
+        node=NodeUnits(
+            read=(LengthCost(tokens=100, ms=10.0), LengthCost(tokens=200, ms=20.0)),
+            mean_tokens=150.0,
+            spread=SAME,
+            together=1.0,
+            graphs=(graph(1_000, 384, 0.3), graph(10_000, 384, 0.4), graph(1_000, 768, 0.6)),
+            shards=(shard,),
+            retrieve_spread=SAME,
+        ),
+        front=FrontUnits(question_ms=2.0, shard_ms=0.25, pair_us=1.0, read_ms=0.5),
+        process=ProcessUnits(call_ms=1.0, client_ms=1.0, node_bytes=2e8, front_bytes=2e8),
+    )

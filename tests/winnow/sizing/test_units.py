@@ -1,0 +1,48 @@
+"""The file of unit costs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from units_made import units
+
+from winnow.errors import ArtefactError
+from winnow.sizing.asked import made_up_passages, made_up_questions
+from winnow.sizing.units import SHARES, read_units, shipped
+
+
+def test_units_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "units.json"
+    path.write_text(units().model_dump_json())
+    assert read_units(path) == units()
+
+
+def test_those_that_come_with_the_code_are_whole_and_in_order() -> None:
+    ours = shipped()
+    for spread in (ours.node.spread, ours.node.retrieve_spread):
+        assert list(spread) == sorted(spread)
+        assert spread[SHARES.index(0.5)] == pytest.approx(1.0, abs=0.05)
+    for costs in (ours.encode.question, ours.node.read):
+        assert [each.tokens for each in costs] == sorted({each.tokens for each in costs})
+
+
+def test_a_file_without_units_is_refused_by_the_field_that_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "units.json"
+    content = json.loads(units().model_dump_json())
+    content["node"]["together"] = -1
+    path.write_text(json.dumps(content))
+    with pytest.raises(ArtefactError, match=r"units\.json holds no unit costs: node\.together"):
+        read_units(path)
+    path.write_text("{")
+    with pytest.raises(ArtefactError, match="the file"):
+        read_units(path)
+    with pytest.raises(ArtefactError, match="No such file"):
+        read_units(tmp_path / "missing.json")
+
+
+def test_made_up_passages_have_a_hundred_words_and_questions_differ() -> None:
+    rows = made_up_passages()
+    assert {len(row.passage.text.split()) for row in rows} == {100}
+    assert len({row.passage.id for row in rows}) == len(rows)
+    asked = made_up_questions()
+    assert len(set(asked)) == len(asked) >= 400

@@ -1,0 +1,147 @@
+"""What an index needs, from unit costs: the formulae of docs/sizing.md. Pure.
+
+Milliseconds are of a core, bytes of one node, unless a name says otherwise.
+"""
+
+import math
+from collections.abc import Sequence
+
+from winnow.sizing.units import SHARES, LengthCost, ShardCost, Units
+
+FLOAT_BYTES = 4
+
+
+def by_length(costs: Sequence[LengthCost], tokens: float) -> float:
+    """Milliseconds of a run over so many tokens: straight lines between measured lengths, and on
+    beyond the last.
+    """
+    known = sorted(costs, key=lambda cost: cost.tokens)
+    after = next((place for place, cost in enumerate(known) if cost.tokens >= tokens), len(known))
+    low, high = known[max(min(after, len(known) - 1) - 1, 0) :][:2]
+    slope = (high.ms - low.ms) / (high.tokens - low.tokens)
+    return max(low.ms + slope * (tokens - low.tokens), min(known[0].ms, low.ms) / 2)
+
+
+def search_ms(units: Units, passages: float, dimension: int) -> float:
+    """To walk the graph of a shard: it grows with the logarithm of the passages (Malkov and
+    Yashunin 2016, section 4.2.2), and with the dimension as was measured.
+    """
+    usual = units.node.shards[0].dimension
+    known = sorted((g.passages, g.search_ms) for g in units.node.graphs if g.dimension == usual)
+    (few, fast), (many, slow) = known[0], known[-1]
+    growth = (slow - fast) / math.log(many / few) if many > few else 0.0
+    at_size = max(slow + growth * math.log(max(passages, 1.0) / many), fast / 2)
+    return at_size * _by_dimension(units, usual, dimension)
+
+
+def retrieve_ms(units: Units, passages: float, dimension: int) -> float:
+    """To retrieve from a shard by encodings and words: the walk, and what a whole retrieval takes
+    beside it, which does not grow.
+    """
+    shard = _largest(units)
+    beside = shard.hybrid_ms - search_ms(units, shard.passages, shard.dimension)
+    return search_ms(units, passages, dimension) + max(beside, 0.0)
+
+
+def _by_dimension(units: Units, usual: int, dimension: int) -> float:
+    """How much longer a walk takes over other vectors, by those measured at one size."""
+    if dimension == usual:
+        return 1.0
+    sizes = [g for g in units.node.graphs if g.dimension != usual]
+    same = {(g.passages, g.dimension): g.search_ms for g in units.node.graphs}
+    for other in sizes:
+        if (first := same.get((other.passages, usual))) is not None:
+            slope = (other.search_ms / first - 1) / (other.dimension - usual)
+            return max(1 + slope * (dimension - usual), 0.1)
+    return dimension / usual
+
+
+def node_bytes_each(units: Units, dimension: int) -> float:
+    """Memory of a passage: its vector, its links, and what else a node keeps of it."""
+    return _graph_bytes_each(units, dimension) + _largest(units).memory_bytes_each
+
+
+def disk_bytes_each(units: Units, dimension: int) -> float:
+    """Disk of a passage: its graph, and a database with its text and its vector once more."""
+    shard = _largest(units)
+    more = (dimension - shard.dimension) * FLOAT_BYTES
+    return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + more
+
+
+def build_ms_each(units: Units) -> float:
+    """Of a core, to encode a passage and to write it into a shard."""
+    return units.encode.passage.ms + _largest(units).write_ms_each
+
+
+def load_ms_each(units: Units) -> float:
+    """Of a node that starts, for each passage of its shard."""
+    return _largest(units).load_ms_each
+
+
+def _graph_bytes_each(units: Units, dimension: int) -> float:
+    graph = min(units.node.graphs, key=lambda each: abs(each.dimension - dimension))
+    return graph.bytes_each + (dimension - graph.dimension) * FLOAT_BYTES
+
+
+def _largest(units: Units) -> ShardCost:
+    return max(units.node.shards, key=lambda each: each.passages)
+
+
+def distinct(passages: int, shards: int) -> float:
+    """Shards that read something, on average, if each passage lies on any of them."""
+    return shards * (1 - (1 - 1 / shards) ** passages)
+
+
+def busiest(passages: int, shards: int, share: float) -> int:
+    """Passages that no shard exceeds for `share` of the questions: the least for which the shards
+    that read more are fewer than `1 - share`, on average.
+    """
+    part, beyond = 1 / shards, 1.0
+    for most in range(passages + 1):
+        beyond -= math.comb(passages, most) * part**most * (1 - part) ** (passages - most)
+        if shards * beyond <= 1 - share and most * shards >= passages:
+            return most
+    return passages
+
+
+def read_ms(units: Units, tokens: float) -> float:
+    """To read a passage, while the other cores read, too."""
+    return by_length(units.node.read, tokens) / units.node.together
+
+
+def front_ms(units: Units, shards: int, passages: int) -> float:
+    """Of a front's event loop for a question; encoding is done in other threads."""
+    front = units.front
+    asking = front.shard_ms * shards + front.pair_us / 1e3 * shards**2
+    return front.question_ms + asking + front.read_ms * distinct(passages, shards)
+
+
+def node_ms(units: Units, shards: int, retrieve: float, read: float, passages: int) -> float:
+    """Of the cores of all shards, for a question."""
+    calls = shards + distinct(passages, shards)
+    return shards * retrieve + passages * read + calls * units.process.call_ms
+
+
+def slow(spread: Sequence[float]) -> float:
+    """How many times as long as usual a run takes that one in a hundred is slower than."""
+    return spread[SHARES.index(0.99)]
+
+
+def waiting_ms(service_ms: float, servers: int, busy: float, share: float) -> float:
+    """What all but `share` wait at most for one of some servers: M/M/c (Erlang 1917).
+
+    Args:
+        service_ms: what each takes on average.
+        servers: that do one after the other.
+        busy: share of the time that a server works, below 1.
+        share: such as 0.01 for the 99th percentile.
+
+    """
+    offered = servers * busy
+    term = total = 1.0
+    for number in range(1, servers):
+        term *= offered / number
+        total += term
+    last = term * offered / servers / (1 - busy)
+    waits = last / (total + last)
+    return service_ms / (servers * (1 - busy)) * math.log(max(waits / share, 1.0))
