@@ -27,8 +27,8 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    boundary, text = front.boundary, JsonText(aside)
-    edge = Edge(gate, boundary.finished, text, readiness, boundary.tracer)
+    boundary = front.boundary
+    edge = Edge(gate, boundary.finished, JsonText(aside), readiness, boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]
