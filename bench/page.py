@@ -33,17 +33,23 @@ _SEEN = """() => {
   return { asked: painted.startTime, painted: painted.startTime + painted.duration,
            call: call.duration };
 }"""
-_SHOWN = "performance.getEntriesByName('winnow-answer').length > 0"
+_SHOWN = ".times"
+"""What is drawn once the answer was painted."""
+_CLEAR = """() => {
+  performance.clearMeasures();
+  performance.clearResourceTimings();
+  document.getElementById("result").replaceChildren();
+}"""
 Row = tuple[float, float]
 """Milliseconds until the answer was painted, and those of the call."""
 
 
 def open_page(page: Any, question: str) -> Row:
     """Asks in a page that is open."""
-    page.evaluate("performance.clearMeasures(); performance.clearResourceTimings()")
+    page.evaluate(_CLEAR)
     page.fill("#question", question)
     page.press("#question", "Enter")
-    page.wait_for_function(_SHOWN)
+    page.wait_for_selector(_SHOWN)
     seen = page.evaluate(_SEEN)
     return seen["painted"] - seen["asked"], seen["call"]
 
@@ -52,7 +58,7 @@ def new_page(page: Any, address: str, question: str) -> Row:
     """Opens the page with the question in its address."""
     page.goto("about:blank")
     page.goto(f"{address}/#q={quote(question)}")
-    page.wait_for_function(_SHOWN)
+    page.wait_for_selector(_SHOWN)
     seen = page.evaluate(_SEEN)
     return seen["painted"], seen["call"]
 

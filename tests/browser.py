@@ -41,7 +41,8 @@ def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
         yield opened
     finally:
         context.close()
-    assert not [each for each in errors if tolerated not in each]
+    wrong = [each for each in errors if tolerated not in each]
+    assert not wrong, wrong
 
 
 def _is_wrong(said: Any) -> bool:

@@ -127,5 +127,6 @@ byId("ask").addEventListener("submit", (event) => {
 });
 byId("stop").addEventListener("click", stop);
 window.addEventListener("hashchange", askNamed);
+byId("question").focus();
 askNamed();
 watch();

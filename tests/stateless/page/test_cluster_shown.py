@@ -51,7 +51,7 @@ def test_whoever_may_not_look_is_told_so_and_can_ask_all_the_same(
 ) -> None:
     front.shown = {"status": 403, "detail": "this key may not do that: admin is needed"}
     page.reload()
-    page.wait_for_function("document.getElementById('cluster-state').textContent.includes('admin')")
+    page.locator("#cluster-state", has_text="admin").wait_for()
     assert not page.is_visible(".shards")
     page.fill("#question", "Who?")
     page.keyboard.press("Enter")
@@ -82,7 +82,7 @@ def test_whoever_scrolls_the_table_keeps_their_place_while_it_changes(
     shown = busy_cluster()
     shown.shards[0].replicas[0].calls_in_hand = 77
     front.shown = shown
-    page.wait_for_function("document.querySelector('.shards').textContent.includes('77')")
+    page.locator(".shards", has_text="77").wait_for()
     assert page.evaluate("document.getElementById('cluster-table').scrollLeft") == 50
     assert page.evaluate("document.activeElement.id") == "cluster-table"
 
@@ -90,7 +90,7 @@ def test_whoever_scrolls_the_table_keeps_their_place_while_it_changes(
 def test_a_front_that_does_not_reply_is_not_shown_as_it_was(page: Any, front: PageFront) -> None:
     page.wait_for_selector(".shards tbody tr")
     page.context.set_offline(True)
-    page.wait_for_function("document.getElementById('cluster-table').hidden")
+    page.locator("#cluster-table").wait_for(state="hidden")
     assert "cannot be reached" in page.inner_text("#cluster-state")
 
 

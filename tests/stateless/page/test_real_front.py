@@ -32,9 +32,7 @@ async def look(page: Any, address: str) -> None:
     await page.wait_for_selector(".answer")
     assert await page.text_content(".answer mark") == TEXT[:17]
     assert await page.text_content(".answer figcaption") == "Zorblax Prizeyear2031"
-    await page.wait_for_function(
-        "document.getElementById('cluster-state').textContent.includes('1 question answered')"
-    )
+    await page.locator("#cluster-state", has_text="1 question answered").wait_for()
     assert await page.text_content("#summary") == "12 passages in 1 shard"
     await page.click("#options summary")
     await page.fill("#filter", "year >")
