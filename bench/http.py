@@ -46,7 +46,7 @@ class Line:
         body = json.dumps(question).encode()
         head = (
             "POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\n\r\n"
+            f"x-winnow-timeout: {_TIMEOUT:g}\r\ncontent-length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)
         said = await self._reader.readuntil(b"\r\n\r\n")

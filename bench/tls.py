@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -90,19 +90,17 @@ def plans(index: Path, files: Files) -> dict[str, LocalPlan]:
     front = (*served, *files.flags("peer", "peer-ca"))
     keys = files.directory / "keys.json"
     token = add(keys, "bench", [Scope.ASK], None)
-    proved = {"ca": files.ca, "cert": files.cert, "key": files.key}
+    proved = Credentials(files.ca, files.cert, files.key)
     return {
         _PLAIN: LocalPlan(index, bundle, free),
-        _MUTUAL: LocalPlan(
-            index, bundle, free, front=front, node=served, credentials=Credentials(**proved)
-        ),
+        _MUTUAL: LocalPlan(index, bundle, free, front=front, node=served, credentials=proved),
         _KEYED: LocalPlan(
             index,
             bundle,
             free,
             front=(*front, "--keys", str(keys)),
             node=served,
-            credentials=Credentials(**proved, token=token),
+            credentials=replace(proved, token=token),
         ),
     }
 

@@ -12,12 +12,14 @@ from encoder_node.metrics import EncoderMetrics
 from head_node.metrics import HeadNodeMetrics
 from stateless.feed.metrics import FeedMetrics
 from stateless.heads.metrics import HeadMetrics
+from stateless.http.metrics import HttpMetrics
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.packaged import demo_corpus
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.process import describe_process
+from winnow.telemetry.tracing.metrics import TraceMetrics
 
 _SNAPSHOTS = {"winnow_node_snapshot_timestamp_seconds", "winnow_node_snapshot_sequence"}
 """Of a shard that has one."""
@@ -29,11 +31,12 @@ def declared() -> frozenset[str]:
     registry = CollectorRegistry()
     for made in (
         AdmissionMetrics, BundleMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
-        HeadMetrics, HeadNodeMetrics, JournalMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
+        HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
         ReplicaMetrics, RpcMetrics, WarmHeadMetrics,
     ):  # fmt: skip
         made(registry)
     LogMetrics(registry, lambda: 0)
+    TraceMetrics(registry, lambda: 0, lambda: 0)
     RoomMetrics(registry, demo_corpus())
     for cache_name in ("encoding", "answer"):
         CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")

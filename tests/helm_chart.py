@@ -40,6 +40,8 @@ LARGE: Manifest = {
         "feeders": [{"podSelector": {"matchLabels": {"app": "importer"}}}],
         "scrapers": [{"namespaceSelector": {"matchLabels": {"team": "watching"}}}],
     },
+    "tls": {"secretName": "certificate", "clients": True},
+    "keys": {"secretName": "keys"},
     "podMonitor": {"enabled": True},
 }
 """Everything that can be had."""

@@ -82,9 +82,12 @@ class ShowingFront(cluster_pb2_grpc.ClusterServiceServicer):
     def __init__(self) -> None:
         self.looks = 0
         self.away = False
+        self.told: dict[str, str] = {}
+        """Metadata of the last look."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         self.looks += 1
+        self.told = dict(context.invocation_metadata())
         if self.away:
             context.abort(grpc.StatusCode.UNAVAILABLE, "it has gone")
         return cluster(answered=10 * self.looks, up=60.0 + self.looks)

@@ -66,6 +66,7 @@ def watched(built: Path, directory: Path, journal: str = "") -> Iterator[Watched
         metrics_listen=measured[0],
         node_metrics=True,
         feed_listen="127.0.0.1:0",
+        http_listen="127.0.0.1:0",
         front=("--encoder-address", encoder, "--head-servers", heads),
         node=(
             *("--merge-after", str(_MERGED)),

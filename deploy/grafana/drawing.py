@@ -74,11 +74,14 @@ def _options(panel: Panel) -> dict[str, Any]:
         }
     if panel.kind is Kind.NUMBERS:
         return {"textMode": "value_and_name", "reduceOptions": {"calcs": ["lastNotNull"]}}
+    buckets = panel.kind is Kind.BUCKETS
     return {
         "calculate": False,
+        "rowsFrame": {"layout": "auto"},
         "cellGap": 1,
+        "cellValues": {"unit": "cps" if buckets else panel.unit},
         "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},
-        "yAxis": {"unit": panel.unit if panel.kind is Kind.BUCKETS else "short"},
+        "yAxis": {"unit": panel.unit if buckets else "short"},
         "tooltip": {"mode": "single", "yHistogram": False},
         "legend": {"show": True},
         "showValue": "never",

@@ -4,7 +4,7 @@ from stateless.composing.front import Front, Part
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.docs import docs
-from stateless.http.endpoint import Edge, arrivals
+from stateless.http.endpoint import Edge
 from stateless.http.hosts import names_of
 from stateless.http.json_text import JsonText
 from stateless.http.metrics import HttpMetrics
@@ -27,8 +27,8 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    boundary, text = front.boundary, JsonText(aside)
-    edge = Edge(gate, boundary.finished, text, readiness, arrivals(), boundary.tracer)
+    boundary = front.boundary
+    edge = Edge(gate, boundary.finished, JsonText(aside), readiness, boundary.tracer)
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]

@@ -26,6 +26,7 @@ from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import name_call
+from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
@@ -35,8 +36,8 @@ Gate = Callable[..., str]
 the calls that it makes, to its key, for sharing fairly; raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
 """Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
-_ARRIVING = 256
-"""Bodies on their way."""
+_ARRIVING = 64 * KIB * KIB
+"""Bytes of the bodies of a call that are on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,7 @@ class Edge:
     finished: Finished
     json: JsonText
     readiness: Readiness
-    arrivals: Arrivals
     tracer: Tracer = NO_TRACER
-
-
-def arrivals() -> Arrivals:
-    """For the bodies of all requests of a server: who sends half a body is not waited for."""
-    return Arrivals(_ARRIVING)
 
 
 class Endpoint:
@@ -61,6 +56,7 @@ class Endpoint:
 
     def __init__(self, call: Call, edge: Edge) -> None:
         self._call, self._edge = call, edge
+        self._arrivals = Arrivals(_ARRIVING // max(call.largest, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replies, unless the caller has gone."""
@@ -118,7 +114,7 @@ class Endpoint:
             return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
         check_media_type(headers)
         try:
-            data: bytes = await self._edge.arrivals.message(Body(receive, self._call.largest))
+            data: bytes = await self._arrivals.message(Body(receive, self._call.largest))
         except DeadlineExceededError as error:
             raise LateBodyError("the body was not here in time: send all of it at once") from error
         return data

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from winnow.errors import InvalidRequestError, Violation
 from winnow.inference.fair_threads import FairThreads
-from winnow.quoting import shortened
+from winnow.quoting import quoted, shortened
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _ASIDE = 8 * 1024
@@ -74,7 +74,8 @@ def object_of(message: Message) -> dict[str, Any]:
 def _violation(said: str) -> InvalidRequestError:
     """Which field is wrong, out of what the library says."""
     if unknown := _UNKNOWN.match(said):
-        return _wrong(shortened(unknown[1]), "is no field of this request: see /openapi.json")
+        wrong = f"{quoted(unknown[1])} is no field of this request: see /openapi.json"
+        return _wrong(shortened(unknown[1]) or "request", wrong)
     path = []
     while nested := _OF_FIELD.match(said):
         path.append(nested[1])

@@ -83,6 +83,8 @@ def response_of(error: WinnowError, request_id: str) -> Response:
     """The response that tells an error."""
     problem = problem_of(error, request_id)
     headers = {"content-type": MEDIA_TYPE, KEY: request_id}
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        headers["www-authenticate"] = "Bearer"  # RFC 6750
     if problem.HasField("retry_after_seconds"):  # whole seconds are all that the header can say
         headers["retry-after"] = str(max(math.ceil(problem.retry_after_seconds), 1))
     return Response(written(problem), problem.status, headers)

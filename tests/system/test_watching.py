@@ -1,6 +1,7 @@
 """A real Prometheus scrapes a real cluster under load: every panel and rule has something to show."""
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,9 @@ from prometheus_server import PrometheusServer, needs_prometheus
 from watched_cluster import WatchedCluster, watched
 
 from deploy.grafana.pages import PAGES
+from winnow.__main__ import main
 
-pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(300)]
+pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(400)]
 _JOURNAL = "winnow_node_journal_"
 Expressions = dict[str, str]
 """By where they stand."""
@@ -46,7 +48,7 @@ def without_data(
     cluster: WatchedCluster, prometheus: PrometheusServer, expressions: Expressions
 ) -> list[str]:
     """Where nothing is shown, however long the cluster is used."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 200
     missing = dict(expressions)
     while missing and time.monotonic() < deadline:
         cluster.use()
@@ -90,3 +92,21 @@ def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
     rules = prometheus.rules()
     assert [(rule["name"], rule["lastError"]) for rule in rules if rule["health"] != "ok"] == []
     assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
+
+
+def test_winnow_top_shows_the_same_cluster(
+    cluster: WatchedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = [f"--metrics={each}" for addresses in cluster.metrics.values() for each in addresses]
+    address = f"--address={cluster.cluster.address}"
+    with pytest.raises(SystemExit) as ended:
+        main(["top", address, *metrics, "--once", "--json", "--every=0.1", "--timeout=60"])
+    assert not ended.value.code
+    said = json.loads(capsys.readouterr().out)
+    states = [[each["state"] for each in shard["replicas"]] for shard in said["cluster"]["shards"]]
+    assert states == [["STATE_SERVING"], ["STATE_SERVING"]]
+    assert said["cluster"]["front"]["questions_answered"] > 0
+    processes = said["figures"]["processes"]
+    assert [each["part"] for each in processes] == ["front", "node", "node", "encoder", "heads"]
+    assert all(each["ready"] and each["memory"] > 0 for each in processes)
+    assert sorted(each["shards"] for each in processes[1:3]) == [["0"], ["1"]]

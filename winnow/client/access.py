@@ -8,7 +8,7 @@ import grpc
 from winnow.client.credentials import Credentials
 from winnow.errors import InvalidRequestError, Violation
 from winnow.files.stamp import Stamp, stamp
-from winnow.keys.token import HEADER
+from winnow.keys.token import HEADER, is_token
 from winnow.security.certificates import CertificateError, Certificates, TlsFiles
 from winnow.security.peers import channel_credentials
 
@@ -84,7 +84,7 @@ def _token(path: Path, before: str) -> str:
     try:
         with path.open("rb") as file:
             token = file.read(_LONGEST).decode("ascii").strip()
-        if not token or not token.isprintable() or " " in token:
+        if not is_token(token):
             raise ValueError("it holds no token")
     except (OSError, ValueError) as error:
         if before:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from winnow.address import Address
 from winnow.errors import InvalidRequestError, Violation
+from winnow.keys.token import is_token
 
 _SEVERAL = ("dns:///", "ipv4:", "ipv6:")
 
@@ -37,6 +38,8 @@ class Credentials:
             raise _wrong("cert", "give a certificate and its key, or none of them")
         if self.token and self.token_file is not None:
             raise _wrong("token", "give a token or a file with one, not both")
+        if self.token and not is_token(self.token):
+            raise _wrong("token", "has characters that no token has")
         if (self.cert is not None or self.server_name) and not self.encrypted:
             raise _wrong("ca", "certificates and names need TLS: give `ca`, or set `tls`")
 

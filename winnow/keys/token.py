@@ -14,7 +14,8 @@ HEADER = "authorization"
 PREFIX = "wnw_"
 """Tells people, and programs that look for secrets in code, what it is."""
 _BYTES = 32
-_BEARER = re.compile(r"bearer +([A-Za-z0-9_.~+/=-]{1,200}) *", re.IGNORECASE | re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z0-9_.~+/=-]{1,200}", re.ASCII)
+_BEARER = re.compile(rf"bearer +({_TOKEN.pattern}) *", re.IGNORECASE | re.ASCII)
 
 
 def new_token() -> str:
@@ -25,6 +26,11 @@ def new_token() -> str:
 def digest_of(token: str) -> str:
     """What is kept of a token: 64 hexadecimal digits."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def is_token(text: str) -> bool:
+    """Whether a text could be one, and travel in a header."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def of_headers(headers: Iterable[tuple[str, Any]]) -> str:

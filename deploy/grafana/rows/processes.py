@@ -1,7 +1,7 @@
 """Memory, processors and caches."""
 
 from deploy.grafana.panels import Row, panel, shares
-from deploy.grafana.queries import ANY, FRONT, hits, rate, where
+from deploy.grafana.queries import ANY, FRONT, hits, or_zero, rate, where
 
 ROW = Row(
     "Caches, memory, processors",
@@ -33,6 +33,22 @@ ROW = Row(
             "Log lines that were dropped",
             "cps",
             (rate("winnow_log_lines_dropped_total", ANY, by="instance"), "{{instance}}"),
+        ),
+        panel(
+            "HTTP connections",
+            "short",
+            (where("winnow_http_connections", FRONT), "open, {{instance}}"),
+            (
+                or_zero(rate("winnow_http_connections_ended_total", FRONT, by="reason")),
+                "ended a second, {{reason}}",
+            ),
+            says="Ended by the front: slow, idle, crowded or unread.",
+        ),
+        panel(
+            "Spans of traces",
+            "cps",
+            (or_zero(rate("winnow_trace_spans_total", ANY, by="result")), "{{result}}"),
+            says="Dropped: the collector is slow or gone. None where nothing is traced.",
         ),
     ),
 )

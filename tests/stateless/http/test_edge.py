@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 from collections.abc import AsyncIterator
 
 import httpx
@@ -10,7 +11,9 @@ from http_front import LONG, HttpFront, asking, wire
 from tenacious import happens
 
 from stateless.http.headers import Headers
-from winnow.errors import NotFoundError, WinnowError
+from winnow.errors import NotFoundError
+from winnow.telemetry.tracing.recorded import RecordedSpan
+from winnow.telemetry.tracing.tracer import SamplingTracer
 
 ASKED = {"question": "Who won?"}
 
@@ -133,8 +136,8 @@ async def test_a_name_that_was_allowed_may_be_used() -> None:
 async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
     seen = []
 
-    def gate(scope: str, headers: Headers) -> str:
-        seen.append(scope)
+    def gate(scope: str, headers: Headers, calls: int = 1) -> str:
+        seen.append((scope, calls))
         if dict(headers).get("authorization") != "Bearer right":
             raise NotFoundError("no such key")
         return "its key"
@@ -143,15 +146,17 @@ async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
     async with front.serving() as client:
         refused = [
             await client.post("/v1/answer", json=ASKED),
-            await client.post("/v1/answers", json={"requests": [ASKED]}),
+            await client.post("/v1/answers", json={"requests": [ASKED] * 3}),
             await client.get("/metrics"),
         ]
         right = {"authorization": "Bearer right", "x-winnow-client": "another"}
         allowed = await client.post("/v1/answer", json=ASKED, headers=right)
+        many = {"requests": [ASKED] * 3}
+        assert (await client.post("/v1/answers", json=many, headers=right)).status_code == 200
         probed = [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
     assert [each.status_code for each in refused] == [404, 404, 404]
-    assert (allowed.status_code, front.answerer.clients) == (200, ["its key"])
-    assert seen == ["ask", "ask", "admin", "ask"]
+    assert (allowed.status_code, front.answerer.clients) == (200, ["its key"] * 4)
+    assert seen == [("ask", 1), ("ask", 1), ("admin", 1), ("ask", 1), ("ask", 1), ("ask", 2)]
     assert probed == [200, 200]
 
 
@@ -163,6 +168,21 @@ async def test_metrics_count_calls_as_those_by_grpc_are_counted(
     assert 'winnow_request_seconds_count{method="Answer",status="OK"} 1.0' in page
     assert "winnow_http_connections 1.0" in page
     assert "winnow_build_info" in page
+
+
+async def test_a_call_is_a_part_of_the_trace_of_its_caller() -> None:
+    spans: list[RecordedSpan] = []
+    front = HttpFront()
+    front.tracer = SamplingTracer(spans.append, 0.0, random.Random(1))
+    headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+    async with front.serving() as client:
+        await client.post("/v1/answer", json=ASKED, headers=headers)
+        await client.post("/v1/answer", json=ASKED)
+        openmetrics = {"accept": "application/openmetrics-text"}
+        page = (await client.get("/metrics", headers=openmetrics)).text
+    whole = [span for span in spans if span.name == "POST /v1/answer"]
+    assert [span.trace_id for span in whole] == ["ab" * 16], "nobody else is traced"
+    assert f'trace_id="{"ab" * 16}"' in page
 
 
 async def test_the_metrics_of_the_process_are_told_once() -> None:
@@ -222,19 +242,3 @@ async def test_what_is_not_done_in_the_grace_is_given_up(
         await asyncio.wait_for(front.server.drain(0.01), LONG)
         assert front.answerer.cancelled == 1
         await asks.closed()
-
-
-async def test_a_mistake_in_a_page_is_told_without_its_words(front: HttpFront) -> None:
-    async def broken(*_: object) -> None:
-        raise WinnowError("a secret of this machine")
-
-    front.calls[0] = front.calls[0].__class__(
-        **{
-            **{name: getattr(front.calls[0], name) for name in front.calls[0].__slots__},
-            "run": broken,
-        }
-    )
-    async with front.serving() as client:
-        reply = await client.post("/v1/answer", json=ASKED)
-    assert reply.status_code == 500
-    assert "secret" not in reply.text

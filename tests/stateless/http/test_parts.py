@@ -1,8 +1,11 @@
 """Parts of the HTTP interface by themselves."""
 
 import asyncio
+import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stateless.http.hosts import names_of
 from stateless.http.json_text import read, written
@@ -22,7 +25,10 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import _CODES
-from winnow.v1 import answer_pb2
+from winnow.v1 import answer_pb2, feed_pb2, http_pb2
+
+FIELDS = ("question", "answers", "maxLoss", "after", "requests", "passages", "metadata", "id")
+NAMES = st.sampled_from(FIELDS) | st.text(max_size=8)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,25 @@ def test_a_message_is_the_same_after_a_journey() -> None:
         after=[answer_pb2.Position(shard=0, sequence=2**53 + 1)],
     )
     assert read(answer_pb2.AnswerRequest, written(request)) == request
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.binary() | st.dictionaries(NAMES, JSON, max_size=4).map(lambda v: json.dumps(v).encode()))
+@settings(max_examples=200)
+def test_whatever_is_sent_is_a_message_or_named_as_wrong(data: bytes) -> None:
+    for kind in (answer_pb2.AnswerRequest, http_pb2.AnswersRequest, feed_pb2.PutRequest):
+        try:
+            read(kind, data)
+        except InvalidRequestError as error:
+            (violation,) = error.violations
+            assert violation.field
+            assert len(violation.description) < 300
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,18 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from http_front import LONG, Wire, wire
 from prometheus_client import CollectorRegistry
-from starlette.types import Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 from tenacious import happens
 
+from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.metrics import HttpMetrics
 from stateless.http.outside import Outside
@@ -25,12 +30,17 @@ class Site:
     """A server of one page, which may be large, or wait for the word."""
 
     def __init__(
-        self, most: int = 8, head: float = FOREVER, idle: float = FOREVER, taking: float = FOREVER
+        self,
+        most: int = 8,
+        head: float = FOREVER,
+        idle: float = FOREVER,
+        taking: float = FOREVER,
+        app: ASGIApp | None = None,
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
-        app = Outside(self._page, readiness, lambda _host: True, metrics, taking)
-        self.server = HttpServer(app, readiness, Crowd(most, metrics, head, idle, taking))
+        served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
+        self.server = HttpServer(served, readiness, Crowd(most, metrics, head, idle, taking))
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
         self.address = ""
@@ -189,3 +199,19 @@ async def test_it_can_listen_on_ipv6() -> None:
     assert (await reader.readline()).startswith(b"HTTP/1.1 200")
     writer.close()
     await site.server.drain(0)
+
+
+async def test_a_mistake_in_a_page_is_told_without_its_words() -> None:
+    async def broken(_request: Request) -> Response:
+        raise RuntimeError("a secret of this machine")
+
+    edge: Any = None
+    site = Site(app=application([], edge, [Route("/", broken)]))
+    async with site.serving(), wire(site.address) as line:
+        line.send(GET)
+        status, headers, problem = await line.reply()
+        assert (status, headers["content-type"]) == (500, "application/problem+json")
+        assert "secret" not in str(problem)
+        assert problem["requestId"] == headers["x-request-id"]
+        line.send(GET)
+        assert (await line.reply())[0] == 500, "the connection is as good as before"

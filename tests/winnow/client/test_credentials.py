@@ -221,6 +221,8 @@ def test_a_token_does_not_travel_in_plain_text_to_another_machine(address: str) 
         ({"cert": "c", "key": "k"}, "need TLS"),
         ({"server_name": "n"}, "need TLS"),
         ({"token": "t", "token_file": "f"}, "not both"),
+        ({"token": "secret\nsecret"}, "has characters that no token has"),
+        ({"token": "é"}, "has characters that no token has"),
     ],
 )
 def test_credentials_that_make_no_sense_are_refused(given: Any, said: str) -> None:

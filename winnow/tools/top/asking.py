@@ -10,8 +10,10 @@ from typing import Self
 import grpc
 
 from winnow.address import Address
+from winnow.client.access import Access
 from winnow.client.calls import failure, identified
 from winnow.client.channels import open_channel
+from winnow.client.credentials import Credentials
 from winnow.tools.top.look import Look
 from winnow.tools.top.page import Page
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
@@ -24,11 +26,18 @@ _AT_ONCE = 8
 class Asking:
     """Looks at one front, and at metrics of any processes; a context manager."""
 
-    def __init__(self, address: str, metrics: Sequence[str], timeout: float) -> None:
-        """`timeout`: seconds that each call may take."""
+    def __init__(
+        self,
+        address: str,
+        metrics: Sequence[str],
+        timeout: float,
+        credentials: Credentials | None = None,
+    ) -> None:
+        """`timeout`: seconds that each call may take; `credentials`: for the front."""
         self._address, self._metrics, self._timeout = address, metrics, timeout
-        self._channel = open_channel(address)
-        self._stub = cluster_pb2_grpc.ClusterServiceStub(self._channel)
+        self._access = Access(address, credentials)
+        self._edition = self._access.edition
+        self._channel = open_channel(address, self._access)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "metrics")
 
     def look(self) -> Look:
@@ -44,9 +53,15 @@ class Asking:
         return Look(at, cluster, dict(zip(self._metrics, found, strict=True)))
 
     def _cluster(self) -> cluster_pb2.GetClusterResponse:
-        metadata = identified(None)
-        request = cluster_pb2.GetClusterRequest()
-        call = self._stub.GetCluster.future(request, timeout=self._timeout, metadata=metadata)
+        if (newest := self._access.edition) != self._edition:  # certificates have changed
+            self._channel.close()
+            self._channel, self._edition = open_channel(self._address, self._access), newest
+        stub, metadata = cluster_pb2_grpc.ClusterServiceStub(self._channel), identified(None)
+        call = stub.GetCluster.future(
+            cluster_pb2.GetClusterRequest(),
+            timeout=self._timeout,
+            metadata=(*metadata, *self._access.metadata()),
+        )
         try:
             return call.result()
         except grpc.RpcError as error:

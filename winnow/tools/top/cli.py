@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.live import Live
 
 from winnow.address import Address
+from winnow.client import Credentials
 from winnow.errors import WinnowError
+from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS
 from winnow.tools.top.asking import Asking
 from winnow.tools.top.figures import Figures, figures
@@ -41,6 +43,7 @@ def _one(address: str) -> str:
     return address
 
 
+@with_credentials
 def top(
     address: Annotated[
         str, typer.Option(help="HOST:PORT of one front node.", callback=_one)
@@ -62,13 +65,15 @@ def top(
         bool, typer.Option("--json", help="Print a line of JSON for each look.")
     ] = False,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that a look may take.")] = 2.0,
+    credentials: Credentials | None = None,
 ) -> None:
     """Show a running cluster: shards, replicas, questions a second, latencies, queues, memory.
 
     Example: winnow top --metrics 127.0.0.1:9100
 
     One front node is asked, which asks no other node for it. Counts of calls are that front's
-    alone. Rates and latencies are those since the look before. End it with Ctrl-C.
+    alone. Rates and latencies are those since the look before. End it with Ctrl-C. Where keys are
+    asked for, it takes one with the scope admin.
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,
@@ -86,7 +91,7 @@ def top(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _PIPE)
-    with Asking(address, metrics or [], timeout) as asking:
+    with Asking(address, metrics or [], timeout, credentials) as asking:
         first = asking.look()
         seen = _seen(first, asking.look, every)
         if once:

@@ -81,6 +81,22 @@ livenessProbe:
   failureThreshold: 6
 {{- end -}}
 
+{{/* What proxies are told of the gRPC ports. */}}
+{{- define "winnow.protocol" -}}
+{{- ternary "https" "kubernetes.io/h2c" (ne .Values.tls.secretName "") -}}
+{{- end -}}
+
+{{/* Variables of a process whose settings have this prefix. */}}
+{{- define "winnow.tls" -}}
+- {name: {{ .prefix }}_TLS_CERT, value: /tls/tls.crt}
+- {name: {{ .prefix }}_TLS_KEY, value: /tls/tls.key}
+{{- if .clients }}
+- {name: {{ .prefix }}_TLS_CLIENT_CA, value: /tls/ca.crt}
+{{- end }}
+# probes of Kubernetes speak no TLS
+- {name: {{ .prefix }}_HEALTH_LISTEN, value: "0.0.0.0:9101"}
+{{- end -}}
+
 {{- define "winnow.placing" -}}
 {{- with .nodeSelector -}}
 nodeSelector: {{- toYaml . | nindent 2 }}

@@ -45,6 +45,18 @@ def test_once_prints_a_table_of_two_looks(
     assert "- questions/s" not in out
 
 
+def test_a_key_is_shown_to_the_front(
+    front: tuple[ShowingFront, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WINNOW_TOKEN", "a-token")
+    code, out, err = run(capsys, "--address", front[1], "--once", "--every", "0.1")
+    assert (code, err) == (0, "")
+    assert front[0].told["authorization"] == "Bearer a-token"
+    assert "a-token" not in out
+
+
 def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
     front: tuple[ShowingFront, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,77 @@
+"""Traces of calls by HTTP."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from http_front import HttpFront
+from tenacious import happens
+from traced import Traced
+
+from winnow.telemetry.tracing.traceparent import written
+
+CALLER = dict(written(7, 5))
+ASKED = {"question": "Who plays the xylophone?"}
+
+
+@pytest.fixture
+def traced() -> Traced:
+    return Traced(share=0.0)
+
+
+@pytest.fixture
+def front(traced: Traced) -> HttpFront:
+    return HttpFront(tracer=traced.tracer)
+
+
+@pytest.fixture
+async def client(front: HttpFront) -> AsyncIterator[httpx.AsyncClient]:
+    async with front.serving() as client:
+        yield client
+
+
+async def test_a_call_is_a_part_of_its_callers_trace(
+    client: httpx.AsyncClient, traced: Traced
+) -> None:
+    reply = await client.post("/v1/answer", json=ASKED, headers=CALLER)
+    call = traced.one("POST /v1/answer")
+    assert (call.trace.id, call.parent, call.fault) == (7, 5, "")
+    assert call.attributes["winnow.request_id"] == reply.headers["x-request-id"]
+    assert traced.above(traced.one("admit")) == ["POST /v1/answer"]
+    assert "xylophone" not in "".join(f"{each.name}{each.attributes}" for each in traced)
+
+
+async def test_questions_of_one_request_are_parts_of_it(
+    client: httpx.AsyncClient, traced: Traced
+) -> None:
+    await client.post("/v1/answers", json={"requests": [ASKED] * 3}, headers=CALLER)
+    assert [traced.above(each) for each in traced.named("admit")] == [["POST /v1/answers"]] * 3
+
+
+async def test_a_call_that_goes_wrong_has_failed(client: httpx.AsyncClient, traced: Traced) -> None:
+    await client.post("/v1/answer", json={"question": "break"}, headers=CALLER)
+    assert traced.one("POST /v1/answer").fault == "INTERNAL"
+
+
+async def test_a_call_whose_caller_goes_has_not_failed(
+    client: httpx.AsyncClient, front: HttpFront, traced: Traced
+) -> None:
+    asked = {"question": "wait"}
+    with pytest.raises(httpx.TimeoutException):
+        await client.post("/v1/answer", json=asked, headers=CALLER, timeout=0.5)
+    await happens(lambda: bool(traced.named("POST /v1/answer")), 30)
+    call = traced.one("POST /v1/answer")
+    assert (call.attributes["rpc.grpc.status_code"], call.fault) == (1, "")
+
+
+async def test_what_nobody_traces_is_not_traced(client: httpx.AsyncClient, traced: Traced) -> None:
+    await client.post("/v1/answer", json=ASKED)
+    assert traced == []
+
+
+async def test_the_metrics_lead_to_the_trace(client: httpx.AsyncClient) -> None:
+    await client.post("/v1/answer", json=ASKED, headers=CALLER)
+    page = await client.get("/metrics", headers={"accept": "application/openmetrics-text"})
+    assert page.headers["content-type"].startswith("application/openmetrics-text")
+    assert f'trace_id="{7:032x}"' in page.text
+    assert f'trace_id="{7:032x}"' not in (await client.get("/metrics")).text
