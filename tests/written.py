@@ -79,8 +79,8 @@ class Block:
             return Kind.PYTHON
         if self.text.startswith(_SHOWN):
             return Kind.SHOWN
-        yaml = self.text.splitlines()[0].endswith(":")
-        return Kind.DATA if yaml or self.is_json or self.language in _DATA else Kind.UNKNOWN
+        other = first == "FROM" or self.text.splitlines()[0].endswith(":")  # Dockerfile, YAML
+        return Kind.DATA if other or self.is_json or self.language in _DATA else Kind.UNKNOWN
 
     @property
     def is_json(self) -> bool:
