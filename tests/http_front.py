@@ -104,7 +104,6 @@ class HttpFront:
         self.add(answer_calls(self.core, 2.0, self.admission.refusal))
         self.address, self.ready = "", True
         self.stack = contextlib.AsyncExitStack()
-        self.tracer = NO_TRACER
 
     def add(self, calls: Iterable[Call]) -> None:
         self.calls.extend(calls)

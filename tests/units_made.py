@@ -21,7 +21,6 @@ def graph(passages: int, dimension: int, search_ms: float) -> GraphCost:
         passages=passages,
         dimension=dimension,
         search_ms=search_ms,
-        insert_ms=1.0,
         bytes_each=4.0 * dimension + 150,
     )
 

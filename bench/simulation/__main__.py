@@ -1,6 +1,6 @@
 """Simulates clusters, and says how near that comes to real ones.
 
-    python -m bench.simulation compare [--units FILE] [--seconds 20]
+    python -m bench.simulation compare [--units FILE] [--seconds 15]
     python -m bench.simulation tails [--units FILE] [--plot FILE]
     python -m bench.simulation page
 
@@ -22,7 +22,7 @@ from winnow.sizing.units import MEASURED, Units, read_units
 from winnow.telemetry.progress import Progress
 from winnow.tools.units.measuring import Extent, measure
 
-_SECONDS = 20.0
+_SECONDS = 15.0
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from winnow.sizing.units import Units
 SHARDS = (1, 2, 4, 8)
 CLIENTS = (1, 4)
 WITHIN = 0.15
-_SIMULATED = 4_000
+_SIMULATED = 2_500
 """Questions: more than are measured, so that chance does not matter there."""
 
 
@@ -37,6 +37,9 @@ class Compared:
     measured_p99: Estimate
     simulated_p50: float
     simulated_p99: float
+    measured_spent: float
+    """Milliseconds of cores for an answer, of front, nodes and client together."""
+    simulated_spent: float
 
     @property
     def off(self) -> tuple[float, float]:
@@ -56,10 +59,10 @@ def compare(
         indexes = measured.indexes(Path(place), shards)
         questions: list[measured.Known] = []
         for number, index in indexes.items():
-            with measured.cluster(index) as address:
-                questions = questions or asyncio.run(measured.known(address))
+            with measured.cluster(index) as running:
+                questions = questions or asyncio.run(measured.known(running.address))
                 for each in clients:
-                    asked = measured.closed_loop(address, questions, each, seconds)
+                    asked = measured.closed_loop(running, questions, each, seconds)
                     found.append(_compared(units, questions, number, each, asyncio.run(asked)))
                     print(row(found[-1]), flush=True)
     return found
@@ -67,8 +70,8 @@ def compare(
 
 def simulate(
     units: Units, questions: Sequence[measured.Known], shards: int, clients: int, seed: int = 1
-) -> list[float]:
-    """Seconds of each answer, of as many clients over as many shards of one machine."""
+) -> measured.Seen:
+    """The same of as many clients over as many shards of one simulated machine."""
     env, available = simpy.Environment(), cores()
     passages = {name for each in questions for name, _ in each.reads}
     costs = Costs(
@@ -79,7 +82,8 @@ def simulate(
     front, machine = on_one_machine(env, costs, available, shards, threads)
     asked = itertools.cycle([each.over(shards) for each in questions])
     client = on_machine(env, machine, costs.client)
-    return [each.seconds for each in closed_loop(env, front, asked, clients, _SIMULATED, client)]
+    answered = closed_loop(env, front, asked, clients, _SIMULATED, client)
+    return measured.Seen(tuple(each.seconds for each in answered), machine.worked / len(answered))
 
 
 def row(each: Compared) -> str:
@@ -89,13 +93,14 @@ def row(each: Compared) -> str:
     return (
         f"| {each.shards} | {each.clients} | {each.answers} | {p50.value:.1f} | "
         f"{each.simulated_p50:.1f} | {p99.value:.1f} ({p99.low:.1f} to {p99.high:.1f}) | "
-        f"{each.simulated_p99:.1f} | {off} |"
+        f"{each.simulated_p99:.1f} | {off} | {each.measured_spent:.1f} | "
+        f"{each.simulated_spent:.1f} |"
     )
 
 
 HEADER = (
     "| shards | clients | answers | p50 ms | simulated | p99 ms (95 %) | simulated | p50 off | "
-    "p99 off |\n|---|---|---|---|---|---|---|---|---|"
+    "p99 off | ms of cores | simulated |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -104,16 +109,18 @@ def _compared(
     questions: Sequence[measured.Known],
     shards: int,
     clients: int,
-    seen: Sequence[float],
+    seen: measured.Seen,
 ) -> Compared:
-    spent = [1e3 * each for each in seen]
-    made = [1e3 * each for each in simulate(units, questions, shards, clients)]
+    made = simulate(units, questions, shards, clients)
+    real, simulated = ([1e3 * each for each in own.seconds] for own in (seen, made))
     return Compared(
         shards,
         clients,
-        len(spent),
-        quantile(spent, 0.5),
-        quantile(spent, 0.99),
-        quantile(made, 0.5).value,
-        quantile(made, 0.99).value,
+        len(real),
+        quantile(real, 0.5),
+        quantile(real, 0.99),
+        quantile(simulated, 0.5).value,
+        quantile(simulated, 0.99).value,
+        1e3 * seen.spent,
+        1e3 * made.spent,
     )

@@ -30,6 +30,8 @@ class Machine:
         """Work that is prompt, and work that gives way."""
         self._since = env.now
         self._wakes = 0
+        self.worked = 0.0
+        """Seconds of cores so far."""
 
     def work(self, seconds: float, gentle: bool = False) -> Work:
         """Begins some work now: so many seconds of a core that does nothing else."""
@@ -53,6 +55,7 @@ class Machine:
         passed = now - self._since
         self._since = now
         if passed > 0:
+            self.worked += passed * min(sum(lane.waiting for lane in self._lanes), self._cores)
             for lane, speed in zip(self._lanes, self._speeds(), strict=True):
                 lane.done += passed * speed
 

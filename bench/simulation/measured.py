@@ -21,6 +21,7 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports
 from winnow.tools.units.fronts import write_passages
+from winnow.tools.units.spent import seconds_of
 from winnow.v1 import answer_pb2
 
 PASSAGES = 3
@@ -62,14 +63,36 @@ def indexes(place: Path, shards: Sequence[int]) -> dict[int, Path]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Answers that were measured."""
+
+    seconds: tuple[float, ...]
+    """Of each answer."""
+    spent: float
+    """Seconds of cores for an answer, of all processes together, the client's too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A cluster that serves."""
+
+    address: str
+    pids: tuple[int, ...]
+
+    def spent(self) -> float:
+        """Seconds of cores so far, of its processes and of this one."""
+        return sum(map(seconds_of, self.pids)) + time.process_time()
+
+
 @contextmanager
-def cluster(index: Path) -> Iterator[str]:
-    """The address of a running cluster, as `winnow up` starts it."""
+def cluster(index: Path) -> Iterator[Running]:
+    """A running cluster, as `winnow up` starts it."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     with LocalCluster(LocalPlan(index, default_bundle(), address, front=_PLAIN)) as running:
         running.start()
         asyncio.run(running.wait_ready())
-        yield running.address
+        yield Running(running.address, tuple(running.processes.pids()))
 
 
 async def known(address: str) -> list[Known]:
@@ -91,16 +114,16 @@ async def known(address: str) -> list[Known]:
 
 
 async def closed_loop(
-    address: str, questions: Sequence[Known], clients: int, seconds: float
-) -> list[float]:
-    """Seconds of each answer, of clients that each ask again once they are answered."""
+    running: Running, questions: Sequence[Known], clients: int, seconds: float
+) -> Seen:
+    """What clients see that each ask again once they are answered."""
     found: list[float] = []
     source = itertools.cycle(questions)
-    async with AnswerClient(address) as client:
+    async with AnswerClient(running.address) as client:
         for _ in range(_WARM_UP):
             with contextlib.suppress(WinnowError):
                 await client.ask(_request(next(source).text), _TIMEOUT)
-        until = time.perf_counter() + seconds
+        until, before = time.perf_counter() + seconds, running.spent()
 
         async def one() -> None:
             while (began := time.perf_counter()) < until:
@@ -112,7 +135,7 @@ async def closed_loop(
                 found.append(time.perf_counter() - began)
 
         await asyncio.gather(*(one() for _ in range(clients)))
-    return found
+        return Seen(tuple(found), (running.spent() - before) / max(len(found), 1))
 
 
 def _request(text: str) -> answer_pb2.AnswerRequest:

@@ -35,7 +35,7 @@ _RATE, _FRONT_BUSY = 4.0, 0.3
 """Questions a second, and the most that a front's event loop is busy with them, as a share of the
 time: queues are short, so that what is shown is not them.
 """
-CALLS, _LEAST, _MOST = 30_000, 100, 3_000
+CALLS, _LEAST, _MOST = 20_000, 60, 3_000
 """Calls of a point, and questions at least and at most."""
 _FAN = 32
 """Shards of a middle node."""

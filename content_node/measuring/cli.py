@@ -49,10 +49,11 @@ def measure(
     with Progress() as progress:
         progress.start("reading passages of several lengths", 1)
         reads = reading.measure(bundle, threads)
+        progress.advance()
         for size in sizes:
             progress.start(f"writing and searching {size:,} passages", 1)
             shards.append(finding.measure_shard(size, texts, asked, Vectors(dimension), threads))
-            graphs.append(finding.measure_graph(size, Vectors(dimension), threads))
+            graphs.append(shards[-1].graph)
             progress.advance()
         progress.start(f"vectors of {OTHER_DIMENSION} values", 1)
         graphs.append(finding.measure_graph(sizes[0], Vectors(OTHER_DIMENSION), threads))

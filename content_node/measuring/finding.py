@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from content_node.measuring.made_up import Text, Vectors, write_shard
 from content_node.measuring.timing import milliseconds, spread
 from content_node.shard import StoredSegment, open_shard
-from content_node.shard.nearest import GraphIndex, build_graph
+from content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
 from content_node.shard.retrieving import retrieve
 from content_node.shard.view import view_of
 from winnow.domain.layout import shard_name
@@ -41,9 +41,10 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a shard costs, and how retrievals from it differ."""
+    """What a shard and its graph cost, and how retrievals from it differ."""
 
     cost: ShardCost
+    graph: GraphCost
     spread: tuple[float, ...]
 
 
@@ -52,19 +53,9 @@ def measure_graph(
 ) -> GraphCost:
     """Builds a graph in memory and searches it."""
     held = vectors.drawn(passages)
-    started = time.perf_counter()
     graph = build_graph(held, M, EF_CONSTRUCTION, threads)
-    built = time.perf_counter() - started
     index = GraphIndex(graph, EF, _InMemory(held))
-    asked = itertools.cycle(vectors.drawn(repetitions))
-    searches = milliseconds(lambda: index.walk(next(asked), NEAREST), repetitions)
-    return GraphCost(
-        passages=passages,
-        dimension=held.shape[1],
-        search_ms=round(median(searches), 4),
-        insert_ms=round(1e3 * built * threads / passages, 4),
-        bytes_each=round(graph.index_file_size() / passages, 1),
-    )
+    return _graph_cost(index, graph.index_file_size(), passages, vectors, repetitions)
 
 
 def measure_shard(
@@ -89,6 +80,7 @@ def measure_shard(
         questions = list(itertools.islice(_questions(asked, vectors), repetitions))
         times = {name: _times(segment, depth, questions) for name, depth in _WAYS.items()}
     graph = manifest.files[manifest.graph].bytes
+    graph_cost = _graph_cost(segment.index, graph, passages, vectors, repetitions)
     disk = sum(entry.bytes for entry in manifest.files.values())
     cost = ShardCost(
         passages=passages,
@@ -101,7 +93,21 @@ def measure_shard(
         memory_bytes_each=round(max((held - graph) / passages, 1.0), 1),
         disk_bytes_each=round((disk - graph) / passages, 1),
     )
-    return Found(cost, spread([times["hybrid"]]))
+    return Found(cost, graph_cost, spread([times["hybrid"]]))
+
+
+def _graph_cost(
+    index: NearestIndex, size: int, passages: int, vectors: Vectors, repetitions: int
+) -> GraphCost:
+    asked = vectors.drawn(repetitions)
+    each = itertools.cycle(asked)
+    searches = milliseconds(lambda: index.search(next(each), NEAREST), repetitions)
+    return GraphCost(
+        passages=passages,
+        dimension=asked.shape[1],
+        search_ms=round(median(searches), 4),
+        bytes_each=round(size / passages, 1),
+    )
 
 
 class _InMemory:

@@ -1,6 +1,7 @@
 """A connection, as uvicorn serves it, that tells when it waits and when it is busy."""
 
 import asyncio
+import socket
 from typing import Any
 
 from uvicorn.config import Config
@@ -23,6 +24,9 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Takes its place."""
+        # or the body of a reply waits up to 40 ms for the client to confirm the headers; asyncio
+        # does so by itself for sockets that it opens
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self._crowd.came(self)
 

@@ -55,9 +55,13 @@ class Scene:
         return stub.Answer(request, timeout=LONG, metadata=written(trace, 1))
 
     async def ask(self, **options: Any) -> list[RecordedSpan]:
-        """The pieces of work of one more question."""
-        trace = next(_numbers)
-        await self.call(trace, **options)
+        """The pieces of work of one more question; of the first one that a busy machine answers
+        from the whole index.
+        """
+        for trace in itertools.islice(_numbers, 20):
+            reply = await self.call(trace, **options)
+            if reply.coverage.complete:
+                break
         return self.of(trace)
 
     def of(self, trace: int) -> list[RecordedSpan]:
@@ -138,12 +142,12 @@ async def test_a_question_is_one_trace_with_every_stage_call_and_read(scene: Sce
     assert not named(spans, ANSWER)[0].fault
 
 
-async def test_no_part_lasts_longer_than_the_whole(scene: Scene) -> None:
+async def test_no_part_lasts_longer_than_the_whole_that_waits_for_it(scene: Scene) -> None:
     spans = await scene.ask()
     by_id = {each.id: each for each in spans}
     for part in spans:
         whole = by_id.get(part.parent)
-        if whole is not None:
+        if whole is not None and not whole.fault and GIVEN_UP not in whole.attributes:
             assert whole.ended - whole.began >= part.ended - part.began > 0
 
 

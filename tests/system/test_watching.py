@@ -105,7 +105,7 @@ def test_winnow_top_shows_the_same_cluster(
     said = json.loads(capsys.readouterr().out)
     states = [[each["state"] for each in shard["replicas"]] for shard in said["cluster"]["shards"]]
     assert states == [["STATE_SERVING"], ["STATE_SERVING"]]
-    assert said["cluster"]["front"]["questions_answered"] > 0
+    assert int(said["cluster"]["front"]["questionsAnswered"]) > 0
     processes = said["figures"]["processes"]
     assert [each["part"] for each in processes] == ["front", "node", "node", "encoder", "heads"]
     assert all(each["ready"] and each["memory"] > 0 for each in processes)

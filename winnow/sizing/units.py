@@ -34,14 +34,12 @@ class LengthCost(_Part):
 
 
 class GraphCost(_Part):
-    """An HNSW graph over so many vectors: M = 16, ef_construction = 200, ef = 128."""
+    """An HNSW graph over so many vectors: M = 16, ef_construction = 200, searched with ef = 128."""
 
     passages: PositiveInt
     dimension: PositiveInt
     search_ms: PositiveFloat
     """To find the hundred nearest."""
-    insert_ms: PositiveFloat
-    """Of a core, for each passage, while all cores build."""
     bytes_each: PositiveFloat
     """Of memory, and of disk, for each passage: its vector and its links."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -179,6 +180,16 @@ async def test_a_connection_that_was_refused_and_stays_is_cut_off() -> None:
         line.send("nonsense\r\n\r\n")
         await line.closed()
         await happens(lambda: site.open == 0, LONG)
+
+
+async def test_no_part_of_a_reply_waits_until_the_one_before_is_confirmed() -> None:
+    """Nagle's algorithm: the body would come 40 ms after the headers."""
+    async with Site().serving() as site, wire(site.address) as line:
+        line.send(GET)
+        assert await status(line) == b"200"
+        (connection,) = site.server._state.connections
+        opened = connection.transport.get_extra_info("socket")
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_an_address_that_is_taken_is_an_error() -> None:

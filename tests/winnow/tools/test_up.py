@@ -7,7 +7,7 @@ import pytest
 
 from winnow.errors import UnavailableError, WinnowError
 from winnow.settings.source import SettingsError
-from winnow.tools.local.cli import log_flags, run
+from winnow.tools.local.cli import health, log_flags, run
 from winnow.tools.local.settings import UpSettings
 
 
@@ -54,3 +54,16 @@ def test_replicas_of_one_machine_cannot_be_fed() -> None:
     given = {"index": "index", "replicas": 2, "feed_listen": "127.0.0.1:8081"}
     with pytest.raises(SettingsError, match="leave it at 1 with --feed-listen"):
         UpSettings.load(given, None, {})
+
+
+def test_a_front_that_serves_over_tls_is_asked_for_its_health_in_plain_text(
+    tmp_path: Path,
+) -> None:
+    """The command has no certificate to ask with."""
+    config = tmp_path / "w.toml"
+    config.write_text("")
+    assert health(config) == ""
+    config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\n')
+    assert health(config).startswith("127.0.0.1:")
+    config.write_text('[front]\ntls_cert = "c"\nhealth_listen = "127.0.0.1:7"\n')
+    assert health(config) == "127.0.0.1:7"

@@ -44,7 +44,7 @@ def run(settings: UpSettings) -> None:
         feed_listen=settings.feed_listen,
         http_listen=settings.http,
         node_metrics_from=_node_metrics(settings),
-        health_listen=_health(settings.file),
+        health_listen=health(settings.file),
         config=settings.file,
         show_logs=True,
     )
@@ -88,7 +88,7 @@ def _node_metrics(settings: UpSettings) -> str:
         raise SettingsError(f"{place}: {error}") from error
 
 
-def _health(file: Path | None) -> str:
+def health(file: Path | None) -> str:
     """Where a front that serves over TLS is asked for its health in plain text; empty for others:
     they are asked where they answer.
     """

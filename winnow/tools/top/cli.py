@@ -77,7 +77,7 @@ def top(
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,
-      cluster: as winnow.v1.ClusterService/GetCluster has it,
+      cluster: as GET /v1/cluster gives it (64-bit numbers are strings),
       figures: questions, refused (a second), coverage, dimmed, remembered (shares),
         stages (name, p50, p95, p99, in seconds),
         processes (address, part, shards, ready, calls, queue_p95, call_p95, busy, cores, memory,
@@ -142,8 +142,6 @@ def _print(console: Console, seen: Seen, as_json: bool) -> None:
 
 
 def _as_dict(look: Look, found: Figures) -> dict[str, object]:
-    cluster = MessageToDict(
-        look.cluster, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
+    cluster = MessageToDict(look.cluster, always_print_fields_with_no_presence=True)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {"at": now, "cluster": cluster, "figures": asdict(found)}

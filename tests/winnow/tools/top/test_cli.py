@@ -69,7 +69,7 @@ def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
     (line,) = out.splitlines()
     said = json.loads(line)
     assert said["cluster"]["shards"][1]["replicas"][0]["state"] == "STATE_UNREACHABLE"
-    assert said["cluster"]["front"]["texts_in_hand"] == 0
+    assert said["cluster"]["front"]["textsInHand"] == 0
     assert said["figures"]["questions"] > 0
     known, away = said["figures"]["processes"]
     assert (known["part"], known["ready"]) == ("front", True)

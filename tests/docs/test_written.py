@@ -1,0 +1,99 @@
+"""Whatever a document shows is of a known kind, and every command in it is run or says why not."""
+
+import json
+import subprocess
+
+import pytest
+from google.protobuf import json_format
+from written import (
+    PAGES,
+    ROOT,
+    Block,
+    Command,
+    Kind,
+    blocks,
+    commands,
+    spans,
+    written,
+    written_commands,
+)
+from written_parsing import check_names, needs_torch, parse
+from written_rules import How, rule_of
+
+from winnow.v1 import answer_pb2
+
+COMMANDS = written_commands()
+SPANS = [each for page in PAGES for each in spans(page) if not needs_torch(each)]
+HERE = [each for each in COMMANDS if not needs_torch(each)]
+"""Those whose parsers can be imported without PyTorch; tests/models has the others."""
+
+
+def of(text: str) -> list[Command]:
+    return list(commands(Block("page.md", 1, "", text)))
+
+
+def test_a_command_goes_on_after_a_backslash_and_ends_before_a_comment() -> None:
+    (found,) = of("winnow ask 'Who won?' \\\n    --json   # for programs")
+    assert found.words == ("winnow", "ask", "Who won?", "--json")
+
+
+def test_after_a_prompt_come_a_command_and_what_it_says() -> None:
+    first, second = of("$ source x\n$ winnow ask Who\nJunko Tabei\n\nMore")
+    assert (first.text, first.says) == ("source x", "")
+    assert (second.text, second.says, second.line) == ("winnow ask Who", "Junko Tabei", 2)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_known_kind(page: str) -> None:
+    unknown = [f"{page}:{each.line}" for each in blocks(page) if each.kind is Kind.UNKNOWN]
+    assert not unknown, "tell tests/written.py what these blocks are"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+def test_every_command_is_run_or_says_why_not(command: Command) -> None:
+    rule = rule_of(command)
+    assert rule is not None, "say in tests/written_rules.py where it is run, or why it is not"
+    if rule.how is How.ELSEWHERE:
+        assert (ROOT / rule.why).exists()
+    elif rule.how not in (How.RUN, How.SERVED):
+        assert rule.why
+
+
+@pytest.mark.parametrize("command", HERE, ids=str)
+def test_every_command_of_ours_can_be_parsed(command: Command) -> None:
+    rule = rule_of(command)
+    if rule is None or rule.how is not How.SHELL:
+        parse(command)
+
+
+@pytest.mark.parametrize("command", SPANS, ids=str)
+def test_what_a_sentence_names_is_there_with_its_options(command: Command) -> None:
+    check_names(command)
+
+
+@pytest.mark.parametrize("block", written(Kind.SHELL), ids=lambda each: f"{each.page}:{each.line}")
+def test_every_block_of_shell_is_valid_shell(block: Block) -> None:
+    lines = block.text.splitlines()
+    if lines[0].startswith("$ "):
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    subprocess.run(["bash", "-n"], input="\n".join(lines), text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [each for each in written(Kind.DATA) if each.is_json],
+    ids=lambda each: f"{each.page}:{each.line}",
+)
+def test_blocks_of_json_are_json(block: Block) -> None:
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.words[0] == "grpcurl"], ids=str
+)
+def test_the_request_that_is_shown_for_grpcurl_is_one(command: Command) -> None:
+    body = command.words[command.words.index("-d") + 1]
+    service, _, method = command.words[-1].rpartition("/")
+    described = answer_pb2.DESCRIPTOR.services_by_name[service.removeprefix("winnow.v1.")]
+    asked = described.methods_by_name[method].input_type
+    json_format.Parse(body, getattr(answer_pb2, asked.name)())

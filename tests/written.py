@@ -1,0 +1,181 @@
+"""What documents show in fenced and indented blocks, and the commands among it."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parent.parent
+PAGES = tuple(
+    str(path.relative_to(ROOT))
+    for path in (
+        *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "SECURITY.md")),
+        ROOT / "deploy" / "demo" / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    )
+)
+PROGRAMS = {
+    "curl",
+    "docker",
+    "export",
+    "for",
+    "grpcurl",
+    "helm",
+    "kubectl",
+    "make",
+    "nats-server",
+    "openssl",
+    "pip",
+    "printf",
+    "promtool",
+    "pytest",
+    "python",
+    "python3",
+    "python3.11",
+    "source",
+    "winnow",
+}
+"""What a line of shell begins with, beside settings of variables."""
+_SHELL = {"sh", "bash", "shell", "console"}
+_DATA = {"json", "toml", "yaml", "ini", "text"}
+_SHOWN = (
+    *("all rows up to line", "filter: ", "files/SHA-256", "winnow.v1.AnswerService/Answer"),
+    *("S · (", "question + "),
+)
+"""How blocks begin that show what a command says or leaves, or a formula."""
+_VARIABLE = re.compile(r"[A-Z_]+=\S*$")
+_FENCE = re.compile(r"( *)```(\w*)")
+_INDENT = "    "
+_SPAN = re.compile(r"`((?:winnow|python|make) [^`]+)`")
+
+
+class Kind(Enum):
+    SHELL = "shell"
+    PYTHON = "Python"
+    DATA = "data"
+    SHOWN = "shown"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced or an indented block."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def kind(self) -> Kind:
+        """Told by its fence, or by how it begins."""
+        first = self.text.split(maxsplit=1)[0]
+        if self.language in _SHELL or first == "$" or first in PROGRAMS or _VARIABLE.match(first):
+            return Kind.SHELL
+        if self.language == "python" or first in ("from", "import"):
+            return Kind.PYTHON
+        if self.text.startswith(_SHOWN):
+            return Kind.SHOWN
+        other = first == "FROM" or self.text.splitlines()[0].endswith(":")  # Dockerfile, YAML
+        return Kind.DATA if other or self.is_json or self.language in _DATA else Kind.UNKNOWN
+
+    @property
+    def is_json(self) -> bool:
+        return self.language == "json" or (not self.language and self.text[0] in "{[")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of shell, without comments, redirections and what stands for something left out."""
+
+    page: str
+    line: int
+    words: tuple[str, ...]
+    says: str = ""
+    """The first line that the page shows below it."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {self.text}"
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of a page, in order."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    number = 0
+    while number < len(lines):
+        start, fence = number, _FENCE.match(lines[number])
+        if fence:
+            number = _end_of_fence(lines, number)
+            body = lines[start + 1 : number - 1]
+            yield Block(page, start + 2, fence[2], dedent("\n".join(body)).strip())
+        elif lines[number].startswith(_INDENT) and (number == 0 or not lines[number - 1].strip()):
+            number = _end_of_indented(lines, number)
+            body = lines[start:number]
+            yield Block(page, start + 1, "", dedent("\n".join(body)).strip())
+        else:
+            number += 1
+
+
+def _end_of_fence(lines: list[str], start: int) -> int:
+    closing = (n for n in range(start + 1, len(lines)) if lines[n].strip() == "```")
+    return next(closing) + 1
+
+
+def _end_of_indented(lines: list[str], start: int) -> int:
+    end = start
+    for number in range(start, len(lines)):
+        if lines[number].startswith(_INDENT):
+            end = number + 1
+        elif lines[number].strip():
+            break
+    return end
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The commands of a block of shell, in order."""
+    lines = block.text.splitlines()
+    prompted = lines[0].startswith("$ ")
+    number = 0
+    while number < len(lines):
+        start, line = number, lines[number]
+        while line.endswith("\\"):
+            number += 1
+            line = line[:-1] + lines[number].strip()
+        number += 1
+        if prompted and not line.startswith("$ "):
+            continue
+        says = lines[number] if prompted and number < len(lines) else ""
+        if words := _words(line.removeprefix("$ ")):
+            shown = "" if says.startswith("$ ") else says
+            yield Command(block.page, block.line + start, words, shown)
+
+
+def spans(page: str) -> Iterator[Command]:
+    """Commands, or the beginnings of some, that the sentences of a page name."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        for span in _SPAN.findall(line):
+            yield Command(page, number, _words(span))
+
+
+def _words(line: str) -> tuple[str, ...]:
+    words = shlex.split(line, comments=True)
+    cut = next((n for n, word in enumerate(words) if word in (">", "&", "|")), len(words))
+    return tuple(word for word in words[:cut] if word != "…")
+
+
+def written(kind: Kind) -> list[Block]:
+    """Every block of a kind, of all pages."""
+    return [block for page in PAGES for block in blocks(page) if block.kind is kind]
+
+
+def written_commands() -> list[Command]:
+    """Every command of all pages."""
+    return [command for block in written(Kind.SHELL) for command in commands(block)]

@@ -1,0 +1,135 @@
+"""What is done about each command that a document shows: run here, run elsewhere, or why it is not.
+
+The first rule whose pattern fits decides; `*` stands for anything. A command that no rule fits
+fails a test. All commands of Winnow's own are parsed, whatever the rule, unless it is SHELL.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from written import Command
+
+
+class How(Enum):
+    RUN = "run here, page by page"
+    SERVED = "the cluster that the page's other commands ask has its options"
+    ELSEWHERE = "run by another test"
+    PARSED = "only parsed"
+    SHELL = "not Winnow's own"
+
+
+@dataclass(frozen=True)
+class Rule:
+    pattern: str
+    how: How
+    why: str = ""
+    """The file that runs it, or why nothing does."""
+    page: str = "*"
+
+
+_LONG = "takes hours, and data that is not in the project"
+_MODELS = "tests/models/test_command_line.py"
+_HEADS = "tests/models/test_heads.py"
+_NAMES = "names machines and files of its reader"
+_MEASURES = "measures, on a quiet machine"
+_DEMO = ".ci/run"
+
+RULES = (
+    # made and asked while the page is read
+    Rule(
+        "winnow index build * --engine ray*",
+        How.ELSEWHERE,
+        "tests/content_node/indexing/test_ray.py",
+    ),
+    Rule("winnow ask * --token-file *", How.ELSEWHERE, "tests/winnow/tools/test_access.py"),
+    Rule("winnow ask *", How.RUN),
+    Rule("winnow predict *", How.RUN),
+    Rule("winnow feed *", How.RUN),
+    Rule("winnow index inspect *", How.RUN),
+    Rule("winnow index verify *", How.RUN),
+    Rule("winnow index snapshot* *", How.RUN),
+    Rule("winnow index restore *", How.RUN),
+    Rule("winnow index build --passages my*", How.RUN),
+    Rule("winnow index build --passages FILE *", How.RUN),
+    Rule("winnow heads publish tickets-head *", How.RUN),
+    Rule("winnow heads list *", How.RUN),
+    Rule("winnow heads pin *", How.RUN),
+    Rule("winnow heads verify *", How.RUN),
+    Rule("winnow keys *", How.RUN),
+    Rule("winnow plan * --units *", How.ELSEWHERE, "tests/winnow/tools/plan"),
+    Rule("winnow plan *", How.RUN),
+    Rule("winnow up --index my-index*", How.SERVED),
+    Rule("winnow up --index index --feed-listen *", How.SERVED),
+    # the demo
+    Rule("make demo*", How.ELSEWHERE, _DEMO),
+    Rule("make test", How.ELSEWHERE, _DEMO),
+    Rule("*", How.PARSED, "`make demo` does the same", page="deploy/demo/README.md"),
+    # what serves
+    Rule("winnow node * --pull *", How.ELSEWHERE, "tests/system/test_snapshots.py"),
+    Rule("winnow node * --journal *", How.ELSEWHERE, "tests/system/test_fed_replicas.py"),
+    Rule("winnow node *", How.PARSED, _NAMES),
+    Rule("winnow front * --rings *", How.PARSED, _NAMES),
+    Rule("winnow front *", How.PARSED, _NAMES),
+    Rule("winnow encoder *", How.ELSEWHERE, "tests/system/test_decoupled.py"),
+    Rule("winnow heads serve *", How.ELSEWHERE, "tests/system/test_decoupled.py"),
+    Rule("nats-server *", How.ELSEWHERE, "tests/nats_server.py"),
+    Rule("pytest *", How.ELSEWHERE, _DEMO),
+    # tools
+    Rule("winnow bench units *", How.ELSEWHERE, "tests/winnow/tools/units"),
+    Rule("winnow top*", How.ELSEWHERE, "tests/winnow/tools/top"),
+    Rule("winnow bundle *", How.ELSEWHERE, "tests/winnow/test_bundle_places.py"),
+    Rule("openssl *", How.SHELL, "makes certificates; tests make theirs without it"),
+    Rule("printf *", How.SHELL, "is for a certificate"),
+    # models
+    Rule("winnow heads refit *", How.ELSEWHERE, "tests/models/test_heads_refit.py"),
+    Rule("winnow heads publish var/tickets *", How.PARSED, "is run for docs/heads.md"),
+    Rule("winnow models train-head *", How.ELSEWHERE, _HEADS),
+    Rule("winnow models measure-heads *", How.ELSEWHERE, "tests/models/test_heads_measuring.py"),
+    Rule("winnow models export *", How.ELSEWHERE, _MODELS),
+    Rule("winnow models random *", How.ELSEWHERE, "tests/models/test_export_random.py"),
+    Rule("winnow models *", How.PARSED, _LONG),
+    Rule("LD_PRELOAD=*", How.SHELL, "leaves the options out"),
+    # figures
+    Rule("winnow index build *", How.PARSED, _LONG),
+    Rule("winnow up --index *", How.PARSED, _LONG),
+    Rule("winnow evaluate *", How.PARSED, _MEASURES),
+    Rule("winnow bench *", How.PARSED, _MEASURES),
+    Rule("winnow pareto *", How.PARSED, _MEASURES),
+    Rule("python bench/*", How.PARSED, _MEASURES),
+    Rule("python -m bench.*", How.PARSED, _MEASURES),
+    Rule("txtai-venv/bin/python -m bench.*", How.PARSED, "needs an environment with txtai"),
+    # dashboards
+    Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
+    Rule("python -m deploy.grafana", How.ELSEWHERE, "tests/deploy"),
+    # other people's
+    Rule("source *", How.SHELL, "changes the shell that it is typed into"),
+    Rule("grpcurl *", How.SHELL, "is no package; its request is parsed"),
+    Rule("docker *", How.SHELL, "needs an engine, and a registry of images"),
+    Rule("helm *", How.SHELL, "needs a cluster; tests/deploy renders and checks the chart"),
+    Rule("kubectl *", How.SHELL, "needs a cluster"),
+    Rule("pip install *", How.SHELL, "downloads"),
+    Rule("python3.11 -m pip download *", How.SHELL, "downloads"),
+    Rule("python3 -m venv *", How.SHELL, "is for an environment with txtai"),
+    Rule("txtai-venv/bin/python -m pip *", How.SHELL, "downloads"),
+    Rule("for *", How.SHELL, "downloads"),
+    Rule("hf download *", How.SHELL, "downloads"),
+    Rule("done", How.SHELL, "downloads"),
+    Rule("curl http://127.0.0.1:8088/*", How.SHELL, "is no package; tests/stateless/http asks"),
+    Rule("curl *", How.SHELL, "downloads"),
+    Rule("export *", How.SHELL, "changes the shell that it is typed into"),
+)
+
+
+PROGRAMS = {"docs/security.md": "tests/winnow/client"}
+"""Pages whose programs in Python are not run here, and what runs the like."""
+
+
+def rule_of(command: Command) -> Rule | None:
+    """The first rule that fits; None if there is none."""
+    fitting = (
+        rule
+        for rule in RULES
+        if fnmatchcase(command.text, rule.pattern) and fnmatchcase(command.page, rule.page)
+    )
+    return next(fitting, None)
