@@ -23,6 +23,10 @@ _EVERYDAY = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAV
 """What callers that hedge, give up and ask again make of a node, most of all when it has too much
 to do: then is no time to write a line for each.
 """
+_LOOKS = ("GetCluster",)
+"""Calls by which people watch, every second or two: those that succeed are left to the metrics, or
+the log would be full of them.
+"""
 _FAULTS = {
     "UNKNOWN",
     "DEADLINE_EXCEEDED",
@@ -124,7 +128,7 @@ class Boundary(grpc.aio.ServerInterceptor):
         call = {"method": method, "status": code, "ms": round(elapsed * 1e3, 2)}
         if code == "INTERNAL":
             _log.error("call failed", **call, error=str(fault), exc_info=fault)
-        elif self._quiet and code in _EVERYDAY:
+        elif (self._quiet and code in _EVERYDAY) or (code == "OK" and method in _LOOKS):
             return
         elif fault is not None:
             _log.info("call refused", **call, error=str(fault))

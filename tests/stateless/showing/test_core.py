@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import grpc
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from stateless.showing.core import Names, ShowingCore
 from stateless.showing.servicer import SERVICE, ClusterServicer
@@ -112,6 +113,14 @@ async def test_everything_that_is_known_arrives() -> None:
     )
     assert [(each.name, len(each.warm)) for each in reply.rings] == [("en", 1)]
     assert not reply.strangers[0].HasField("heard_seconds")
+
+
+async def test_a_look_is_counted_and_not_logged() -> None:
+    """A page that is open looks every two seconds."""
+    made, _ = core(Work())
+    with capture_logs() as logged:
+        await shown(made)
+    assert not [line for line in logged if line["event"] == "call"]
 
 
 async def test_a_front_says_that_it_does_not_answer_and_takes_no_passages() -> None:
