@@ -6,15 +6,16 @@ import pytest
 from browser import needs_browser, tab
 from page_front import PageFront
 from page_replies import busy_cluster
-from tenacious import until
 
 pytestmark = [needs_browser, pytest.mark.timeout(300)]
 
 
 def rows(page: Any) -> list[list[str]]:
     page.wait_for_selector(".shards tbody tr")
-    found = page.locator(".shards tbody tr").all()
-    return [[cell.inner_text() for cell in row.locator("th, td").all()] for row in found]
+    cells = """() => [...document.querySelectorAll(".shards tbody tr")]
+        .map((row) => [...row.cells].map((cell) => cell.innerText))"""
+    found: list[list[str]] = page.evaluate(cells)
+    return found
 
 
 def test_shards_and_replicas_are_listed_with_why_one_gets_no_calls(page: Any) -> None:
@@ -97,25 +98,36 @@ def test_a_front_that_does_not_reply_is_not_shown_as_it_was(page: Any, front: Pa
 def test_it_is_looked_at_again_and_again_but_not_while_nobody_sees_it(
     chromium: Any, front: PageFront
 ) -> None:
+    def say(answered: int) -> None:
+        """What the next look is told."""
+        shown = busy_cluster()
+        shown.front.questions_answered = answered
+        front.shown = shown
+
+    def shows(answered: int) -> None:
+        page.locator("#cluster-state", has_text=f"{answered} questions answered").wait_for()
+
     with tab(chromium) as page:
         page.add_init_script(
             "window.seen = 'visible';"
             "Object.defineProperty(document, 'visibilityState', { get: () => window.seen });"
         )
         page.clock.install()
+        say(100)
         page.goto(front.address)
-        until(lambda: front.looks == 1, 30)
-        page.wait_for_selector(".shards tbody tr")
+        shows(100)
+        say(200)
         page.clock.run_for(2_100)
-        until(lambda: front.looks == 2, 30)
-        page.wait_for_load_state("networkidle")
+        shows(200)
         page.evaluate("window.seen = 'hidden'")
-        page.clock.run_for(2_100)  # a look that was due tells that it is the last one
-        until(lambda: front.looks == 3, 30)
-        page.wait_for_load_state("networkidle")
+        say(300)
+        page.clock.run_for(2_100)  # the look that was due is the last one
+        shows(300)
+        looks = front.looks
         page.clock.run_for(60_000)
-        assert front.looks == 3
+        assert front.looks == looks
+        say(400)
         page.evaluate(
             "window.seen = 'visible'; document.dispatchEvent(new Event('visibilitychange'))"
         )
-        until(lambda: front.looks == 4, 30)
+        shows(400)
