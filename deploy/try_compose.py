@@ -97,7 +97,7 @@ def _lose(client: Client, watched: bool) -> None:
         reply = client.ask("Who won the Tour de France in 2015?", timeout=5.0, fresh=True)
         worst = max(worst, time.monotonic() - began)
         _expect(not reply.coverage.complete, "an answer without a shard is called complete")
-    share = reply.coverage.passages_searched / reply.coverage.passages_known
+    share = reply.coverage.searched / reply.coverage.known
     print(f"{_VICTIM} killed: 20 answers from {share:.0%}, slowest {worst * 1e3:.0f} ms")
     if watched:
         _until(lambda: _targets() == {"up": 3, "down": 1}, "Prometheus does not miss the node")
