@@ -69,6 +69,8 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import shard_directories
 from winnow.v1 import answer_pb2_grpc, head_pb2_grpc, shard_pb2_grpc
 
+OFTEN = DiscoverySettings(poll_every=0.05)
+
 
 @dataclass
 class Node:
@@ -96,6 +98,7 @@ async def running(
     word_candidates: int = 0,
     tracer: Tracer = NO_TRACER,
     policies: ReplicaPolicies | None = None,
+    looks: DiscoverySettings = OFTEN,
 ) -> AsyncIterator[Running]:
     """Serves an index, and the heads of a store; every node has two threads."""
     async with contextlib.AsyncExitStack() as stack:
@@ -114,6 +117,7 @@ async def running(
             word_candidates,
             tracer,
             policies or ReplicaPolicies(),
+            looks,
         )
         client = await stack.enter_async_context(AnswerClient(address))
         yield Running(client, nodes, registry)
@@ -149,6 +153,7 @@ async def _front(
     word_candidates: int,
     tracer: Tracer,
     policies: ReplicaPolicies,
+    looks: DiscoverySettings,
 ) -> str:
     metrics = FrontMetrics(registry)
     tokenizer = Tokenizer(bundle.tokenizer)
@@ -193,7 +198,7 @@ async def _front(
         [Static(node.address) for node in nodes],
         _known,
         lambda: formation.update(known.present(), known.nodes.values()),
-        DiscoverySettings(poll_every=0.05),
+        looks,
         random.Random(),
     )
     looking = asyncio.create_task(known.run())

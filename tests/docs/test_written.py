@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 from google.protobuf import json_format
@@ -64,6 +65,12 @@ def test_every_command_of_ours_can_be_parsed(command: Command) -> None:
     rule = rule_of(command)
     if rule is None or rule.how is not How.SHELL:
         parse(command)
+
+
+def test_no_script_hides_a_module_of_the_standard_library() -> None:
+    """`python bench/x.py` finds its neighbours before those."""
+    names = {path.stem for path in (ROOT / "bench").iterdir()}
+    assert not names & sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("command", SPANS, ids=str)

@@ -16,12 +16,15 @@ from tenacious import happens
 from traced import Traced
 from whole_cluster import Running, running
 
+from stateless.cluster.discovery import DiscoverySettings
 from stateless.policy.hedging import HedgeSettings
+from stateless.policy.replicas import ReplicaSettings
 from stateless.replicas.replicated import ReplicaPolicies
 from winnow.bundle import Bundle
 from winnow.client.channels import open_aio_channel
 from winnow.errors import UnavailableError
 from winnow.packaged import default_heads
+from winnow.policy.outliers import OutlierSettings
 from winnow.telemetry.exposition import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import Kind
@@ -37,6 +40,8 @@ RETRIEVE, READ, SEARCH = (
 )
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
+PATIENT = DiscoverySettings(poll_every=0.05, poll_timeout=LONG)
+"""A busy machine is late with looks, too."""
 NEVER_LATE = HedgeSettings(least_samples=10**6)
 _numbers = itertools.count(1)
 
@@ -95,10 +100,18 @@ class Scene:
 async def opened(
     bundle: Bundle, index: Path, hedge: HedgeSettings, heads: Path | None = None
 ) -> AsyncIterator[Scene]:
-    traced, policies = Traced(share=0.0), ReplicaPolicies(hedge=hedge)
+    traced = Traced(share=0.0)
+    patient = ReplicaSettings(outliers=OutlierSettings(silence=LONG))
+    policies = ReplicaPolicies(patient, hedge)
     async with (
         running(
-            index, bundle, replicas=2, heads=heads, tracer=traced.tracer, policies=policies
+            index,
+            bundle,
+            replicas=2,
+            heads=heads,
+            tracer=traced.tracer,
+            policies=policies,
+            looks=PATIENT,
         ) as cluster,
         open_aio_channel(cluster.client.address) as channel,
     ):

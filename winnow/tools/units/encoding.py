@@ -14,6 +14,8 @@ from winnow.sizing.asked import made_up_passages
 from winnow.sizing.units import EncodeUnits, LengthCost
 from winnow.text.tokenizer import Tokenizer
 
+Pair = tuple[tuple[int, ...], tuple[int, ...]]
+"""Tokens of a title and of its text."""
 LENGTHS = (4, 8, 16, 32, 62)
 """Tokens of a question, without special ones; 62 is the longest."""
 _WORD = 1_000
@@ -54,9 +56,6 @@ def _usual(work: Callable[[], object], repetitions: int) -> float:
         work()
         found.append(1e3 * (time.perf_counter() - started))
     return median(found)
-
-
-Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _together(work: Callable[[Pair], object], items: Sequence[Pair], threads: int) -> float:

@@ -7,11 +7,6 @@ import numpy as np
 from winnow.sizing.units import FrontUnits
 
 
-def distinct(draws: int, shards: int) -> float:
-    """Shards that hold one at least of so many passages, on average."""
-    return shards * (1 - (1 - 1 / shards) ** draws)
-
-
 def fitted(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
     """The costs of a front.
 

@@ -27,9 +27,10 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports
 from winnow.tools.local.processes import Processes
+from winnow.tools.plan.formulae import distinct
 from winnow.tools.units.asking import Asked, ask
 from winnow.tools.units.canned import Said, canned_shards
-from winnow.tools.units.fitting import distinct, fitted
+from winnow.tools.units.fitting import fitted
 from winnow.tools.units.spent import memory_of
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from units_made import units
 
 from winnow.tools.commands import app
+from winnow.tools.plan.formulae import distinct
 from winnow.tools.units.canned import Said, canned_shards
-from winnow.tools.units.fitting import distinct, fitted
+from winnow.tools.units.fitting import fitted
 from winnow.tools.units.fronts import write_passages
 from winnow.tools.units.processor import processor
 from winnow.tools.units.report import tables

@@ -1,6 +1,6 @@
 """What HTTP costs beside gRPC: the same question, asked both ways in turn.
 
-    python -m bench.http --index INDEX --questions FILE [--rounds 300] [--bar 2.0] [--json]
+    python -m bench.http_edge --index INDEX --questions FILE [--rounds 300] [--bar 2.0] [--json]
 
 Starts a cluster on this machine. Each round asks one question over gRPC and over HTTP, each on one
 connection that stays open, in an order that changes from round to round; once more over HTTP each
@@ -131,7 +131,7 @@ async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 def main() -> int:
     """Measures; the exit code."""
-    parser = argparse.ArgumentParser(prog="bench.http", description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench.http_edge", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--questions", type=Path, required=True)
