@@ -44,8 +44,8 @@ test: ## Run every check and every test (MODELS=: leave out those that need PyTo
 	@$(if $(MODELS),$(MAKE) --no-print-directory test-models,echo 'left out, as asked for by MODELS=')
 
 test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
-	$(call say,'tests: a line for each file')
-	@$(BIN)/python -m pytest --verbose --ignore=tests/models
+	$(call say,'tests: a dot each (a process for each core)')
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --ignore=tests/models
 
 test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
 	$(call say,'tests of models: a line for each file')

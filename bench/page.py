@@ -6,7 +6,8 @@
 Needs Debian's chromium. In Chromium without a window each question is asked twice, with `fresh`, so
 that passages are read: in a page that is open, from the key press to the paint of the answer; and
 by opening the page with the question in its address, from the beginning of the navigation. The
-call's time is the browser's own, from the request to the last byte of its reply.
+call's time is the browser's own, from the request to the last byte of its reply. Questions that
+are not answered count as failed.
 """
 
 import argparse
@@ -28,20 +29,21 @@ _FIRST = 2
 """Questions that are asked before any is measured."""
 _SEEN = """() => {
   const [painted] = performance.getEntriesByName("winnow-answer").slice(-1);
+  if (!painted) return null;
   const [call] = performance.getEntriesByType("resource")
     .filter((each) => each.name.endsWith("/v1/answer")).slice(-1);
   return { asked: painted.startTime, painted: painted.startTime + painted.duration,
            call: call.duration };
 }"""
-_SHOWN = ".times"
-"""What is drawn once the answer was painted."""
+_SHOWN = ".times, .problem"
+"""What is drawn once the answer was painted, or instead of it."""
 _CLEAR = """() => {
   performance.clearMeasures();
   performance.clearResourceTimings();
   document.getElementById("result").replaceChildren();
 }"""
-Row = tuple[float, float]
-"""Milliseconds until the answer was painted, and those of the call."""
+Row = tuple[float, float] | None
+"""Milliseconds until the answer was painted, and those of the call; None if there was none."""
 
 
 def open_page(page: Any, question: str) -> Row:
@@ -49,18 +51,16 @@ def open_page(page: Any, question: str) -> Row:
     page.evaluate(_CLEAR)
     page.fill("#question", question)
     page.press("#question", "Enter")
-    page.wait_for_selector(_SHOWN)
-    seen = page.evaluate(_SEEN)
-    return seen["painted"] - seen["asked"], seen["call"]
+    seen = _seen(page)
+    return (seen["painted"] - seen["asked"], seen["call"]) if seen else None
 
 
 def new_page(page: Any, address: str, question: str) -> Row:
     """Opens the page with the question in its address."""
     page.goto("about:blank")
     page.goto(f"{address}/#q={quote(question)}")
-    page.wait_for_selector(_SHOWN)
-    seen = page.evaluate(_SEEN)
-    return seen["painted"], seen["call"]
+    seen = _seen(page)
+    return (seen["painted"], seen["call"]) if seen else None
 
 
 def run(address: str, questions: Sequence[str]) -> dict[str, list[Row]]:
@@ -83,6 +83,13 @@ def run(address: str, questions: Sequence[str]) -> dict[str, list[Row]]:
     return rows
 
 
+def _seen(page: Any) -> dict[str, float] | None:
+    """What the browser measured of the last question; None if it was not answered."""
+    page.wait_for_selector(_SHOWN)
+    seen: dict[str, float] | None = page.evaluate(_SEEN)
+    return seen
+
+
 def _freshly(route: Any) -> None:
     asked = {**route.request.post_data_json, "fresh": True}
     route.continue_(post_data=json.dumps(asked))
@@ -90,11 +97,13 @@ def _freshly(route: Any) -> None:
 
 def figures(rows: Sequence[Row]) -> dict[str, float]:
     """Milliseconds."""
-    beyond = sorted(painted - call for painted, call in rows)
+    answered = [row for row in rows if row]
+    beyond = sorted(painted - call for painted, call in answered)
     return {
-        "questions": len(rows),
-        "painted_p50": statistics.median(painted for painted, _ in rows),
-        "call_p50": statistics.median(call for _, call in rows),
+        "questions": len(answered),
+        "failed": len(rows) - len(answered),
+        "painted_p50": statistics.median(painted for painted, _ in answered),
+        "call_p50": statistics.median(call for _, call in answered),
         "beyond_p50": statistics.median(beyond),
         "beyond_p95": beyond[int(0.95 * (len(beyond) - 1))],
         "beyond_max": beyond[-1],
@@ -120,7 +129,8 @@ def main() -> int:
         print(
             f"{way}: painted after {each['painted_p50']:.1f} ms, call {each['call_p50']:.1f} ms; "
             f"beyond the call {each['beyond_p50']:.1f} ms (p95 {each['beyond_p95']:.1f}, "
-            f"max {each['beyond_max']:.1f}) of {each['questions']:.0f} questions"
+            f"max {each['beyond_max']:.1f}) of {each['questions']:.0f} questions; "
+            f"{each['failed']:.0f} failed"
         )
     return 0
 

@@ -65,7 +65,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "nodes.",
     )
     word_candidates: int = Field(
-        0,
+        100,
         ge=0,
         le=1_000,
         description="Best passages by words that hybrid retrieval ranks, too, however far they are "

@@ -105,6 +105,7 @@ RULES = (
     # other people's
     Rule("source *", How.SHELL, "changes the shell that it is typed into"),
     Rule("grpcurl *", How.SHELL, "is no package; its request is parsed"),
+    Rule("python deploy/try_compose.py *", How.SHELL, "needs an engine, and a registry of images"),
     Rule("docker *", How.SHELL, "needs an engine, and a registry of images"),
     Rule("helm *", How.SHELL, "needs a cluster; tests/deploy renders and checks the chart"),
     Rule("kubectl *", How.SHELL, "needs a cluster"),

@@ -114,8 +114,12 @@ function rowOf(replica, header) {
   const state = make(
     "td",
     { className: well ? "good" : "bad" },
-    make("span", { className: "dot", "aria-hidden": "true" }),
-    WORDS[replica.state] ?? "unknown",
+    make(
+      "span",
+      { className: "state" },
+      make("span", { className: "dot", "aria-hidden": "true" }),
+      WORDS[replica.state] ?? "unknown",
+    ),
     replica.reason ? make("span", { className: "reason" }, replica.reason) : null,
   );
   const pace = number(replica.secondsPerRead);

@@ -28,6 +28,14 @@ def front(_front: PageFront) -> PageFront:
     return _front
 
 
+@pytest.fixture(scope="module")
+def still(chromium: Any, _front: PageFront) -> Iterator[Any]:
+    """The page, open, for tests that change nothing in it."""
+    with tab(chromium) as opened:
+        opened.goto(_front.address)
+        yield opened
+
+
 @pytest.fixture
 def page(chromium: Any, front: PageFront) -> Iterator[Any]:
     """The page, open."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from browser import needs_browser, tab
 from page_front import PageFront
-from page_replies import partial_reply
+from page_replies import busy_cluster, partial_reply
 
 pytestmark = [needs_browser, pytest.mark.timeout(300)]
 PHONE, NARROW = {"width": 390, "height": 844}, {"width": 320, "height": 568}
@@ -31,12 +31,12 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.fixture(params=["light", "dark"])
-def shown(request: pytest.FixtureRequest, chromium: Any, front: PageFront) -> Iterator[Any]:
-    """The page with everything that it can show, opened."""
-    front.reply = partial_reply()
+@pytest.fixture(scope="module", params=["light", "dark"])
+def shown(request: pytest.FixtureRequest, chromium: Any, _front: PageFront) -> Iterator[Any]:
+    """The page with everything that it can show, opened; tests leave it as it is."""
+    _front.reply, _front.shown = partial_reply(), busy_cluster()
     with tab(chromium, color_scheme=request.param, viewport=PHONE) as page:
-        page.goto(front.address)
+        page.goto(_front.address)
         show_all(page)
         yield page
 
@@ -87,7 +87,7 @@ def test_what_changes_is_told_to_those_who_listen(shown: Any) -> None:
 def test_a_phone_needs_no_scrolling_to_the_side_and_what_is_touched_is_large(
     shown: Any,
 ) -> None:
-    for size in (PHONE, NARROW):
+    for size in (NARROW, PHONE):
         shown.set_viewport_size(size)
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert shown.evaluate(wide) == 0

@@ -65,7 +65,7 @@ def test_the_table_says_the_same_for_those_who_do_not_see(page: Any) -> None:
     ],
 )
 def test_no_block_lies_over_another(
-    page: Any, blocks: list[tuple[int, int, int]], lanes: list[int]
+    still: Any, blocks: list[tuple[int, int, int]], lanes: list[int]
 ) -> None:
     given = [{"start": start, "ms": ms, "height": height} for start, ms, height in blocks]
     script = """async (given) => {
@@ -73,28 +73,28 @@ def test_no_block_lies_over_another(
         pack(given);
         return given.map((each) => each.lane);
     }"""
-    assert page.evaluate(script, given) == lanes
+    assert still.evaluate(script, given) == lanes
 
 
 @pytest.mark.parametrize(
     ("total", "expected"),
     [(37.5, [0, 10, 20, 30]), (6, [0, 1, 2, 3, 4, 5, 6]), (900, [0, 200, 400, 600, 800])],
 )
-def test_the_axis_has_few_round_places(page: Any, total: float, expected: list[int]) -> None:
-    assert call(page, "timeline", "ticks", total) == expected
+def test_the_axis_has_few_round_places(still: Any, total: float, expected: list[int]) -> None:
+    assert call(still, "timeline", "ticks", total) == expected
 
 
-def test_figures_are_told_as_people_read_them(page: Any) -> None:
-    assert call(page, "numbers", "count", "21015324") == "21,015,324"
-    assert call(page, "numbers", "percent", 0.99999) == "99 %"
-    assert call(page, "numbers", "percent", 1) == "100 %"
-    assert call(page, "numbers", "counted", 1, "shard") == "1 shard"
-    assert call(page, "numbers", "figure", "-Infinity") == "-Infinity"
+def test_figures_are_told_as_people_read_them(still: Any) -> None:
+    assert call(still, "numbers", "count", "21015324") == "21,015,324"
+    assert call(still, "numbers", "percent", 0.99999) == "99 %"
+    assert call(still, "numbers", "percent", 1) == "100 %"
+    assert call(still, "numbers", "counted", 1, "shard") == "1 shard"
+    assert call(still, "numbers", "figure", "-Infinity") == "-Infinity"
 
 
-def test_a_figure_that_is_no_number_stands_last(page: Any) -> None:
+def test_a_figure_that_is_no_number_stands_last(still: Any) -> None:
     answers = [{"score": 1}, {"score": 3}, {"score": "NaN"}, {"score": "-Infinity"}]
-    standings = [call(page, "scores", "standing", each, answers, "score", 1) for each in answers]
+    standings = [call(still, "scores", "standing", each, answers, "score", 1) for each in answers]
     assert standings == [0, 1, 0, 0]
 
 

@@ -1,8 +1,7 @@
 """How long questions take, by unit costs and load. Pure.
 
 The slowest of a hundred meets several things at once, but seldom the worst of each: what they add
-to the median is squared, added and drawn the root of. `python -m bench.simulation` says how near
-that comes.
+to the median is squared, added and drawn the root of.
 """
 
 import math
