@@ -22,7 +22,7 @@ from winnow.parent import PARENT_VARIABLE
 NODES, FRONTS = "nodes.cluster", "fronts.cluster"
 NODE_PORT, FRONT_PORT = 9000, 8080
 _LOOK = 0.1
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 _GRACE = 20.0
 
 

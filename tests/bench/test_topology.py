@@ -60,6 +60,11 @@ def reached(here: Host, listener: socket.socket) -> bool:
     return on(here, connect)
 
 
+def reached_soon(here: Host, listener: socket.socket) -> bool:
+    """A cable that was put back takes a moment, and the first packet may be lost in it."""
+    return any(reached(here, listener) for _ in range(60))
+
+
 def test_hosts_reach_each_other_until_a_cable_is_pulled_or_the_racks_are_cut_apart(
     network: Network,
 ) -> None:
@@ -67,13 +72,13 @@ def test_hosts_reach_each_other_until_a_cable_is_pulled_or_the_racks_are_cut_apa
         network.add(name, rack) for name, rack in [("one", "a"), ("two", "a"), ("far", "b")]
     )
     with on(one, lambda: socket.create_server((one.address, 0))) as listener:
-        assert reached(two, listener)
-        assert reached(far, listener)
+        assert reached_soon(two, listener)
+        assert reached_soon(far, listener)
         network.join(False)
-        assert reached(two, listener)
+        assert reached_soon(two, listener)
         assert not reached(far, listener)
         network.join(True)
-        assert reached(far, listener)
+        assert reached_soon(far, listener)
         network.plug(one, in_=False)
         assert not reached(two, listener)
 
