@@ -239,19 +239,34 @@ def test_a_cluster_of_a_builds_own_listens_to_this_machine_alone(ray: Any) -> No
 
 
 def descendants(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            yield child
-            yield from descendants(child)
+    for child in (child for task in tasks(pid) for child in children(task)):
+        yield child
+        yield from descendants(child)
+
+
+def tasks(pid: int) -> list[Path]:
+    """A process that has ended meanwhile has none: Ray's helpers come and go."""
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+
+
+def children(task: Path) -> list[int]:
+    try:
+        return [int(each) for each in (task / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 def addresses(processes: set[int]) -> Iterator[str]:
     """What sockets of these processes listen on, in hexadecimal as the kernel has it."""
     sockets = set()
     for pid in processes:
-        for each in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                sockets.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
+            for each in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    sockets.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
