@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from google.protobuf import json_format
+from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
 from winnow.errors import InvalidRequestError, Violation
@@ -22,6 +22,20 @@ _ASIDE = 8 * 1024
 _SPACE = b" \t\r\n"
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r'.* has no field named "(.*)" at ', re.DOTALL)
+_AT = re.compile(r" at \w+((?:\.\w+)*)$")
+_ENUM = re.compile(r"Invalid enum value (.*) for enum type ([\w.]+)", re.DOTALL)
+_WORDS = (
+    (r"expected string or bytes-like object, got '\w+'", "is no string: give it in quotes"),
+    (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is no whole number"),
+    (r"Couldn't parse integer: (?P<value>.*)", "is no whole number"),
+    (r"Bool value \w+ is not acceptable for integer field", "is no whole number"),
+    (r"int\(\) argument must be .*", "is no whole number"),
+    (r"Couldn't parse float: (?P<value>.*)", "is no number"),
+    (r"float\(\) argument must be .*", "is no number"),
+    (r"repeated field \w+ must be in \[\] .*", "is no list: put it in [ ]"),
+    (r"Expected true or false without quotes", "is neither true nor false"),
+)
+"""What the library says, in words for those who do not know Python."""
 Result = TypeVar("Result")
 
 
@@ -80,7 +94,21 @@ def _violation(said: str) -> InvalidRequestError:
     while nested := _OF_FIELD.match(said):
         path.append(nested[1])
         said = nested[2]
-    return _wrong(".".join(path) or "request", shortened(said.rstrip(".")))
+    said = said.rstrip(".")
+    if place := _AT.search(said):
+        said = said[: place.start()]
+        path = path or place[1].split(".")[1:]
+    return _wrong(".".join(path) or "request", shortened(_plainly(said)))
+
+
+def _plainly(said: str) -> str:
+    if enum := _ENUM.fullmatch(said):
+        names = [each.name for each in descriptor_pool.Default().FindEnumTypeByName(enum[2]).values]
+        return f"{quoted(enum[1])} is none of {', '.join(names[1:])}"  # the first is 'not set'
+    for pattern, words in _WORDS:
+        if found := re.fullmatch(pattern, said, re.DOTALL):
+            return f"{found.groupdict().get('value', '')} {words}".lstrip()
+    return said
 
 
 def _wrong(field: str, description: str) -> InvalidRequestError:
