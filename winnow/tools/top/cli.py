@@ -98,7 +98,7 @@ def top(
             _print(console, next(seen), as_json)
             return
         try:
-            if as_json or not console.is_terminal:
+            if as_json or not console.is_terminal or console.is_dumb_terminal:
                 for each in seen:
                     _print(console, each, as_json)
             else:

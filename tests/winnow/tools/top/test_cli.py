@@ -161,6 +161,29 @@ def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cle
     assert "Traceback" not in screen.text
 
 
+def test_a_terminal_that_cannot_draw_has_lines(front: tuple[ShowingFront, str]) -> None:
+    """Such as the shell of an editor: TERM=dumb."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "winnow", "top", "--address", front[1], "--every", "0.1"],
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(terminal)
+    screen = Screen(controller)
+    try:
+        until(lambda: "a:9000" in screen.text, LONG)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LONG) == 0
+    finally:
+        process.kill()
+        process.wait(LONG)
+        os.close(controller)
+    assert "\x1b" not in screen.text
+
+
 class Screen:
     """Reads what a terminal is sent."""
 
