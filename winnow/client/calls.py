@@ -28,11 +28,13 @@ DEFAULT_TIMEOUT = 10.0
 _DETAILS = "grpc-status-details-bin"
 _STARTS = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
 _NO_TRUST = "the authority, or the name, that is expected is not that of its certificate"
+_HTTP = "HTTP is spoken there: give the port of gRPC, by default 8080"
 _HINTS = (
     ("CERTIFICATE_VERIFY_FAILED", _NO_TRUST),
     ("Hostname Verification", _NO_TRUST),
     ("WRONG_VERSION_NUMBER", "what listens there speaks no TLS: leave out --tls and --ca"),
-    ("http1.x server", "HTTP is spoken there: give the port of gRPC, by default 8080"),
+    ("http1.x server", _HTTP),
+    ("selected ALPN", _HTTP),
     (": Socket closed", "it may expect TLS (--ca) or a certificate of yours (--cert)"),
 )
 """What gRPC says about a connection that was made and came to nothing, and what to do."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,23 @@ async def test_a_port_of_http_is_named(kind: Any) -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         client = kind(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(UnavailableError, match="HTTP is spoken there"):
+            await client.ask("Who?")
+        await client.close()
+
+
+@BOTH
+async def test_a_port_of_https_is_named(guarded: Guarded, kind: Any) -> None:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    files = guarded.authority.issue("web", [NAME])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(files.cert, files.key)
+    context.set_alpn_protocols(["http/1.1"])
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = kind(address, credentials=guarded.credentials())
         with pytest.raises(UnavailableError, match="HTTP is spoken there"):
             await client.ask("Who?")
         await client.close()

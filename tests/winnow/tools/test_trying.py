@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from winnow.tools.local.cli import door
-from winnow.tools.local.trying import Door, activation, http_line, predict_line, try_line
+from winnow.tools.local.trying import Door, activation, feed_line, http_line, predict_line, try_line
 
 ADDRESS = "127.0.0.1:8080"
 
@@ -27,6 +27,7 @@ def test_a_front_with_tls_is_not_called_in_plain_text() -> None:
     assert "-plaintext" not in said
     assert "-cacert FILE -cert FILE -key FILE -H 'authorization: Bearer TOKEN'" in said
     assert predict_line(ADDRESS, locked).endswith("--token-file FILE")
+    assert feed_line("127.0.0.1:8081", locked).endswith("--token-file FILE")
     assert http_line("127.0.0.1:8088", locked).startswith("open https://127.0.0.1:8088 ")
 
 

@@ -20,7 +20,7 @@ from winnow.tools.local.ports import free_ports
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
-from winnow.tools.local.trying import Door, http_line, predict_line, try_line
+from winnow.tools.local.trying import Door, feed_line, http_line, predict_line, try_line
 
 _LOOK_SECONDS = 0.5
 _OFF = {"false", "off", "no", "f", "n", "0"}
@@ -66,7 +66,7 @@ def run(settings: UpSettings) -> None:
             if cluster.http:
                 say(http_line(cluster.http, entered))
             if cluster.feed:
-                say(f"  winnow feed FILE --address {cluster.feed}")
+                say(feed_line(cluster.feed, entered))
             serve_until_stopped(keeping)
         say("stopped")
 

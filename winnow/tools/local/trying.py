@@ -52,6 +52,11 @@ def predict_line(address: str, door: Door, heads: str = "HEAD") -> str:
     return f"  winnow predict {text} --heads {heads} --address {address}{door.flags()}"
 
 
+def feed_line(address: str, door: Door) -> str:
+    """A command that feeds."""
+    return f"  winnow feed FILE --address {address}{door.flags()}"
+
+
 def http_line(address: str, door: Door) -> str:
     """Where the page is, and where HTTP is described."""
     url = door.url(address)
