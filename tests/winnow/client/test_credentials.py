@@ -167,6 +167,7 @@ async def test_a_port_of_https_is_named(guarded: Guarded, kind: Any) -> None:
 
     files = guarded.authority.issue("web", [NAME])
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    assert files.cert is not None
     context.load_cert_chain(files.cert, files.key)
     context.set_alpn_protocols(["http/1.1"])
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
