@@ -5,8 +5,9 @@ One gate stands before all ports of a front, so that a rate counts over all of t
 
 import hmac
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from functools import partial
 
 from winnow.deadline import Clock
@@ -25,11 +26,29 @@ from winnow.policy.rates import Rates
 _NOBODYS = "0" * 64
 
 
+class Reason(str, Enum):
+    """Why a call is refused."""
+
+    UNAUTHENTICATED = "unauthenticated"
+    PERMISSION_DENIED = "permission_denied"
+    RATE = "rate"
+
+
+Refused = Callable[[Scope, Reason], None]
+"""Told of every call that is refused, by what it wanted to do and why not."""
+
+
+def nobody(_scope: Scope, _reason: Reason) -> None:
+    """Nobody is told."""
+
+
 class Gate:
     """The keys that are good now."""
 
-    def __init__(self, keys: Iterable[Key], clock: Clock = time.monotonic) -> None:
-        self._rates = Rates(clock)
+    def __init__(
+        self, keys: Iterable[Key], clock: Clock = time.monotonic, refused: Refused = nobody
+    ) -> None:
+        self._rates, self._refused = Rates(clock), refused
         self._keys: dict[str, Key] = {}
         self._held: dict[Lease, tuple[Key, Scope]] = {}
         self.update(keys)
@@ -52,10 +71,19 @@ class Gate:
 
         """
         key = self._known(token)
+        if key is None:
+            self._refused(scope, Reason.UNAUTHENTICATED)
+            raise UnauthenticatedError(
+                "the key that was sent is not known here"
+                if token
+                else "no key was sent: send `authorization: Bearer TOKEN`"
+            )
         if (fault := self._fault(key, scope)) is not None:
+            self._refused(scope, Reason.PERMISSION_DENIED)
             raise fault
         if wait := self._take(key.id, calls):
             assert key.rate is not None
+            self._refused(scope, Reason.RATE)
             raise OverloadedError(
                 f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
                 f"{wait:.2f} s",
@@ -73,15 +101,12 @@ class Gate:
         finally:
             del self._held[lease]
 
-    def _known(self, token: str) -> Key:
-        if not token:
-            raise UnauthenticatedError("no key was sent: send `authorization: Bearer TOKEN`")
+    def _known(self, token: str) -> Key | None:
         digest = digest_of(token)
         key = self._keys.get(id_of(digest))
         # the time it takes says nothing about the digests that are kept
-        if not hmac.compare_digest(key.digest if key else _NOBODYS, digest) or key is None:
-            raise UnauthenticatedError("the key that was sent is not known here")
-        return key
+        same = hmac.compare_digest(key.digest if key else _NOBODYS, digest)
+        return key if same and token else None
 
     def _fault(self, key: Key, scope: Scope) -> WinnowError | None:
         """Why a key that was known may not do something, as the keys are now."""
