@@ -89,7 +89,7 @@ def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
     recorded = {r["name"]: r["name"] for r in prometheus.rules() if r["type"] == "recording"}
-    assert len(recorded) == 11
+    assert len(recorded) == 12
     assert without_data(cluster, prometheus, recorded) == []
     rules = prometheus.rules()
     assert [(rule["name"], rule["lastError"]) for rule in rules if rule["health"] != "ok"] == []

@@ -172,8 +172,7 @@ async def test_metrics_count_calls_as_those_by_grpc_are_counted(
 
 async def test_a_call_is_a_part_of_the_trace_of_its_caller() -> None:
     spans: list[RecordedSpan] = []
-    front = HttpFront()
-    front.tracer = SamplingTracer(spans.append, 0.0, random.Random(1))
+    front = HttpFront(tracer=SamplingTracer(spans.append, 0.0, random.Random(1)))
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
     async with front.serving() as client:
         await client.post("/v1/answer", json=ASKED, headers=headers)
