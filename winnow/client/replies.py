@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.client.plain import plain
 from winnow.client.predictions import HeadPrediction
+from winnow.client.timings import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 
@@ -71,30 +72,6 @@ class Coverage:
     searched: int
     failed: int
     shards: tuple[ShardCoverage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShardTimings:
-    """Milliseconds spent on one shard."""
-
-    shard: int
-    queue_ms: float
-    retrieve_ms: float
-    read_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Timings:
-    """Milliseconds spent in each stage, as the front node measured them."""
-
-    queue_ms: float = 0.0
-    tokenise_ms: float = 0.0
-    encode_ms: float = 0.0
-    retrieve_ms: float = 0.0
-    read_ms: float = 0.0
-    merge_ms: float = 0.0
-    total_ms: float = 0.0
-    shards: tuple[ShardTimings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
