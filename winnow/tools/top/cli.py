@@ -74,8 +74,9 @@ def top(
     Example: winnow top --metrics 127.0.0.1:9100
 
     One front node is asked, which asks no other node for it. Counts of calls are that front's
-    alone. It tells no latencies: those come from metrics (--metrics). Rates and latencies are those since the look before. End it with Ctrl-C. Where keys are
-    asked for, it takes one with the scope admin.
+    alone. It tells no latencies: those come from metrics (--metrics). Rates and latencies are
+    those since the look before. End it with Ctrl-C. Where keys are asked for, it takes one with
+    the scope admin.
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,
