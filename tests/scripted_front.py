@@ -77,7 +77,7 @@ def full_reply() -> answer_pb2.AnswerResponse:
     )  # fmt: skip
     best = reply.answers.add(
         text=text[start : start + 10], start=start, end=start + 10, score=8.5, shard=0,
-        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25,
+        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25, words=7.5,
     )  # fmt: skip
     best.passage.CopyFrom(answer_pb2.Passage(id="combining", title="Łódź", text=text))
     best.passage.metadata.update({"year": 1923, "tags": ["a", "b"]})

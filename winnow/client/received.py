@@ -50,6 +50,7 @@ def _answer(message: answer_pb2.Answer) -> Answer:
         span_score=message.span_score,
         distance=message.distance,
         hybrid_distance=message.hybrid_distance,
+        words=message.words,
     )
 
 

@@ -46,6 +46,8 @@ class Answer:
     """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
     hybrid_distance: float = 0.0
     """The distance less what the question's words in the passage are worth: lower is nearer."""
+    words: float = 0.0
+    """BM25 of the question's words in the passage: higher is better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
     assert (reply.question, reply.answer) == ("Who opened the café?", best.text)
     assert best.text == best.passage.text[best.start : best.end] == "Zoe\u0308 Nowak"
     assert (best.shard, best.score, best.relevance, best.span_score) == (0, 8.5, 3.5, 5.0)
-    assert (best.distance, best.hybrid_distance) == (0.5, 0.25)
+    assert (best.distance, best.hybrid_distance, best.words) == (0.5, 0.25, 7.5)
     assert best.passage.metadata == {"year": 1923, "tags": ["a", "b"]}
     assert reply.answers[1].passage.metadata == {}
     assert (reply.coverage.known, reply.coverage.searched, reply.coverage.failed) == (12, 7, 5)
