@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.client import Answer, Coverage, Reply, ShardStatus
-from winnow.tools.ask.spans import spans
+from winnow.tools.ask.timeline import timeline
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
 from winnow.tools.predict.render import heads_shown
@@ -100,4 +100,4 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
 def _timings(reply: Reply, width: int, calls: bool) -> Iterator[Text]:
     read = "the answer was known" if reply.cached else f"for {reply.passages_read} passages read"
     yield Text(f"milliseconds, {read}", style="dim")
-    yield from (spans if calls else waterfall)(reply.timings, width)
+    yield from (timeline if calls else waterfall)(reply.timings, width)

@@ -9,11 +9,11 @@ from scripted_front import full_reply
 from winnow.client import CallKind, CallOutcome, ReadTiming, ShardCall, Timings
 from winnow.client.received import reply_of
 from winnow.tools.ask.render import shown
-from winnow.tools.ask.spans import spans
+from winnow.tools.ask.timeline import timeline
 
 
 def lines(timings: Timings, width: int = 90) -> list[str]:
-    return [line.plain for line in spans(timings, width)]
+    return [line.plain for line in timeline(timings, width)]
 
 
 def test_every_stage_call_and_read_is_where_it_was_shard_by_shard() -> None:

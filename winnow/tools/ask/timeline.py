@@ -13,14 +13,14 @@ _LABEL, _FIGURE = 30, 9
 _LONGEST = 60
 
 
-class _Span(NamedTuple):
+class _Piece(NamedTuple):
     label: str
     start: float
     ms: float
     style: str = "cyan"
 
 
-def spans(timings: Timings, width: int) -> Iterator[Text]:
+def timeline(timings: Timings, width: int) -> Iterator[Text]:
     """Lines for a terminal of `width` columns: stages of the front, then calls shard by shard."""
     found = [*_stages(timings), *_calls(timings.calls)]
     room = max(min(width - _LABEL - 2 * _FIGURE - 2, _LONGEST), 0)
@@ -38,31 +38,31 @@ def spans(timings: Timings, width: int) -> Iterator[Text]:
     )
 
 
-def _stages(timings: Timings) -> Iterator[_Span]:
+def _stages(timings: Timings) -> Iterator[_Piece]:
     """Those that took time; the front tokenises, waits and encodes one after the other."""
     encoding = timings.tokenise_ms + timings.queue_ms
     every = (
-        _Span("tokenise", 0.0, timings.tokenise_ms),
-        _Span("queue", timings.tokenise_ms, timings.queue_ms),
-        _Span("encode", encoding, timings.encode_ms),
-        _Span("retrieve", timings.retrieve_start_ms, timings.retrieve_ms),
-        _Span("read", timings.read_start_ms, timings.read_ms),
-        _Span("merge", timings.merge_start_ms, timings.merge_ms),
+        _Piece("tokenise", 0.0, timings.tokenise_ms),
+        _Piece("queue", timings.tokenise_ms, timings.queue_ms),
+        _Piece("encode", encoding, timings.encode_ms),
+        _Piece("retrieve", timings.retrieve_start_ms, timings.retrieve_ms),
+        _Piece("read", timings.read_start_ms, timings.read_ms),
+        _Piece("merge", timings.merge_start_ms, timings.merge_ms),
     )
     return (each for each in every if each.ms > 0)
 
 
-def _calls(calls: tuple[ShardCall, ...]) -> Iterator[_Span]:
+def _calls(calls: tuple[ShardCall, ...]) -> Iterator[_Piece]:
     for call in sorted(calls, key=lambda call: (call.shard, call.start_ms)):
         kind = call.kind.value if call.kind else "call"
         ended = call.outcome
         how = f", {ended.value}" if ended and ended is not CallOutcome.ANSWERED else ""
         style = "yellow" if how else "green"
-        yield _Span(f"shard {call.shard}: {kind}{how}", call.start_ms, call.ms, style)
+        yield _Piece(f"shard {call.shard}: {kind}{how}", call.start_ms, call.ms, style)
         if call.retrieve_ms > 0:
-            yield _Span("  retrieve", call.retrieve_start_ms, call.retrieve_ms, "blue")
+            yield _Piece("  retrieve", call.retrieve_start_ms, call.retrieve_ms, "blue")
         for each in sorted(call.reads, key=lambda each: each.start_ms):
-            yield _Span(f"  read {harmless(each.passage_id)}", each.start_ms, each.ms, "blue")
+            yield _Piece(f"  read {harmless(each.passage_id)}", each.start_ms, each.ms, "blue")
 
 
 def _fitting(label: str) -> str:
