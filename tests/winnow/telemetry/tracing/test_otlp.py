@@ -75,6 +75,21 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
     assert part.end_time_unix_nano <= whole.end_time_unix_nano <= time.time_ns() + 10**9
 
 
+def test_a_number_that_no_span_can_hold_costs_no_others_theirs() -> None:
+    """A question may name any write that it wants to know of: the node's trace says which."""
+    registry = CollectorRegistry()
+    with collecting() as collector:
+        with (
+            tracing(collector.url, 0.0, "winnow-node", registry) as tracer,
+            tracer.begin("Retrieve", CALLER),
+            span("await write", {"winnow.sequence": 2**64 - 1}),
+        ):
+            pass
+        assert figure(registry, "sent") == 2
+    (said,) = collector.spans[0].attributes
+    assert said.value.string_value == str(2**64 - 1)
+
+
 def test_a_collector_that_is_down_costs_its_spans_and_nothing_else() -> None:
     registry = CollectorRegistry()
     trace_once(free_url(), "winnow-front", registry, patience=0.5)
