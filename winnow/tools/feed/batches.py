@@ -62,8 +62,14 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
 
 def following(name: str) -> str:
     """The id of the passage after this one, of the same document."""
+    document, number = numbered(name)
+    return f"{document}{MARK}{number + 1}"
+
+
+def numbered(name: str) -> tuple[str, int]:
+    """The document that a passage is of, and its number there; -1 if it was not cut from one."""
     document, _, number = name.rpartition(MARK)
-    return f"{document}{MARK}{int(number) + 1}"
+    return (document, int(number)) if number.isdecimal() else (name, -1)
 
 
 def _size(row: Row) -> int:
