@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from winnow.domain.layout import MOST_SHARDS
 from winnow.domain.shard import ShardInfo
 
 _Rows = tuple[str, int, str, str, str]
@@ -140,8 +141,11 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
             f"{_name(info)} holds vectors of {info.dimension} values, this front node's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
-    if info.shard >= info.shards:
-        return f"{_name(info)} cannot be: shards are counted from 0"
+    if not info.shard < info.shards <= MOST_SHARDS:  # what it says is gone through on the loop
+        return (
+            f"{_name(info)} cannot be: shards are counted from 0, and an index has at most "
+            f"{MOST_SHARDS:,}"
+        )
     return None
 
 
