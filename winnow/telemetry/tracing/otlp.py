@@ -66,6 +66,10 @@ class OtlpExporter:
         except grpc.RpcError as error:
             self._failed(error)
             return False
+        except ValueError:  # of a channel that is closed
+            if not self._closed.is_set():
+                raise
+            return False
         if self._failing:
             self._failing = False
             _log.info("traces are taken again", to=self._url)

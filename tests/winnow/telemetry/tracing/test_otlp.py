@@ -96,6 +96,17 @@ def test_a_collector_that_is_down_costs_its_spans_and_nothing_else() -> None:
     assert (figure(registry, "sent"), figure(registry, "dropped")) == (0, 1)
 
 
+def test_spans_that_wait_at_the_end_are_dropped_without_a_word() -> None:
+    registry = CollectorRegistry()
+    with capture_logs() as logged:
+        with tracing(free_url(), 1.0, "winnow-front", registry, patience=0.1) as tracer:
+            for _ in range(1_000):
+                with tracer.begin("Answer", ()):
+                    pass
+        until(lambda: figure(registry, "dropped") == 1_000, LONG)
+    assert [line["event"] for line in logged] == ["tracing"]
+
+
 def test_a_collector_that_hangs_does_not_hold_up_the_end() -> None:
     registry = CollectorRegistry()
     with collecting(hangs=True) as collector, contextlib.ExitStack() as open_until:
