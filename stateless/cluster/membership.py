@@ -120,8 +120,10 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> 
         return View(refused=refused)
     infos = dict(served.infos) if chosen == served.identity else {}
     replicas: dict[int, tuple[str, ...]] = {}
-    for shard in range(chosen.shards):
-        holders = {a: info for a, info in indexes[chosen].items() if info.shard == shard}
+    by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
+    for address, info in indexes[chosen].items():
+        by_shard[info.shard][address] = info
+    for shard, holders in by_shard.items():
         kept = _same_rows(holders, infos.get(shard), refused)
         replicas[shard] = tuple(kept)
         if kept:
