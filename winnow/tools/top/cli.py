@@ -59,14 +59,18 @@ def top(
             callback=lambda found: _checked(found or []),
         ),
     ] = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[
+        float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")
+    ] = 1.0,
     once: Annotated[
         bool, typer.Option("--once", help="Print what there is after two looks, and end.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each look.")
     ] = False,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that a look may take.")] = 2.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, max=3600, help="Seconds that a look may take.")
+    ] = 2.0,
     credentials: Credentials | None = None,
 ) -> None:
     """Show a running cluster: shards, replicas, questions a second, what is in hand.
