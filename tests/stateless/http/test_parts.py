@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stateless.http.hosts import names_of
-from stateless.http.json_text import read, written
+from stateless.http.json_text import JsonText, read, written
 from stateless.http.patience import in_time
 from stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
 from winnow.deadline import Deadline
@@ -99,6 +102,59 @@ def test_whatever_is_sent_is_a_message_or_named_as_wrong(data: bytes) -> None:
             (violation,) = error.violations
             assert violation.field
             assert len(violation.description) < 300
+
+
+@pytest.mark.parametrize("words", [' has no field named "', "Failed to parse a field: "])
+def test_words_of_an_error_that_a_request_repeats_take_no_long_time(words: str) -> None:
+    """Nothing else runs while a pattern is looked for: half a megabyte took a minute."""
+    data = json.dumps({"requests": [{"readScope": words * 10_000}]}).encode()
+    began = time.process_time()
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    assert time.process_time() - began < 1.0
+    assert caught.value.violations[0].field == "requests.readScope"
+
+
+@pytest.mark.parametrize("name", ["wheel", 'a" quoted one', "a" * 500])
+def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
+    data = json.dumps({"requests": [{"after": [{name: 1}]}]}).encode()
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    (violation,) = caught.value.violations
+    assert violation.field[:90] == name[:90]
+    assert "is no field of this request: see /openapi.json" in violation.description
+
+
+class Aside:
+    """Counts what is done in it."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    async def run(self, _client: str, work: Callable[[], Any]) -> Any:
+        self.runs += 1
+        return work()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "aside"),
+    [
+        ({"requests": [{"question": "Who won?", "answers": 2}]}, 0),
+        ({"requests": [{"question": "Who won? " * 1_000}]}, 1),
+        ({"requests": [{}] * 2_000}, 1),
+    ],
+)
+async def test_what_is_long_or_in_many_parts_is_read_and_written_aside(
+    request_text: object, aside: int
+) -> None:
+    """Questions would wait for it: 8 KB of empty messages take 15 ms."""
+    threads = Aside()
+    text = JsonText(threads)  # type: ignore[arg-type]
+    data = json.dumps(request_text, separators=(",", ":")).encode()
+    message = await text.message(http_pb2.AnswersRequest, data, "")
+    assert threads.runs == aside
+    await text.text(message, "")
+    assert threads.runs == 2 * aside
 
 
 @pytest.mark.parametrize(
