@@ -32,8 +32,9 @@ from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 Gate = Callable[..., str]
-"""`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
-the calls that it makes, to its key, for sharing fairly; raises a WinnowError if it may not."""
+"""`gate(scope, headers, calls=1, begun=0)`: from what a caller wants to do (`Call.scope`), its
+headers and the calls that it makes, beside those counted before, to its key, for sharing fairly;
+raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
 """Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
 _ARRIVING = 64 * KIB * KIB
@@ -103,7 +104,7 @@ class Endpoint:
         data = await self._data(scope, headers, receive)
         request = await edge.json.message(call.request, data, client)
         if (more := call.calls(request) - 1) > 0:
-            edge.gate(call.scope, headers, more)
+            edge.gate(call.scope, headers, more, 1)
         message: Message = await while_there(call.run(request, until, client), receive)
         return await edge.json.text(message, client)
 

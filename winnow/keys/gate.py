@@ -42,8 +42,10 @@ class Gate:
             if (why := self._fault(key, scope)) is not None:
                 lease.end(why)
 
-    def enter(self, scope: Scope, token: str, calls: int = 1) -> Key:
+    def enter(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
         """The key of a caller, whose calls are counted.
+
+        `begun`: those of the same request that were counted before.
 
         Raises:
             UnauthenticatedError: there is no token, or none that is known.
@@ -54,7 +56,7 @@ class Gate:
         key = self._known(token)
         if (fault := self._fault(key, scope)) is not None:
             raise fault
-        if wait := self._take(key.id, calls):
+        if wait := self._take(key.id, calls, begun):
             assert key.rate is not None
             raise OverloadedError(
                 f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
@@ -94,7 +96,7 @@ class Gate:
             )
         return None
 
-    def _take(self, key_id: str, calls: int = 1) -> float:
+    def _take(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
         """The seconds until a key may be used; at 0 it is counted."""
         key = self._keys.get(key_id)
-        return self._rates.take(key_id, key.rate, calls) if key and key.rate else 0.0
+        return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0
