@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import ssl
+from functools import partial
 from typing import Any
 
 from uvicorn.config import Config
@@ -21,14 +23,29 @@ class HttpConnection(H11Protocol):
         """`crowd`: of all connections of the server."""
         super().__init__(config, state, {KEY: self})
         self._crowd, self._idle = crowd, False
+        self._arriving: asyncio.Task[Any]
+
+    def arrive(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Takes its place: over TLS before the handshake, which may not come to its end."""
+        made = self.loop.connect_accepted_socket(lambda: self, opened, ssl=tls)
+        self._arriving = self.loop.create_task(made)
+        self._arriving.add_done_callback(partial(self._arrived, opened))
+        self._crowd.came(self)
+
+    def _arrived(self, opened: socket.socket, arriving: asyncio.Task[Any]) -> None:
+        if not arriving.cancelled():
+            arriving.exception()  # most often of a handshake: the other side's mistake
+        if self._arrives():
+            opened.close()
+            self._crowd.left(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes its place."""
+        """Its first request may come."""
         # or the body of a reply waits up to 40 ms for the client to confirm the headers; asyncio
         # does so by itself for sockets that it opens
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self._crowd.came(self)
+        self._crowd.spoke(self)
 
     def data_received(self, data: bytes) -> None:
         """The first bytes after a reply are the beginning of the next request."""
@@ -58,11 +75,21 @@ class HttpConnection(H11Protocol):
 
     def close(self) -> None:
         """Closes it once everything was sent."""
-        self.transport.close()
+        if self._arrives():
+            self._arriving.cancel()
+        else:
+            self.transport.close()
 
     def abort(self) -> None:
         """Closes it at once, whatever has not been sent."""
-        self.transport.abort()
+        if self._arrives():
+            self._arriving.cancel()
+        else:
+            self.transport.abort()
+
+    def _arrives(self) -> bool:
+        """Whether it is on its way: a handshake may be in hand."""
+        return self.transport is None
 
 
 def connection_of(scope: Any) -> HttpConnection:

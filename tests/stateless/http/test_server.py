@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import Authority
 from http_front import LONG, Wire, wire
 from prometheus_client import CollectorRegistry
 from starlette.requests import Request
@@ -15,13 +19,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tenacious import happens
 
+from stateless.http.accepting import Acceptor
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.metrics import HttpMetrics
 from stateless.http.outside import Outside
 from stateless.http.readiness import Readiness
 from stateless.http.server import HttpServer
+from winnow.address import Address
 from winnow.errors import UnavailableError
+from winnow.security.certificates import Certificates, TlsFiles
+from winnow.security.serving import http_context
 
 GET = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 FOREVER = 3_600.0
@@ -37,11 +45,12 @@ class Site:
         idle: float = FOREVER,
         taking: float = FOREVER,
         app: ASGIApp | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
         served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
-        self.server = HttpServer(served, readiness, Crowd(most, metrics, head, idle, taking))
+        self.server = HttpServer(served, readiness, Crowd(most, metrics, head, idle, taking), tls)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
         self.address = ""
@@ -155,6 +164,89 @@ async def test_a_hundred_silent_connections_leave_room_for_one_that_asks() -> No
             line.send(GET)
             assert await status(line) == b"200"
         assert site.open <= 8
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def tls(authority: Authority) -> ssl.SSLContext:
+    files = authority.issue("node")
+    return http_context(Certificates(TlsFiles(files.cert, files.key)))
+
+
+async def test_handshakes_that_never_end_take_places_as_connections_do(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    async with Site(most=2, tls=tls).serving() as site, contextlib.AsyncExitStack() as stack:
+        lines = []
+        for number in range(3):
+            lines.append(await stack.enter_async_context(wire(site.address)))
+            await happens(lambda: site.open == min(number + 1, 2), LONG)  # noqa: B023
+        await lines[0].closed()
+        assert site.ended("crowded") == 1
+        trusting = ssl.create_default_context(cafile=str(authority.ca))
+        host, _, port = site.address.rpartition(":")
+        opened = await asyncio.open_connection(
+            host, int(port), ssl=trusting, server_hostname="localhost"
+        )
+        asks = Wire(*opened)
+        asks.send(GET)
+        assert await status(asks) == b"200"
+        assert (site.open, site.ended("crowded")) == (2, 2)
+        asks.writer.close()
+
+
+async def test_who_begins_a_handshake_and_stops_is_cut_off(tls: ssl.SSLContext) -> None:
+    async with Site(head=0.05, tls=tls).serving() as site, wire(site.address) as line:
+        line.send(b"\x16\x03\x01\x00\xc8\x01")
+        await line.closed()
+        await happens(lambda: (site.ended("slow"), site.open) == (1, 0), LONG)
+
+
+async def test_a_handshake_that_fails_gives_its_place_back(tls: ssl.SSLContext) -> None:
+    async with Site(tls=tls).serving() as site, wire(site.address) as line:
+        line.send(GET)
+        await line.closed()
+        await happens(lambda: site.open == 0, LONG)
+
+
+async def test_a_handshake_in_hand_holds_up_no_end(tls: ssl.SSLContext) -> None:
+    async with Site(tls=tls).serving() as site, wire(site.address) as line:
+        await happens(lambda: site.open == 1, LONG)
+        await asyncio.wait_for(site.server.drain(FOREVER), LONG)
+        await line.closed()
+        assert site.open == 0
+
+
+async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    came = asyncio.Queue[socket.socket]()
+    acceptor = Acceptor(Address("127.0.0.1", 0), came.put_nowait)
+    taken, lacking = acceptor._listening, [OSError(errno.EMFILE, "too many open files")]
+
+    class Scarce:
+        """As the socket, but for the first time."""
+
+        def fileno(self) -> int:
+            return taken.fileno()
+
+        def accept(self) -> Any:
+            if lacking:
+                raise lacking.pop()
+            return taken.accept()
+
+        def close(self) -> None:
+            taken.close()
+
+    monkeypatch.setattr("stateless.http.accepting._PAUSE", 0.01)
+    port = acceptor.port
+    monkeypatch.setattr(acceptor, "_listening", Scarce())
+    async with wire(f"127.0.0.1:{port}"):
+        (await asyncio.wait_for(came.get(), LONG)).close()
+    assert not lacking
+    acceptor.close()
 
 
 @pytest.mark.parametrize("parts", [1, 3])
