@@ -6,11 +6,13 @@ import ssl
 from functools import partial
 from typing import Any
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from stateless.http.crowd import Crowd
+from stateless.http.parsing import RationedConnection
 
 KEY = "connection"
 """Where the state of an ASGI scope has the connection."""
@@ -24,6 +26,9 @@ class HttpConnection(H11Protocol):
         super().__init__(config, state, {KEY: self})
         self._crowd, self._idle = crowd, False
         self._arriving: asyncio.Task[Any]
+        self.conn = self._events = RationedConnection()
+        self._further: asyncio.Handle | None = None
+        """Of events that are there already."""
 
     def arrive(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
         """Takes its place: over TLS before the handshake, which may not come to its end."""
@@ -53,6 +58,32 @@ class HttpConnection(H11Protocol):
             self._idle = False
             self._crowd.spoke(self)
         super().data_received(data)
+
+    def handle_events(self) -> None:
+        """Handles some, and the others when everybody else had their turn."""
+        self._events.again()
+        super().handle_events()
+        if self._events.interrupted and self._further is None and not self.transport.is_closing():
+            self._further = self.loop.call_soon(self._go_on)
+            self.transport.pause_reading()
+
+    def _go_on(self) -> None:
+        self._further = None
+        if self.transport.is_closing():
+            return
+        self.handle_events()
+        if self._further is None and not self.flow.read_paused:
+            self.transport.resume_reading()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuses what is no HTTP, unless a reply was begun: it may be in the body of a request."""
+        if self.cycle is not None:  # it has no caller any more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gives its place back."""

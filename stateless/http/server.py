@@ -19,8 +19,6 @@ from stateless.http.readiness import Readiness
 from winnow.address import Address
 from winnow.errors import UnavailableError
 
-_LONGEST_HEAD = 16 * 1024
-"""Bytes of the headers of a request."""
 _FOREVER = 86_400
 """Seconds; `crowd` ends what is idle."""
 
@@ -54,7 +52,6 @@ class HttpServer:
             server_header=False,
             date_header=False,
             timeout_keep_alive=_FOREVER,
-            h11_max_incomplete_event_size=_LONGEST_HEAD,
         )
         self._config.load()
         self._state = ServerState()

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.testing import capture_logs
 from tenacious import happens
 
 from stateless.http.accepting import Acceptor
@@ -164,6 +165,56 @@ async def test_a_hundred_silent_connections_leave_room_for_one_that_asks() -> No
             line.send(GET)
             assert await status(line) == b"200"
         assert site.open <= 8
+
+
+async def test_a_body_in_tiny_chunks_takes_turns_with_everybody_else() -> None:
+    """Its forty thousand parts took half a second, in which nobody else was served."""
+    chunks = 40_000
+    site, turns, body = Site(app=_length), 0, b"1\r\nx\r\n" * chunks + b"0\r\n\r\n"
+    async with site.serving(), wire(site.address) as line:
+        line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        line.send(body)
+        replying = asyncio.create_task(line.reply())
+        while not replying.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert (await replying)[2] == chunks
+        assert turns > chunks / 50
+        line.send(GET)
+        assert await status(line) == b"200", "and the connection is read on"
+
+
+async def _length(_scope: Scope, receive: Receive, send: Send) -> None:
+    """Says how many bytes the body of the request has."""
+    size, more = 0, True
+    while more:
+        event = await receive()
+        size, more = size + len(event["body"]), event["more_body"]
+    said = str(size).encode()
+    headers = [(b"content-length", str(len(said)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": said})
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_body_that_is_no_http_ends_its_connection_and_nothing_else(
+    answered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was told before stands; a second reply on top of it was a mistake of the server's."""
+    site = Site()
+    site.waits = not answered
+    async with site.serving(), wire(site.address) as line:
+        line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        await happens(lambda: site.asked == 1, LONG)
+        if answered:
+            assert await status(line) == b"200"
+        with capture_logs() as logged:
+            line.send("no chunk\r\n\r\n")
+            await line.closed()
+            site.go_on.set()
+            await happens(lambda: not site.server._state.tasks, LONG)
+            await happens(lambda: site.open == 0, LONG)
+    assert (logged, caplog.records) == ([], [])
 
 
 @pytest.fixture
