@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
 
@@ -21,6 +21,8 @@ _ASIDE = 8 * 1024
 """Bytes from which a text is read or written in a thread; as many take some 0.3 ms."""
 _PIECES = 64
 """Parts from which it is, too, however short they are: one takes up to 7 microseconds."""
+_WAITING = 64 << 20
+"""Bytes of texts that wait to be read, or are."""
 _SPACE = b" \t\r\n"
 # what the library says may be as long as the request and have words of it anywhere: each of these
 # looks at a place once, and not again from every place where words are repeated
@@ -35,11 +37,24 @@ class JsonText:
     def __init__(self, aside: FairThreads) -> None:
         """`aside`: where long texts are read and written."""
         self._aside = aside
+        self._waiting = 0
 
     async def message(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
-        """What a caller sent; raises InvalidRequestError if it is no such message."""
+        """What a caller sent.
+
+        Raises:
+            InvalidRequestError: it is no such message.
+            OverloadedError: too many others wait to be read.
+
+        """
+        if self._waiting + len(data) > _WAITING:
+            raise OverloadedError("too many requests wait to be read; send it again", 1.0)
         pieces = data.count(b"{") + data.count(b",")
-        return await self._run(len(data), pieces, client, lambda: read(kind, data))
+        self._waiting += len(data)
+        try:
+            return await self._run(len(data), pieces, client, lambda: read(kind, data))
+        finally:
+            self._waiting -= len(data)
 
     async def text(self, message: Message, client: str) -> bytes:
         """What a caller is sent."""
