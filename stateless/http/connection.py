@@ -21,9 +21,10 @@ KEY = "connection"
 class HttpConnection(H11Protocol):
     """uvicorn bounds the time between two requests, but not that of a request's headers."""
 
-    def __init__(self, crowd: Crowd, config: Config, state: ServerState) -> None:
-        """`crowd`: of all connections of the server."""
+    def __init__(self, crowd: Crowd, config: Config, state: ServerState, age: float) -> None:
+        """`crowd`: of all connections of the server; `age`: seconds after which it is to end."""
         super().__init__(config, state, {KEY: self})
+        self._old_at = self.loop.time() + age
         self._crowd, self._idle = crowd, False
         self._arriving: asyncio.Task[Any]
         self.conn = self._events = RationedConnection()
@@ -98,6 +99,11 @@ class HttpConnection(H11Protocol):
         """Its reply was handed over."""
         self._idle = True
         self._crowd.ended(self)
+
+    @property
+    def old(self) -> bool:
+        """Whether its client should make another one."""
+        return self.loop.time() >= self._old_at
 
     @property
     def unsent(self) -> int:

@@ -5,6 +5,7 @@ times a second, and waits for callers that do not take their replies.
 """
 
 import asyncio
+import math
 import socket
 import ssl
 
@@ -18,6 +19,7 @@ from stateless.http.crowd import Crowd
 from stateless.http.readiness import Readiness
 from winnow.address import Address
 from winnow.errors import UnavailableError
+from winnow.rpc.server import AGE
 
 _FOREVER = 86_400
 """Seconds; `crowd` ends what is idle."""
@@ -32,11 +34,14 @@ class HttpServer:
         readiness: Readiness,
         crowd: Crowd,
         tls: ssl.SSLContext | None = None,
+        age: float = AGE,
     ) -> None:
         """Binds nothing yet.
 
-        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text.
+        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text. `age`:
+        seconds that a connection over TLS may have.
         """
+        self._age = math.inf if tls is None else age
         self._readiness, self._crowd, self._tls = readiness, crowd, tls
         self._config = Config(
             app,
@@ -88,4 +93,5 @@ class HttpServer:
             await asyncio.wait(tasks)
 
     def _came(self, opened: socket.socket) -> None:
-        HttpConnection(self._crowd, self._config, self._state).arrive(opened, self._tls)
+        connection = HttpConnection(self._crowd, self._config, self._state, self._age)
+        connection.arrive(opened, self._tls)

@@ -47,11 +47,13 @@ class Site:
         taking: float = FOREVER,
         app: ASGIApp | None = None,
         tls: ssl.SSLContext | None = None,
+        age: float = FOREVER,
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
         served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
-        self.server = HttpServer(served, readiness, Crowd(most, metrics, head, idle, taking), tls)
+        crowd = Crowd(most, metrics, head, idle, taking)
+        self.server = HttpServer(served, readiness, crowd, tls, age)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
         self.address = ""
@@ -228,6 +230,14 @@ def tls(authority: Authority) -> ssl.SSLContext:
     return http_context(Certificates(TlsFiles(files.cert, files.key)))
 
 
+async def trusting(authority: Authority, address: str) -> Wire:
+    """A connection over TLS."""
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    host, _, port = address.rpartition(":")
+    opening = asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
+    return Wire(*await opening)
+
+
 async def test_handshakes_that_never_end_take_places_as_connections_do(
     tls: ssl.SSLContext, authority: Authority
 ) -> None:
@@ -238,16 +248,27 @@ async def test_handshakes_that_never_end_take_places_as_connections_do(
             await happens(lambda: site.open == min(number + 1, 2), LONG)  # noqa: B023
         await lines[0].closed()
         assert site.ended("crowded") == 1
-        trusting = ssl.create_default_context(cafile=str(authority.ca))
-        host, _, port = site.address.rpartition(":")
-        opened = await asyncio.open_connection(
-            host, int(port), ssl=trusting, server_hostname="localhost"
-        )
-        asks = Wire(*opened)
+        asks = await trusting(authority, site.address)
         asks.send(GET)
         assert await status(asks) == b"200"
         assert (site.open, site.ended("crowded")) == (2, 2)
         asks.writer.close()
+
+
+@pytest.mark.parametrize(("age", "closed"), [(0.0, True), (FOREVER, False)])
+async def test_a_connection_over_tls_is_made_anew_after_a_while(
+    age: float, closed: bool, tls: ssl.SSLContext, authority: Authority
+) -> None:
+    """Or who is no longer trusted could ask on for ever on the one that it has."""
+    async with Site(tls=tls, age=age).serving() as site:
+        line = await trusting(authority, site.address)
+        line.send(GET)
+        head = await asyncio.wait_for(line.reader.readuntil(b"\r\n\r\n"), LONG)
+        assert (b"\r\nconnection: close\r\n" in head.lower()) is closed
+        line.writer.close()
+    async with Site(age=0.0).serving() as site, wire(site.address) as line:
+        line.send(GET)
+        assert b"close" not in await line.reader.readuntil(b"\r\n\r\n"), "in plain text it stays"
 
 
 async def test_who_begins_a_handshake_and_stops_is_cut_off(tls: ssl.SSLContext) -> None:
