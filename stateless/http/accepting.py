@@ -10,6 +10,7 @@ from winnow.address import Address
 
 _log = structlog.get_logger("stateless.http")
 _BACKLOG = 128
+_AT_ONCE = 8
 _PAUSE = 1.0
 """Seconds without new connections when no descriptor is left for them."""
 
@@ -46,14 +47,15 @@ class Acceptor:
         self._loop.add_reader(self._listening, self._accept)
 
     def _accept(self) -> None:
-        """Takes one: others wait until what is under way had its turn."""
-        try:
-            opened, _ = self._listening.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # its caller has gone
-        except OSError as error:
-            _log.error("no connection can be taken for a while", error=str(error))
-            self._loop.remove_reader(self._listening)
-            self._later = self._loop.call_later(_PAUSE, self._open)
-            return
-        self._came(opened)
+        """Takes a few: others wait until what is under way had its turn."""
+        for _ in range(_AT_ONCE):
+            try:
+                opened, _ = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return  # there is none, or its caller has gone
+            except OSError as error:
+                _log.error("no connection can be taken for a while", error=str(error))
+                self._loop.remove_reader(self._listening)
+                self._later = self._loop.call_later(_PAUSE, self._open)
+                return
+            self._came(opened)
