@@ -31,7 +31,7 @@ async def requests_at_random(target: Target) -> Counter[str]:
     chance = Random(target.seed)
 
     async def ask(_: int) -> str:
-        return await _said(target, [requests.request(chance)])
+        return await said(target, [requests.request(chance)])
 
     return await paced(_FUZZED, target.seconds, ask)
 
@@ -45,15 +45,15 @@ async def bodies(target: Target) -> Counter[str]:
     """Bodies that are long, that never end, or whose chunks are of one byte."""
 
     async def send(number: int) -> str:
-        return await _said(target, requests.long_body(number))
+        return await said(target, requests.long_body(number))
 
     return await paced(_BODIES, target.seconds, send, at_once=_AT_ONCE)
 
 
-async def _said(target: Target, pieces: Iterable[bytes]) -> str:
+async def said(target: Target, pieces: Iterable[bytes], patience: float = _PATIENCE) -> str:
     """The status of the first reply, or how the connection ended."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(*target.http_address)
             with contextlib.closing(writer):
                 sending = asyncio.create_task(_send(writer, pieces))

@@ -339,6 +339,23 @@ async def test_what_is_no_http_is_refused() -> None:
         await happens(lambda: site.open == 0, LONG)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_what_is_no_http_behind_a_request_is_refused_as_a_problem(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Site().serving() as site, wire(site.address) as line:
+        line.send(GET.replace("GET", method))
+        assert await status(line) == b"200"
+        if method == "GET":
+            await line.reader.readexactly(5)
+        line.send("nonsense\r\n\r\n")
+        code, headers, problem = await line.reply()
+        assert (code, headers["content-type"]) == (400, "application/problem+json")
+        assert problem["violations"][0]["field"] == "request"
+        await line.closed()
+    assert not caplog.records
+
+
 async def test_a_connection_that_was_refused_and_stays_is_cut_off() -> None:
     async with Site(head=0.05).serving() as site, wire(site.address) as line:
         line.send("nonsense\r\n\r\n")
