@@ -16,7 +16,7 @@ _REFUSALS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNA
 _DOCUMENTED = ("OK", *_REFUSALS, "UNIMPLEMENTED")
 """What a front may say; the last one to calls of methods that are not there."""
 _REFUSED_HTTP = ("400", "404", "405", "408", "413", "415", "421", "429", "503", "504")
-_OF_HTTP = ("100", "200", "307", *_REFUSED_HTTP, "held", "hung up")
+_OF_HTTP = ("100", "200", *_REFUSED_HTTP, "held", "hung up")
 _OF_NODES = (*_DOCUMENTED, "FAILED_PRECONDITION", "ABORTED")
 _UNCHANGED = (
     none_named(CHANGED, "questions answered otherwise than before"),

@@ -54,6 +54,11 @@ async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) 
     assert reply.json()["detail"] == "there is nothing at '/v1/question' here: see /docs"
 
 
+async def test_a_path_with_a_slash_too_many_leads_nowhere_else(client: httpx.AsyncClient) -> None:
+    """Behind a proxy that ends TLS, a redirect would lead to plain text, and the key with it."""
+    assert (await client.post("/v1/answer/", json=ASKED)).status_code == 404
+
+
 async def test_another_method_is_a_problem_that_names_the_right_one(
     client: httpx.AsyncClient,
 ) -> None:
