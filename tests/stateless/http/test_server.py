@@ -169,11 +169,20 @@ async def test_a_hundred_silent_connections_leave_room_for_one_that_asks() -> No
         assert site.open <= 8
 
 
-async def test_a_body_in_tiny_chunks_takes_turns_with_everybody_else() -> None:
+@pytest.mark.parametrize("over_tls", [False, True])
+async def test_a_body_in_tiny_chunks_takes_turns_with_everybody_else(
+    over_tls: bool, tls: ssl.SSLContext, authority: Authority
+) -> None:
     """Its forty thousand parts took half a second, in which nobody else was served."""
     chunks = 40_000
-    site, turns, body = Site(app=_length), 0, b"1\r\nx\r\n" * chunks + b"0\r\n\r\n"
-    async with site.serving(), wire(site.address) as line:
+    site = Site(app=_length, tls=tls if over_tls else None)
+    turns, body = 0, b"1\r\nx\r\n" * chunks + b"0\r\n\r\n"
+    async with site.serving(), contextlib.AsyncExitStack() as stack:
+        if over_tls:
+            line = await trusting(authority, site.address)
+            stack.callback(line.writer.close)
+        else:
+            line = await stack.enter_async_context(wire(site.address))
         line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
         line.send(body)
         replying = asyncio.create_task(line.reply())
