@@ -130,6 +130,30 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
     assert "is no field of this request: see /openapi.json" in violation.description
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"requests": [' + "{}," * 20_001 + "{}]}", "has more than 20000 objects"),
+        ('{"requests": [{"question": "' + "{}" * 30_000 + '"}]}', ""),
+        ('{"requests": [], "requests": []}', "has 'requests' twice"),
+        ('{"requests": [{}]', "cannot be read as JSON: Expecting"),
+        ('{"requests": [{"question": "\xff"}]}', "is not UTF-8"),
+        ('{"requests": ' + "[" * 100_000, "cannot be read as JSON: maximum recursion"),
+        ('{"requests": [{"answers": ' + "9" * 5_000 + "}]}", "cannot be read as JSON: Exceeds"),
+    ],
+)
+def test_what_cannot_be_read_is_told_before_messages_are_made_of_it(text: str, words: str) -> None:
+    data = text.encode("latin-1")
+    if not words:
+        assert read(http_pb2.AnswersRequest, data).requests
+        return
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    (violation,) = caught.value.violations
+    assert violation.field == "request"
+    assert violation.description.startswith(words)
+
+
 class Aside:
     """Counts what is done in it."""
 
