@@ -118,7 +118,10 @@ class HttpConnection(H11Protocol):
     @property
     def unsent(self) -> int:
         """Bytes that wait for the other side to take them."""
-        return self.transport.get_write_buffer_size()
+        # over TLS asyncio tells only of what was not encrypted yet, and has no name for the rest
+        below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
+        encrypted: int = below.get_write_buffer_size() if below is not None else 0
+        return self.transport.get_write_buffer_size() + encrypted
 
     def close(self) -> None:
         """Closes it once everything was sent."""

@@ -280,6 +280,20 @@ async def test_a_connection_over_tls_is_made_anew_after_a_while(
         assert b"close" not in await line.reader.readuntil(b"\r\n\r\n"), "in plain text it stays"
 
 
+async def test_who_does_not_take_its_reply_over_tls_is_cut_off_as_soon(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    site = Site(taking=0.05, tls=tls)
+    site.page = b"x" * 10_000_000
+    async with site.serving():
+        line = await trusting(authority, site.address)
+        line.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        line.send(GET)
+        await happens(lambda: site.ended("unread") == 1, LONG)
+        await happens(lambda: site.open == 0, LONG)
+        line.writer.transport.abort()
+
+
 async def test_who_begins_a_handshake_and_stops_is_cut_off(tls: ssl.SSLContext) -> None:
     async with Site(head=0.05, tls=tls).serving() as site, wire(site.address) as line:
         line.send(b"\x16\x03\x01\x00\xc8\x01")
