@@ -64,7 +64,12 @@ def _guarded(gate: Gate, behind: Door) -> Door:
     return Guard(gate, behind)
 
 
-def open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:  # noqa: ARG001
+def open_gate(
+    _scope: str,
+    headers: Iterable[tuple[str, str]],
+    calls: int = 1,  # noqa: ARG001
+    begun: int = 0,  # noqa: ARG001
+) -> str:
     """Everybody may do everything, under the name that they give themselves."""
     return client_key.of_metadata(headers)
 

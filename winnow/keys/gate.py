@@ -61,8 +61,10 @@ class Gate:
             if (why := self._fault(key, scope)) is not None:
                 lease.end(why)
 
-    def enter(self, scope: Scope, token: str, calls: int = 1) -> Key:
+    def enter(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
         """The key of a caller, whose calls are counted.
+
+        `begun`: those of the same request that were counted before.
 
         Raises:
             UnauthenticatedError: there is no token, or none that is known.
@@ -81,7 +83,7 @@ class Gate:
         if (fault := self._fault(key, scope)) is not None:
             self._refused(scope, Reason.PERMISSION_DENIED)
             raise fault
-        if wait := self._take(key.id, calls):
+        if wait := self._take(key.id, calls, begun):
             assert key.rate is not None
             self._refused(scope, Reason.RATE)
             raise OverloadedError(
@@ -119,7 +121,7 @@ class Gate:
             )
         return None
 
-    def _take(self, key_id: str, calls: int = 1) -> float:
+    def _take(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
         """The seconds until a key may be used; at 0 it is counted."""
         key = self._keys.get(key_id)
-        return self._rates.take(key_id, key.rate, calls) if key and key.rate else 0.0
+        return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0

@@ -67,7 +67,7 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": "\\ud800"}', "question", "Unpaired surrogate"),
         (b"[]", "request", "is no JSON object"),
         (b"", "request", "is no JSON object"),
-        (b"{", "request", "Failed to load JSON"),
+        (b"{", "request", "cannot be read as JSON"),
         (b'{"question": "\xff"}', "request", "is not UTF-8"),
         (b'{"a":' * 3_000, "request", "recursion"),
     ],
