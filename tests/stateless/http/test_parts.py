@@ -241,7 +241,7 @@ def _asking_stuck(
     readiness = Readiness()
     readiness.say(True)
     edge = Edge(open_gate, finished, JsonText(stuck), readiness)  # type: ignore[arg-type]
-    endpoint = Endpoint(answer_calls(core, 60.0, lambda _client: None)[0], edge)
+    endpoint = Endpoint(answer_calls(core, 60.0, lambda _client: None, lambda *_: None)[0], edge)
     kind = (b"content-type", b"application/json")
     scope = {"type": "http", "method": "POST", "headers": [kind, *headers], "query_string": b""}
     task = asyncio.create_task(endpoint(scope, receive, send))
