@@ -128,6 +128,17 @@ def test_one_address_is_one_process(
     assert "expected HOST:PORT" in err
 
 
+@pytest.mark.parametrize("option", ["--every", "--timeout"])
+@pytest.mark.parametrize("value", ["inf", "1e12", "nan"])
+def test_a_time_that_no_clock_has_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    """gRPC takes the largest numbers for no time at all, and `sleep` for an error."""
+    code, _, err = run(capsys, "--once", option, value)
+    assert code == 2
+    assert f"'{option}': should be" in err
+
+
 def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cleanly(
     front: tuple[ShowingFront, str],
 ) -> None:
