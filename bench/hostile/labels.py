@@ -17,7 +17,7 @@ _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _OWN = r"[\w.+:() -]{1,100}"
 """What a process says of itself: its version, its bundle's name."""
 KNOWN = {
-    "method": "Answers?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
+    "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
     "stage": "queue|tokenise|encode|retrieve|read|merge|heads",
     "outcome": "stored|unchanged|outdated",
