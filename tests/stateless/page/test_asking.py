@@ -261,7 +261,9 @@ def test_an_address_that_names_a_question_asks_it_and_the_server_is_not_told_it_
     assert [each["question"] for each in front.requests] == ["Who & what?"] * 2
 
 
-def test_why_the_question_of_an_address_is_refused_is_said_once(page: Any, front: PageFront) -> None:
+def test_why_the_question_of_an_address_is_refused_is_said_once(
+    page: Any, front: PageFront
+) -> None:
     front.reply = {"status": 400, "detail": "request: too large"}
     with tab(page.context.browser) as other:
         other.goto(f"{front.address}/#q=Who")
