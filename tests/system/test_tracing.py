@@ -288,12 +288,15 @@ async def test_a_hedge_is_told_apart_and_the_call_that_lost_has_not_failed(
         scene.patch(monkeypatch, "retrieve", hang_once, slice(0, 2))
         trace = next(_numbers)
         await scene.call(trace)
-        lost = [each for each in named(scene.of(trace), "ask") if GIVEN_UP in each.attributes]
-        rivals = {each.parent: each for each in named(scene.of(trace), "hedge")}
-        (beaten,) = [each for each in lost if _shard(scene, each) == 0]
-        winner = rivals[beaten.parent]
-        assert (beaten.fault, winner.fault) == (None, None)
-        assert GIVEN_UP not in winner.attributes
+        first, hedge = (
+            {each.parent: each for each in named(scene.of(trace), name)}
+            for name in ("ask", "hedge")
+        )
+        rivals = [(first[call], hedge[call]) for call in hedge]
+        # on a busy machine it may be the hedge that hangs, and the other shard may be hedged, too
+        (both,) = [pair for pair in rivals if _shard(scene, pair[0]) == 0]
+        (beaten,) = [each for each in both if GIVEN_UP in each.attributes]
+        assert [each.fault for each in both] == [None, None]
         # the node is told, and ends its part, too
         await happens(lambda: _given_up(scene.of(trace), beaten), LONG)
 
