@@ -21,11 +21,16 @@ Tell = Callable[[str], None]
 class MergeChild:
     """One merge; to be run once."""
 
-    def __init__(self, base: Path, shard: Path, upto: int, tell: Tell = lambda _: None) -> None:
-        """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage."""
+    def __init__(
+        self, base: Path, shard: Path, upto: int, bundle: Path, tell: Tell = lambda _: None
+    ) -> None:
+        """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage.
+
+        Where states lie beside the base, those of new passages are computed by the bundle's reader.
+        """
         self._arguments: Sequence[str] = (
             *(sys.executable, "-m", __package__ or ""),
-            *(str(base), str(shard), str(upto)),
+            *(str(base), str(shard), str(upto), str(bundle)),
         )
         self._tell = tell
         self._stopped = threading.Event()
