@@ -3,11 +3,11 @@
     winnow demo    # in another terminal: serves HTTP, too
     python -m bench.page --http http://127.0.0.1:8088 --questions deploy/demo/questions.jsonl
 
-Needs Debian's chromium. In Chromium without a window each question is asked twice, with `fresh`, so
-that passages are read: in a page that is open, from the key press to the paint of the answer; and
-by opening the page with the question in its address, from the beginning of the navigation. The
-call's time is the browser's own, from the request to the last byte of its reply. Questions that
-are not answered count as failed.
+Needs Debian's chromium. In Chromium without a window each question is asked twice: by opening the
+page with the question in its address, from the beginning of the navigation to the paint of the
+answer; and in a page that is open, from the key press, with `fresh`, so that passages are read
+again. The call's time is the browser's own, from the request to the last byte of its reply.
+Questions that are not answered count as failed.
 """
 
 import argparse
@@ -42,6 +42,7 @@ _CLEAR = """() => {
   performance.clearResourceTimings();
   document.getElementById("result").replaceChildren();
 }"""
+_FRESHLY = """() => { document.getElementById("fresh").checked = true; }"""
 Row = tuple[float, float] | None
 """Milliseconds until the answer was painted, and those of the call; None if there was none."""
 
@@ -68,14 +69,14 @@ def run(address: str, questions: Sequence[str]) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {"open page": [], "new page": []}
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
+        # nothing is intercepted: every file of the page would pass through the driver
         standing, opened = browser.new_page(), browser.new_page()
-        for page in (standing, opened):  # a remembered answer would say nothing of a call
-            page.route("**/v1/answer", _freshly)
         standing.goto(address)
+        standing.evaluate(_FRESHLY)
         for place, question in enumerate(questions):
             both = {
-                "open page": open_page(standing, question),
                 "new page": new_page(opened, address, question),
+                "open page": open_page(standing, question),
             }
             for way, row in both.items():
                 rows[way] += [row] if place >= _FIRST else []
@@ -88,11 +89,6 @@ def _seen(page: Any) -> dict[str, float] | None:
     page.wait_for_selector(_SHOWN)
     seen: dict[str, float] | None = page.evaluate(_SEEN)
     return seen
-
-
-def _freshly(route: Any) -> None:
-    asked = {**route.request.post_data_json, "fresh": True}
-    route.continue_(post_data=json.dumps(asked))
 
 
 def figures(rows: Sequence[Row]) -> dict[str, float]:

@@ -44,6 +44,7 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.settings.common import cores
 from winnow.telemetry.metrics import RpcMetrics
@@ -89,7 +90,7 @@ async def _run(
         boundary,
         largest,
         arriving=_MESSAGES * largest,
-        secured=secured(settings),
+        secured=secured(settings, CertificateMetrics(registry)),
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)

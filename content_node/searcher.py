@@ -19,11 +19,11 @@ from content_node.validation import question_limits
 from winnow.bundle import Bundle
 from winnow.deadline import Clock, Deadline
 from winnow.domain.answered import ShardTimings
+from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.domain.span import Span as Interval
 from winnow.errors import (
     ArtefactError,
     GenerationGoneError,

@@ -20,6 +20,7 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -45,7 +46,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     info = _info(bundle, model)
     boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
-    server = Server([SERVICE], boundary, secured=secured(settings))
+    server = Server([SERVICE], boundary, secured=secured(settings, CertificateMetrics(registry)))
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _text_encoder(model, settings)

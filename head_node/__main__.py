@@ -21,6 +21,7 @@ from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -39,7 +40,8 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     places = TextPlaces(settings.max_texts, metrics, time.monotonic)
     servicer = HeadNodeServicer(places, settings.default_deadline)
     boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
-    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=secured(settings))
+    protected = secured(settings, CertificateMetrics(registry))
+    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=protected)
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     warm_metrics = WarmHeadMetrics(registry)

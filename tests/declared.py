@@ -15,7 +15,9 @@ from stateless.heads.metrics import HeadMetrics
 from stateless.http.metrics import HttpMetrics
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.heads.metrics import WarmHeadMetrics
+from winnow.keys.metrics import KeyMetrics
 from winnow.packaged import demo_corpus
+from winnow.security.metrics import CertificateMetrics
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.process import describe_process
@@ -30,8 +32,8 @@ def declared() -> frozenset[str]:
     """Of fronts, nodes, encoder and head servers; counters with `_total`."""
     registry = CollectorRegistry()
     for made in (
-        AdmissionMetrics, BundleMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
-        HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
+        AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
+        HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
         ReplicaMetrics, RpcMetrics, WarmHeadMetrics,
     ):  # fmt: skip
         made(registry)

@@ -42,7 +42,11 @@ LARGE: Manifest = {
     },
     "tls": {"secretName": "certificate", "clients": True},
     "keys": {"secretName": "keys"},
-    "podMonitor": {"enabled": True},
+    "monitoring": {
+        "enabled": True,
+        "labels": {"release": "prometheus"},
+        "runbooks": "https://example.org/winnow/",
+    },
 }
 """Everything that can be had."""
 READ_ONLY: Manifest = SMALL | {

@@ -90,7 +90,6 @@ class HttpFront:
         tracer: Tracer = NO_TRACER,
         **settings: Any,
     ) -> None:
-        self.tracer = tracer
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         self.secured = secured or Secured()
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
@@ -101,7 +100,9 @@ class HttpFront:
         given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
         self.settings = FrontSettings.load(given, None, {})
         self.calls: list[Call] = []
-        self.add(answer_calls(self.core, 2.0, self.admission.refusal))
+        self.boundary = Boundary(RpcMetrics(self.registry), tracer=tracer)
+        finished = self.boundary.part_finished
+        self.add(answer_calls(self.core, 2.0, self.admission.refusal, finished))
         self.address, self.ready = "", True
         self.stack = contextlib.AsyncExitStack()
 
@@ -120,13 +121,12 @@ class HttpFront:
         async with self.stack:
             doors = Doors()
             doors.add(SERVICE, self.admission.refusal)
-            boundary = Boundary(RpcMetrics(self.registry), tracer=self.tracer)
             front = Front(
                 settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
-                boundary=boundary,
+                boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
                 access=Access(self.secured, PLAIN, gate=self.gate),

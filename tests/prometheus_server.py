@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import subprocess
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,13 @@ PROGRAM = shutil.which("prometheus")
 needs_prometheus = pytest.mark.skipif(
     PROGRAM is None, reason="needs the program prometheus (Debian's package)"
 )
+
+
+def _features() -> list[str]:
+    """What Compose switches on."""
+    compose = yaml.safe_load((PROMETHEUS.parent / "compose.yaml").read_text(encoding="utf-8"))
+    command = compose["services"]["prometheus"]["command"]
+    return [word for word in command if word.startswith("--enable-feature=")]
 
 
 class PrometheusServer:
@@ -42,7 +50,12 @@ class PrometheusServer:
         address = f"127.0.0.1:{free_ports(1)[0]}"
         self._url = f"http://{address}"
         self._log = directory / "log"
-        command = [PROGRAM, f"--config.file={file}", f"--web.listen-address={address}"]
+        command = [
+            PROGRAM,
+            f"--config.file={file}",
+            f"--web.listen-address={address}",
+            *_features(),
+        ]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, f"--storage.tsdb.path={directory / 'data'}"], stdout=log, stderr=log
@@ -62,6 +75,13 @@ class PrometheusServer:
     def label_values(self, metric: str, label: str) -> set[str]:
         """As the variables of a dashboard have them."""
         return {each[label] for each in self._get("series", {"match[]": metric}) if label in each}
+
+    def traces(self, expr: str) -> set[str]:
+        """The traces that points of a figure lead to."""
+        query = {"query": expr, "start": "0", "end": str(time.time() + 60)}
+        series = self._get("query_exemplars", query)
+        points = [point for each in series for point in each["exemplars"]]
+        return {point["labels"]["trace_id"] for point in points}
 
     def rules(self) -> list[dict[str, Any]]:
         """Every rule as Prometheus evaluates it."""

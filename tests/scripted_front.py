@@ -66,7 +66,7 @@ def full_reply() -> answer_pb2.AnswerResponse:
         ),
         timings=answer_pb2.Timings(
             queue_ms=0.5, tokenise_ms=0.25, encode_ms=4, retrieve_ms=2, read_ms=32, merge_ms=0.25,
-            total_ms=40,
+            total_ms=40, retrieve_start_ms=5, read_start_ms=7, merge_start_ms=39,
         ),
         passages_read=10,
         read_scope=answer_pb2.READ_SCOPE_GLOBAL,
@@ -77,7 +77,7 @@ def full_reply() -> answer_pb2.AnswerResponse:
     )  # fmt: skip
     best = reply.answers.add(
         text=text[start : start + 10], start=start, end=start + 10, score=8.5, shard=0,
-        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25,
+        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25, words=7.5,
     )  # fmt: skip
     best.passage.CopyFrom(answer_pb2.Passage(id="combining", title="Łódź", text=text))
     best.passage.metadata.update({"year": 1923, "tags": ["a", "b"]})
@@ -91,4 +91,15 @@ def full_reply() -> answer_pb2.AnswerResponse:
         reason="no reply in 2 s",
     )
     reply.timings.shards.add(shard=0, queue_ms=0.125, retrieve_ms=1.5, read_ms=30)
+    kinds = answer_pb2.ShardCall
+    for shard, outcome in ((0, kinds.OUTCOME_ANSWERED), (1, kinds.OUTCOME_ABANDONED)):
+        reply.timings.calls.add(
+            shard=shard, kind=kinds.KIND_RETRIEVE, outcome=outcome, start_ms=5, ms=2 + 32 * shard,
+            retrieve_start_ms=5.5, retrieve_ms=1.5 * (1 - shard),
+        )  # fmt: skip
+    read = reply.timings.calls.add(
+        shard=0, kind=kinds.KIND_READ, outcome=kinds.OUTCOME_ANSWERED, start_ms=7, ms=32
+    )
+    read.reads.add(passage_id="other", start_ms=20, ms=18)
+    read.reads.add(passage_id="combining", start_ms=8, ms=12)
     return reply

@@ -54,8 +54,13 @@ class WatchedCluster:
 
 
 @contextlib.contextmanager
-def watched(built: Path, directory: Path, journal: str = "") -> Iterator[WatchedCluster]:
-    """Serves a copy of an index with its own encoder and head servers."""
+def watched(
+    built: Path, directory: Path, journal: str = "", traces: str = ""
+) -> Iterator[WatchedCluster]:
+    """Serves a copy of an index with its own encoder and head servers.
+
+    `traces`: where the front sends them, if anywhere.
+    """
     index = shutil.copytree(built, directory / "index")
     ports = iter(free_ports(5))
     encoder, heads, *measured = (f"127.0.0.1:{port}" for port in ports)
@@ -67,7 +72,10 @@ def watched(built: Path, directory: Path, journal: str = "") -> Iterator[Watched
         node_metrics=True,
         feed_listen="127.0.0.1:0",
         http_listen="127.0.0.1:0",
-        front=("--encoder-address", encoder, "--head-servers", heads),
+        front=(
+            *("--encoder-address", encoder, "--head-servers", heads),
+            *(("--trace-to", traces) if traces else ()),
+        ),
         node=(
             *("--merge-after", str(_MERGED)),
             *(("--journal", journal) if journal else ()),

@@ -33,7 +33,7 @@ def _groups(root: Path) -> Iterator[Path]:
     container's own group is mounted.
     """
     mount = root / _MOUNT
-    for line in _read(root / _OWN).splitlines():
+    for line in filter(None, _read(root / _OWN).split("\n")):
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
             yield from _upwards(mount, path)
@@ -63,6 +63,6 @@ def _quota(group: Path) -> float | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8", errors="surrogateescape")  # groups have any name
+    except OSError:
         return ""

@@ -11,11 +11,11 @@ from typing import Protocol
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
+from winnow.domain.interval import NEVER, Interval
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.domain.span import NEVER, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Retrieved:
     """BM25 of the shard's best passages by words, best first, also of those that are no hits."""
     sequence: int = 0
     """The last write that was known."""
-    retrieved: Span = NEVER
+    retrieved: Interval = NEVER
     """When it was retrieved, as a part of the call."""
 
 
@@ -46,7 +46,7 @@ class Read:
     """Passages that were asked for and not read before the deadline."""
     sequence: int = 0
     """The last write that was known where it was retrieved in the same round trip; else 0."""
-    retrieved: Span = NEVER
+    retrieved: Interval = NEVER
     """When it was retrieved, as a part of the call, if it was in the same round trip."""
 
 

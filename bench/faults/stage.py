@@ -51,6 +51,8 @@ class Shape:
     """Answers that a phase lasts for where they are collected, within bounds."""
     client: str = ""
     """The name under which is asked."""
+    http: bool = False
+    """Whether the first front serves HTTP, too."""
 
 
 @dataclass(slots=True)
@@ -184,7 +186,7 @@ async def staged(
     index: Path, questions: Sequence[str], shape: Shape, lasting: float, say: Callable[[str], None]
 ) -> AsyncIterator[Stage]:
     """A cluster that serves, and has been asked a few questions; phases are `lasting` seconds."""
-    front, metrics, proxy_port, stranger_port, *others = free_ports(3 + shape.fronts)
+    front, metrics, http, proxy_port, stranger_port, *others = free_ports(4 + shape.fronts)
     proxy, stranger = Proxy(proxy_port), f"127.0.0.1:{stranger_port}"
     plan = LocalPlan(
         index,
@@ -197,6 +199,7 @@ async def staged(
         seen_as={0: proxy.address} if shape.proxied else {},
         node_metrics=True,
         linger=2.0,
+        http_listen=f"127.0.0.1:{http}" if shape.http else "",
     )
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(proxy.listening())

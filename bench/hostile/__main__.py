@@ -30,7 +30,7 @@ from bench.hostile.table import MINUTES, Scenario, scenarios
 from winnow.signals import end_on_signals
 from winnow.tools.questions import read_questions
 
-_SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite")
+_SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite", http=True)
 _SHARE = 0.5
 """Of the rate that faults are tried at: a polite client, not half a load."""
 

@@ -1,6 +1,6 @@
 """The process that attacks: apart from the polite client, which it must not make slow itself.
 
-    python -m bench.hostile.attacker NAME FRONT NODE SECONDS SEED
+    python -m bench.hostile.attacker NAME FRONT NODE HTTP SECONDS SEED
 
 Prints how often each outcome came, as JSON. Gives way to all others, as if it were a machine of its
 own.
@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from bench.hostile.attacks import Attack, Target, calls, half, mixed, sockets
+from bench.hostile.attacks import Attack, Target, calls, half, http, mixed, sockets
 from winnow.parent import die_with_parent
 
 ATTACKS: dict[str, Attack] = {
@@ -28,6 +28,9 @@ ATTACKS: dict[str, Attack] = {
     "burst": calls.burst,
     "mixed": mixed.mixed,
     "held": mixed.held,
+    "http": http.requests_at_random,
+    "http-held": http.connections,
+    "http-bodies": http.bodies,
 }
 _NICE = 10
 
@@ -36,8 +39,8 @@ def main() -> None:
     """Attacks once."""
     die_with_parent()
     os.nice(_NICE)
-    name, front, node, seconds, seed = sys.argv[1:]
-    target = Target(front, node, float(seconds), int(seed))
+    name, front, node, face, seconds, seed = sys.argv[1:]
+    target = Target(front, node, float(seconds), int(seed), face)
     print(json.dumps(asyncio.run(ATTACKS[name](target))))
 
 

@@ -56,11 +56,17 @@ class Attacking:
 
 @contextlib.asynccontextmanager
 async def attacking(
-    name: str, front: str, node: str, seconds: float, grown: Callable[[], int], seed: int = 0
+    name: str,
+    front: str,
+    node: str,
+    http: str,
+    seconds: float,
+    grown: Callable[[], int],
+    seed: int = 0,
 ) -> AsyncIterator[Attacking]:
     """Attacks until left, or until the attack is over."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.hostile.attacker", name, front, node, f"{seconds}"),
+        *(sys.executable, "-m", "bench.hostile.attacker", name, front, node, http, f"{seconds}"),
         f"{seed}",
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, PARENT_VARIABLE: str(os.getpid())},

@@ -35,7 +35,7 @@ async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
         held = holdings(stage)
         stage.phase("attack")
         lasts = _lasts(stage)
-        front, node = stage.cluster.fronts[0], stage.cluster.nodes[0]
+        targets = _targets(stage)
 
         def grown() -> int:
             for process, code in stage.cluster.ended().items():
@@ -44,7 +44,7 @@ async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
             return holdings(stage).memory - held.memory
 
         until = stage.load.now + lasts
-        async with attacking(name, front, node, lasts, grown) as attack:
+        async with attacking(name, *targets, lasts, grown) as attack:
             outcomes = await attack.outcomes(lasts)
         # a burst is over at once, what it does to others is not
         await asyncio.sleep(max(until - stage.load.now, 0.0))
@@ -65,11 +65,10 @@ async def soaked(stage: Stage, questions: Sequence[str], minutes: float) -> None
     """A little of several attacks for long, beside a polite client."""
     before = await answers(stage, questions)
     seconds = minutes * 60
-    front, node = stage.cluster.fronts[0], stage.cluster.nodes[0]
     async with stage.load.at(stage.rate):
         stage.phase("settling")
         await asyncio.sleep(min(_SETTLED, seconds / 10))
-        async with attacking("mixed", front, node, seconds, lambda: 0) as attack:
+        async with attacking("mixed", *_targets(stage), seconds, lambda: 0) as attack:
             stage.phase("first tenth")
             await asyncio.sleep(seconds / 10)
             held = holdings(stage).memory
@@ -90,9 +89,14 @@ async def left(stage: Stage, _: Sequence[str], name: str) -> None:
     ):
         stage.phase(f"{process} leaves")
         stage.marks[f"{process}, seconds when quiet"] = await _ends(stage, process)
-        async with attacking(name, address, address, _HELD, lambda: 0):
+        async with attacking(name, address, address, stage.cluster.http, _HELD, lambda: 0):
             await asyncio.sleep(_SETTLED)
             stage.marks[f"{process}, seconds while attacked"] = await _ends(stage, process)
+
+
+def _targets(stage: Stage) -> tuple[str, str, str]:
+    """The front, a node, and the HTTP of the front."""
+    return stage.cluster.fronts[0], stage.cluster.nodes[0], stage.cluster.http
 
 
 async def _ends(stage: Stage, process: str) -> float:

@@ -17,11 +17,13 @@ _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _OWN = r"[\w.+:() -]{1,100}"
 """What a process says of itself: its version, its bundle's name."""
 KNOWN = {
-    "method": "Answer|Predict|ListHeads|GetShardInfo|Retrieve|Read|Search",
+    "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
     "stage": "queue|tokenise|encode|retrieve|read|merge|heads",
+    "outcome": "stored|unchanged|outdated",
     "result": "hit|miss|granted|dimmed|refused|admitted|sent|won|ok|unknown|late|other_encoder|"
-    "failed|loaded|replaced|broken|no_room|unreachable",
+    "done|failed|loaded|replaced|broken|no_room|unreachable",
+    "reason": "slow|idle|crowded|unread",
     "ring": _OWN,
     "shard": r"\d{1,5}",
     "replica": r"[\w.:\[\]-]+:\d{1,5}",

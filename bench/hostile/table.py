@@ -15,6 +15,8 @@ MINUTES = 10.0
 _REFUSALS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "UNAVAILABLE")
 _DOCUMENTED = ("OK", *_REFUSALS, "UNIMPLEMENTED")
 """What a front may say; the last one to calls of methods that are not there."""
+_REFUSED_HTTP = ("400", "404", "405", "408", "413", "415", "421", "429", "503", "504")
+_OF_HTTP = ("100", "200", *_REFUSED_HTTP, "held", "hung up")
 _OF_NODES = (*_DOCUMENTED, "FAILED_PRECONDITION", "ABORTED")
 _UNCHANGED = (
     none_named(CHANGED, "questions answered otherwise than before"),
@@ -96,6 +98,22 @@ def scenarios(minutes: float = MINUTES) -> tuple[Scenario, ...]:
             "burst",
             "3,000 questions at once on one connection",
             outcomes("OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", least=3_000),
+        ),
+        _attack(
+            "http",
+            "4,000 fuzzed requests over HTTP",
+            outcomes(*_OF_HTTP, least=1_000),
+        ),
+        _attack(
+            "http-held",
+            "2,000 idle, silent and half-sent connections over HTTP",
+            outcomes("held", "refused", least=1_000),
+        ),
+        _attack(
+            "http-bodies",
+            "400 bodies over HTTP that are long, endless or in tiny chunks",
+            outcomes(*_REFUSED_HTTP, "hung up", "held", least=100),
+            mark_within("memory at most", 192, " MB"),
         ),
         Scenario(
             "leave-watches",

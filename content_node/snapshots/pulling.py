@@ -35,7 +35,7 @@ def pull(url: str, target: Path, progress: Progress, name: str = "") -> Pulled:
     Raises:
         NotFoundError, ArtefactError, UnavailableError: as `restore`; NotFoundError also if `url`
             names no shard, ArtefactError if another one, or another build of it, is in `target`.
-            Where a shard is in `target`, it needs neither the place nor a snapshot there.
+            Where a shard is in `target`, it needs neither the place nor a good snapshot there.
 
     """
     place, shard = split(url)
@@ -49,7 +49,7 @@ def pull(url: str, target: Path, progress: Progress, name: str = "") -> Pulled:
     read_shard_manifest(target)  # or it is none
     try:
         found = find(url, name)
-    except (UnavailableError, NotFoundError) as error:
+    except (UnavailableError, NotFoundError, ArtefactError) as error:
         return Pulled(None, str(error))
     expected = found.files[SHARD_FILE].sha256
     if sha256(target / SHARD_FILE) != expected:

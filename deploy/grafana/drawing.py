@@ -1,6 +1,7 @@
 """Dashboards as Grafana's JSON."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,8 @@ from deploy.grafana.panels import Dashboard, Kind, Panel, Row, Variable
 
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 _COLUMNS, _WIDTH, _HEIGHT = 24, 8, 7
+_TRACED = re.compile(r"winnow_(?:request|front_stage|node_stage)_seconds_bucket")
+"""Histograms whose points may lead to traces."""
 _SCHEMA = 39
 """Grafana's version of this format: that of Grafana 11."""
 
@@ -97,6 +100,7 @@ def _target(panel: Panel, place: int) -> dict[str, Any]:
         "expr": series.expr,
         "legendFormat": series.name,
         "format": "heatmap" if panel.kind is Kind.BUCKETS else "time_series",
+        "exemplar": panel.kind is Kind.LINES and bool(_TRACED.search(series.expr)),
         "instant": instant,
         "range": not instant,
     }

@@ -2,6 +2,7 @@
 
 from deploy.grafana.panels import Dashboard, Variable
 from deploy.grafana.rows import (
+    access,
     encoders,
     fed,
     head_servers,
@@ -27,7 +28,15 @@ PAGES = (
         "winnow-overview",
         "Winnow: overview",
         (_FRONT, _NODE, Variable("shard", "shard", "winnow_front_replicas", "shard")),
-        (questions.ROW, stages.ROW, load.ROW, replicas.ROW, processes.ROW, running.ROW),
+        (
+            questions.ROW,
+            stages.ROW,
+            load.ROW,
+            replicas.ROW,
+            processes.ROW,
+            access.ROW,
+            running.ROW,
+        ),
     ),
     Dashboard(
         "winnow-feeding",

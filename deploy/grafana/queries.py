@@ -14,6 +14,10 @@ RING = 'ring=~"$ring"'
 PLACE = 'instance=~"$place"'
 """Fronts and head servers that have heads in memory."""
 ANY = 'job=~"winnow-.+"'
+QUESTION = 'method=~"Answer|AnswerOfMany"'
+"""One of a call, or one of a batch by HTTP."""
+FAILED_BATCH = 'method="Answers", status!~"OK|CANCELLED"'
+"""Nobody knows how many questions it had; if its caller went, each was counted."""
 CALLS = "winnow_request_seconds_count"
 CALL_SECONDS = "winnow_request_seconds"
 
@@ -27,6 +31,14 @@ def rate(counter: str, *matchers: str, by: str = "", over: str = OVER) -> str:
     """What a counter grew by a second, added up but for the labels `by`."""
     grouped = f"sum by ({by})" if by else "sum"
     return f"{grouped} (rate({where(counter, *matchers)}[{over}]))"
+
+
+def questions(*matchers: str, by: str = "", over: str = OVER) -> str:
+    """Questions a second: those of calls and of batches, and batches that failed as a whole."""
+    grouped = f"sum by ({by})" if by else "sum"
+    each = f"rate({where(CALLS, QUESTION, *matchers)}[{over}])"
+    whole = f"rate({where(CALLS, FAILED_BATCH, *matchers)}[{over}])"
+    return f"{grouped} ({each} or {whole})"
 
 
 def or_zero(expr: str) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from winnow.deadline import Clock
+from winnow.domain.interval import NEVER, Interval
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
-from winnow.domain.span import NEVER, Span
 from winnow.searcher import Read, Retrieved
 
 Result = TypeVar("Result")
@@ -34,7 +34,7 @@ class Recording:
     ) -> Result:
         """Sends a call, and gives what it gives; raises what it raises."""
         start, place = self.now(), len(self._calls)
-        self._calls.append(ShardCall(shard, kind, CallOutcome.ABANDONED, Span(start)))
+        self._calls.append(ShardCall(shard, kind, CallOutcome.ABANDONED, Interval(start)))
         try:
             result = await send()
         except asyncio.CancelledError:
@@ -59,12 +59,12 @@ class Recording:
     def _ended(self, place: int, outcome: CallOutcome, result: object = None) -> ShardCall:
         sent = self._calls[place]
         start = sent.span.start
-        span = Span(start, self.now() - start)
+        span = Interval(start, self.now() - start)
         retrieved, reads = _work(result, start)
         return ShardCall(sent.shard, sent.kind, outcome, span, retrieved, reads)
 
 
-def _work(result: object, start: float) -> tuple[Span, tuple[ReadTime, ...]]:
+def _work(result: object, start: float) -> tuple[Interval, tuple[ReadTime, ...]]:
     """What a content node did for a call that was sent at `start`."""
     if not isinstance(result, Retrieved | Read):
         return NEVER, ()

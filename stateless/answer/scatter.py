@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from stateless.answer.ended import Ended
 from stateless.policy.waiting import AdaptiveTimeout, Wait
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import (
@@ -74,15 +75,15 @@ async def scatter(
     gathered: Gathered[Result] = Gathered({}, {})
     shards = {asyncio.create_task(call): shard for shard, call in calls.items()}
     pending = set(shards)
+    ended, found_nothing = Ended(pending), 0
     try:
         while pending:
-            found_nothing = sum(map(empty, gathered.results.values()))
             wait = waits.next(len(gathered.results), len(gathered.failures), found_nothing)
-            done, pending = await asyncio.wait(
-                pending, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            done = await ended.next(wait.seconds)
+            pending.difference_update(done)
             for task in done:
                 _add(gathered, shards[task], task)
+                found_nothing += _found_nothing(gathered, shards[task], empty)
             if not done:
                 late = _late(wait, len(gathered.results))
                 gathered.failures.update({shards[task]: late for task in pending})
@@ -96,6 +97,10 @@ async def scatter(
     if gathered.failures and not partial:
         raise incomplete(gathered.failures)
     return gathered
+
+
+def _found_nothing(gathered: Gathered[Result], shard: int, empty: Callable[[Result], bool]) -> bool:
+    return shard in gathered.results and empty(gathered.results[shard])
 
 
 def _explain(gathered: Gathered[Any], why_late: Callable[[int], str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 import structlog
 
-from stateless.cluster.absence import absence, reasons
+from stateless.cluster.absence import absences, reasons
 from stateless.cluster.cluster import Cluster
 from stateless.cluster.membership import Encoding, View, form
 from stateless.cluster.node import Node, lost
@@ -45,6 +45,9 @@ class Formation:
         self._patient = True
         self._waits_for: list[int] | None = None
         self._not_loaded: set[str] = set()
+        self._told: dict[int, object] = {}
+        """What each shard was told last."""
+        self._given_up: set[str] = set()
         self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
         self.view = View()
 
@@ -82,6 +85,7 @@ class Formation:
                 shard.retire()
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
+            self._told = {}
             self._update(infos, present, nodes)
             self.cluster = Cluster(self._shards, infos, self._clock)
             self._serve(self.cluster)
@@ -99,11 +103,17 @@ class Formation:
         self, infos: dict[int, ShardInfo], present: dict[str, ShardInfo], nodes: Collection[Node]
     ) -> None:
         given_up = lost(nodes, present)
+        before, self._given_up = self._given_up, given_up
+        why = absences(self.view.missing(), nodes, self.view)
         for shard, info in infos.items():
             addresses = self.view.replicas[shard]
             sequences = {a: present[a].sequence for a in addresses}
-            why = absence(shard, nodes, self.view)
-            self._shards[shard].update(addresses, why, given_up, sequences)
+            # while an index is fed, a node of one shard or another says something new all the time
+            told = addresses, sequences, info.passages, str(why.get(shard, ""))
+            if given_up <= before and self._told.get(shard) == told:
+                continue
+            self._told[shard] = told
+            self._shards[shard].update(addresses, why.get(shard), given_up, sequences)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: View, nodes: Collection[Node]) -> None:
@@ -116,8 +126,9 @@ class Formation:
             if addresses != before.replicas.get(shard, ()):
                 _log.info("replicas", shard=shard, addresses=list(addresses))
         not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
+        new = not_loaded - self._not_loaded
         for node in nodes:
-            if node.address in not_loaded - self._not_loaded:
+            if node.address in new:
                 _log.warning("node is not loaded", address=node.address, reason=str(node.error))
         self._metrics.not_loaded.set(len(not_loaded))
         self._not_loaded = not_loaded

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from winnow.domain.layout import MOST_SHARDS
 from winnow.domain.shard import ShardInfo
 
 _Rows = tuple[str, int, str, str, str]
@@ -119,8 +120,10 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> 
         return View(refused=refused)
     infos = dict(served.infos) if chosen == served.identity else {}
     replicas: dict[int, tuple[str, ...]] = {}
-    for shard in range(chosen.shards):
-        holders = {a: info for a, info in indexes[chosen].items() if info.shard == shard}
+    by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
+    for address, info in indexes[chosen].items():
+        by_shard[info.shard][address] = info
+    for shard, holders in by_shard.items():
         kept = _same_rows(holders, infos.get(shard), refused)
         replicas[shard] = tuple(kept)
         if kept:
@@ -140,8 +143,11 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
             f"{_name(info)} holds vectors of {info.dimension} values, this front node's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
-    if info.shard >= info.shards:
-        return f"{_name(info)} cannot be: shards are counted from 0"
+    if not info.shard < info.shards <= MOST_SHARDS:  # what it says is gone through on the loop
+        return (
+            f"{_name(info)} cannot be: shards are counted from 0, and an index has at most "
+            f"{MOST_SHARDS:,}"
+        )
     return None
 
 

@@ -4,10 +4,11 @@ Knows the view that is served and what its nodes said last; asks no node anythin
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from stateless.cluster.discovery import Discovery
 from stateless.cluster.formation import Formation
-from stateless.cluster.membership import Identity, View
+from stateless.cluster.membership import Identity
 from stateless.cluster.node import Node
 from stateless.policy.replicas import Condition
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
@@ -16,6 +17,14 @@ from winnow.errors import LeavingError, NotLoadedError, WinnowError
 _OUT = "it failed or was slow: it is tried again soon"
 _NEW = "it has just replied: it gets calls soon"
 _UNUSED = Condition(active=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What became of nodes, by their addresses."""
+
+    refused: Mapping[str, str]
+    serving: set[str]
 
 
 class Showing:
@@ -27,9 +36,10 @@ class Showing:
     def show(self) -> ClusterState:
         """Every shard with its replicas, and every other node."""
         view, nodes = self._formation.view, sorted(self._nodes.nodes.items())
+        told = _Told(view.refused, {each for own in view.replicas.values() for each in own})
         infos = view.expected()
         if view.identity is None or infos is None:
-            return ClusterState(strangers=[self._replica(node, view, {}) for _, node in nodes])
+            return ClusterState(strangers=[self._replica(node, told, {}) for _, node in nodes])
         shown: dict[int | None, list[ReplicaState]] = {}
         conditions: dict[int | None, Mapping[str, Condition]] = {
             shard: self._formation.conditions(shard) for shard in infos
@@ -37,7 +47,7 @@ class Showing:
         for _, node in nodes:
             place = _place(node, view.identity)
             known = conditions.get(place, {})
-            shown.setdefault(place, []).append(self._replica(node, view, known))
+            shown.setdefault(place, []).append(self._replica(node, told, known))
         latest = self._formation.cluster.latest() if self._formation.cluster else {}
         shards = [
             ShardState(shard, info.passages, latest.get(shard, info.sequence), shown.get(shard, ()))
@@ -45,9 +55,9 @@ class Showing:
         ]
         return ClusterState(view.identity.index_id, shards, shown.get(None, ()))
 
-    def _replica(self, node: Node, view: View, known: Mapping[str, Condition]) -> ReplicaState:
+    def _replica(self, node: Node, told: _Told, known: Mapping[str, Condition]) -> ReplicaState:
         condition = known.get(node.address, _UNUSED)
-        state, reason = _state(node, view, condition)
+        state, reason = _state(node, told, condition)
         silence, info = self._nodes.silence(node.address), node.info
         if info is None:
             return ReplicaState(node.address, state, reason, condition.calls)
@@ -74,11 +84,11 @@ def _place(node: Node, served: Identity) -> int | None:
     return info.shard if info is not None and fits else None
 
 
-def _state(node: Node, view: View, condition: Condition) -> tuple[NodeState, str]:
+def _state(node: Node, told: _Told, condition: Condition) -> tuple[NodeState, str]:
     """Whether a node gets calls, and why not."""
-    if node.address in view.refused:
-        return NodeState.REFUSED, view.refused[node.address]
-    if any(node.address in addresses for addresses in view.replicas.values()):
+    if node.address in told.refused:
+        return NodeState.REFUSED, told.refused[node.address]
+    if node.address in told.serving:
         return (NodeState.SERVING, "") if condition.active else (NodeState.OUT, _OUT)
     if node.error is None:
         return NodeState.OUT, _NEW

@@ -6,15 +6,18 @@ from functools import partial
 from typing import Any
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from stateless.settings import FrontSettings
 from winnow.address import Address
 from winnow.keys import following
 from winnow.keys.gate import Gate
 from winnow.keys.headers import HeaderGate, header_gate
+from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
 from winnow.rpc.guard import Guard
 from winnow.rpc.intake import Door
+from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import Peers
 from winnow.security.secured import Secured, peers, secured
 
@@ -35,7 +38,7 @@ class Access:
     """What follows the files, for as long as the front serves."""
 
 
-def open_access(settings: FrontSettings) -> Access:
+def open_access(settings: FrontSettings, registry: CollectorRegistry) -> Access:
     """Reads the files that the settings name.
 
     Raises:
@@ -43,11 +46,15 @@ def open_access(settings: FrontSettings) -> Access:
         KeyFileError: the keys cannot be read.
 
     """
-    called, protected = peers(settings), secured(settings, settings.most_peer_calls)
+    metrics = CertificateMetrics(registry)
+    called, protected = (
+        peers(settings, metrics),
+        secured(settings, metrics, settings.most_peer_calls),
+    )
     beside = {"certificates of other nodes": called.follow} if settings.peer_ca else {}
     if settings.keys is None:
         return Access(protected, called, beside=beside)
-    gate, file = following.opened(settings.keys)
+    gate, file = following.opened(settings.keys, KeyMetrics(registry).refused)
     _warn_of_plain_text(settings)
     beside["keys"] = partial(following.follow, file, gate)
     return Access(protected, called, partial(_guarded, gate), header_gate(gate), beside)
@@ -57,7 +64,12 @@ def _guarded(gate: Gate, behind: Door) -> Door:
     return Guard(gate, behind)
 
 
-def open_gate(_scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:  # noqa: ARG001
+def open_gate(
+    _scope: str,
+    headers: Iterable[tuple[str, str]],
+    calls: int = 1,  # noqa: ARG001
+    begun: int = 0,  # noqa: ARG001
+) -> str:
     """Everybody may do everything, under the name that they give themselves."""
     return client_key.of_metadata(headers)
 

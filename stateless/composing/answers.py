@@ -51,7 +51,8 @@ def serve_answers(
     seconds = front.settings.default_deadline
     servicer = AnswerServicer(core, seconds)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
-    front.calls.extend(answer_calls(core, seconds, partial(front.doors.refusal, SERVICE)))
+    refusal, finished = partial(front.doors.refusal, SERVICE), front.boundary.part_finished
+    front.calls.extend(answer_calls(core, seconds, refusal, finished))
     return opened
 
 

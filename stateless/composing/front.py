@@ -84,7 +84,7 @@ async def opened(
     bundle = await bundle_of(settings, registry)
     doors = Doors()
     boundary = Boundary(RpcMetrics(registry), tracer=tracer)
-    access = open_access(settings)
+    access = open_access(settings, registry)
     server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:

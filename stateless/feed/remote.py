@@ -14,6 +14,7 @@ from winnow.domain.write import Write, Written
 from winnow.errors import NotWritableError
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
+from winnow.rpc.replying import until_replied
 from winnow.rpc.server import KIB
 from winnow.rpc.status import error_of
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -91,7 +92,7 @@ class RemoteShardWriter:
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:
-            return await call
+            return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise NotWritableError(

@@ -131,7 +131,7 @@ def _expect_some(predictions: Sequence[HeadPrediction]) -> None:
     unknown = [each.head_id for each in predictions if isinstance(each.failure, NotFoundError)]
     if unknown:
         named = ", ".join(map(quoted, dict.fromkeys(unknown)))
-        raise NotFoundError(f"there is no head {named} in this ring: see `winnow heads list`")
+        raise NotFoundError(f"there is no head {named} in this ring: see `winnow heads list STORE`")
     first = predictions[0].failure
     if first is not None and all(each.failure for each in predictions):
         raise first

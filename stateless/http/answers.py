@@ -1,6 +1,8 @@
 """`/v1/answer` and `/v1/answers`: convert, call, convert."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from functools import partial
 
 import structlog
@@ -13,6 +15,7 @@ from winnow.convert import answer as convert
 from winnow.errors import InvalidRequestError, Violation, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
+from winnow.rpc.status import code_of
 from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")
@@ -23,15 +26,22 @@ _LARGEST_OF_MANY = 256 * KIB * ESCAPED
 _AT_ONCE = 4
 """Questions of a request that are asked at the same time: the others would be refused, or take the
 places of other callers."""
+ONE_OF_MANY = "AnswerOfMany"
+"""What metrics call a question of `Answers`, which as a call is well if all its questions fail."""
+PartFinished = Callable[[str, str, float], None]
+"""Told of every question of several: what it is called, its gRPC status, its seconds."""
 
 
-def answer_calls(core: AnswerCore, seconds: float, refusal: Refusal) -> list[Call]:
+def answer_calls(
+    core: AnswerCore, seconds: float, refusal: Refusal, finished: PartFinished
+) -> list[Call]:
     """The answer core behind HTTP.
 
     Args:
         core: answers.
         seconds: for a question whose caller sets no deadline.
         refusal: says whom it refuses before a question is read.
+        finished: counts the questions of a request that has several.
 
     """
     return [
@@ -56,7 +66,7 @@ def answer_calls(core: AnswerCore, seconds: float, refusal: Refusal) -> list[Cal
             "problem in the place of its answer; the others stay. The time that a caller allows is "
             "for all of them together.",
             "ask",
-            partial(_answers, core),
+            partial(_answers, core, finished),
             http_pb2.AnswersRequest,
             http_pb2.AnswersResponse,
             seconds,
@@ -76,7 +86,11 @@ async def _answer(
 
 
 async def _answers(
-    core: AnswerCore, message: http_pb2.AnswersRequest, until: Until, client: str
+    core: AnswerCore,
+    finished: PartFinished,
+    message: http_pb2.AnswersRequest,
+    until: Until,
+    client: str,
 ) -> http_pb2.AnswersResponse:
     count = len(message.requests)
     if not 1 <= count <= MOST_QUESTIONS:
@@ -86,13 +100,20 @@ async def _answers(
 
     async def result(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult:
         async with places:
+            started, code = time.perf_counter(), "CANCELLED"
             try:
-                return http_pb2.AnswerResult(response=await _answer(core, each, until, client))
+                response = await _answer(core, each, until, client)
+                code = "OK"
+                return http_pb2.AnswerResult(response=response)
             except WinnowError as error:
+                code = code_of(error).name
                 return http_pb2.AnswerResult(problem=problem_of(error))
             except Exception as error:  # noqa: BLE001 (the other answers are not thrown away)
+                code = "INTERNAL"
                 _log.error("question failed", error=str(error), exc_info=error)
                 return http_pb2.AnswerResult(problem=problem_of(WinnowError()))
+            finally:
+                finished(ONE_OF_MANY, code, time.perf_counter() - started)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(result(each)) for each in message.requests]

@@ -25,7 +25,10 @@ def application(calls: Iterable[Call], edge: Edge, further: Sequence[BaseRoute])
         for call in calls
     ]
     handlers = {HTTPException: _of_routing, Exception: _of_mistake}
-    return Starlette(routes=[*routes, *further], exception_handlers=handlers)
+    app = Starlette(routes=[*routes, *further], exception_handlers=handlers)
+    # /livez/ is nothing: behind a proxy that ends TLS, a redirect would lead out of it, to http://
+    app.router.redirect_slashes = False
+    return app
 
 
 async def _of_routing(request: Request, error: Exception) -> Response:

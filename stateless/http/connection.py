@@ -2,33 +2,66 @@
 
 import asyncio
 import socket
+import ssl
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from stateless.http.crowd import Crowd
+from stateless.http.json_text import written
+from stateless.http.parsing import RationedConnection
+from stateless.http.problems import MEDIA_TYPE, HttpRefusedError, problem_of
 
 KEY = "connection"
 """Where the state of an ASGI scope has the connection."""
+_PROBLEM = written(
+    problem_of(HttpRefusedError(HTTPStatus.BAD_REQUEST, "request", "is no HTTP/1.1, or too long"))
+)
+_NO_HTTP = (
+    f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\n"
+    f"content-length: {len(_PROBLEM)}\r\nconnection: close\r\n\r\n"
+).encode() + _PROBLEM
 
 
 class HttpConnection(H11Protocol):
     """uvicorn bounds the time between two requests, but not that of a request's headers."""
 
-    def __init__(self, crowd: Crowd, config: Config, state: ServerState) -> None:
-        """`crowd`: of all connections of the server."""
+    def __init__(self, crowd: Crowd, config: Config, state: ServerState, age: float) -> None:
+        """`crowd`: of all connections of the server; `age`: seconds after which it is to end."""
         super().__init__(config, state, {KEY: self})
+        self._old_at = self.loop.time() + age
         self._crowd, self._idle = crowd, False
+        self._arriving: asyncio.Task[Any]
+        self.conn = self._events = RationedConnection()
+        self._further: asyncio.Handle | None = None
+        """Of events that are there already."""
+
+    def arrive(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Takes its place: over TLS before the handshake, which may not come to its end."""
+        made = self.loop.connect_accepted_socket(lambda: self, opened, ssl=tls)
+        self._arriving = self.loop.create_task(made)
+        self._arriving.add_done_callback(partial(self._arrived, opened))
+        self._crowd.came(self)
+
+    def _arrived(self, opened: socket.socket, arriving: asyncio.Task[Any]) -> None:
+        if not arriving.cancelled():
+            arriving.exception()  # most often of a handshake: the other side's mistake
+        if self._arrives():
+            opened.close()
+            self._crowd.left(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes its place."""
+        """Its first request may come."""
         # or the body of a reply waits up to 40 ms for the client to confirm the headers; asyncio
         # does so by itself for sockets that it opens
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self._crowd.came(self)
+        self._crowd.spoke(self)
 
     def data_received(self, data: bytes) -> None:
         """The first bytes after a reply are the beginning of the next request."""
@@ -36,6 +69,32 @@ class HttpConnection(H11Protocol):
             self._idle = False
             self._crowd.spoke(self)
         super().data_received(data)
+
+    def handle_events(self) -> None:
+        """Handles some, and the others when everybody else had their turn."""
+        self._events.again()
+        super().handle_events()
+        if self._events.interrupted and self._further is None and not self.transport.is_closing():
+            self._further = self.loop.call_soon(self._go_on)
+            self.transport.pause_reading()
+
+    def _go_on(self) -> None:
+        self._further = None
+        if self.transport.is_closing():
+            return
+        self.handle_events()
+        if self._further is None and not self.flow.read_paused:
+            self.transport.resume_reading()
+
+    def send_400_response(self, _msg: str) -> None:
+        """Refuses what is no HTTP, unless a reply was begun: it may be in the body of a request."""
+        if self.cycle is not None:  # it has no caller any more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            # not by h11, which allows no body if the request before was a HEAD
+            self.transport.write(_NO_HTTP)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gives its place back."""
@@ -52,17 +111,35 @@ class HttpConnection(H11Protocol):
         self._crowd.ended(self)
 
     @property
+    def old(self) -> bool:
+        """Whether its client should make another one."""
+        return self.loop.time() >= self._old_at
+
+    @property
     def unsent(self) -> int:
         """Bytes that wait for the other side to take them."""
-        return self.transport.get_write_buffer_size()
+        # over TLS asyncio tells only of what was not encrypted yet, and has no name for the rest
+        below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
+        encrypted: int = below.get_write_buffer_size() if below is not None else 0
+        return self.transport.get_write_buffer_size() + encrypted
 
     def close(self) -> None:
         """Closes it once everything was sent."""
-        self.transport.close()
+        if self._arrives():
+            self._arriving.cancel()
+        else:
+            self.transport.close()
 
     def abort(self) -> None:
         """Closes it at once, whatever has not been sent."""
-        self.transport.abort()
+        if self._arrives():
+            self._arriving.cancel()
+        else:
+            self.transport.abort()
+
+    def _arrives(self) -> bool:
+        """Whether it is on its way: a handshake may be in hand."""
+        return self.transport is None
 
 
 def connection_of(scope: Any) -> HttpConnection:

@@ -11,7 +11,8 @@ from typing import Protocol
 from stateless.http.metrics import HttpMetrics
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request, or from connecting, to the end of its headers."""
+"""From the first byte of a request to the end of its headers; from connecting to the end of a TLS
+handshake, and from there to the end of the first headers."""
 IDLE_SECONDS = 75.0
 """Between two requests; longer than a proxy keeps a connection that it does not use."""
 

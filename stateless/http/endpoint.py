@@ -18,7 +18,7 @@ from stateless.http.body import Body, GoneError, check_media_type
 from stateless.http.call import Call
 from stateless.http.headers import Headers, text_of
 from stateless.http.json_text import JsonText
-from stateless.http.patience import until_of
+from stateless.http.patience import in_time, until_of
 from stateless.http.presence import while_there
 from stateless.http.problems import LateBodyError, response_of
 from stateless.http.readiness import Readiness
@@ -32,8 +32,9 @@ from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 Gate = Callable[..., str]
-"""`gate(scope, headers, calls=1)`: from what a caller wants to do (`Call.scope`), its headers and
-the calls that it makes, to its key, for sharing fairly; raises a WinnowError if it may not."""
+"""`gate(scope, headers, calls=1, begun=0)`: from what a caller wants to do (`Call.scope`), its
+headers and the calls that it makes, beside those counted before, to its key, for sharing fairly;
+raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
 """Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
 _ARRIVING = 64 * KIB * KIB
@@ -101,11 +102,16 @@ class Endpoint:
         if refused := call.refusal(client):
             raise refused
         data = await self._data(scope, headers, receive)
-        request = await edge.json.message(call.request, data, client)
-        if (more := call.calls(request) - 1) > 0:
-            edge.gate(call.scope, headers, more)
-        message: Message = await while_there(call.run(request, until, client), receive)
-        return await edge.json.text(message, client)
+
+        async def done() -> bytes:
+            reading = edge.json.message(call.request, data, client)
+            request = await in_time(reading, until())  # others may have longer texts to read
+            if (more := call.calls(request) - 1) > 0:
+                edge.gate(call.scope, headers, more, 1)
+            message: Message = await call.run(request, until, client)
+            return await edge.json.text(message, client)
+
+        return await while_there(done(), receive)
 
     async def _data(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         """The request as JSON: the body, or the query."""

@@ -60,7 +60,7 @@ class Outside:
 
         async def reply(event: Message) -> None:
             if event["type"] == "http.response.start":
-                self._complete(event, chosen)
+                self._complete(event, chosen, connection)
             try:
                 async with asyncio.timeout(self._taking):
                     await send(event)
@@ -82,14 +82,14 @@ class Outside:
         error = HttpRefusedError(HTTPStatus.MISDIRECTED_REQUEST, "host", wrong)
         return response_of(error, request_id.current())
 
-    def _complete(self, event: Message, chosen: str) -> None:
+    def _complete(self, event: Message, chosen: str, connection: HttpConnection) -> None:
         """Adds the headers that every reply has."""
         headers = MutableHeaders(scope=event)
         for name, value in _ALWAYS.items():
             headers.setdefault(name, value)
         headers["date"] = formatdate(usegmt=True)
         headers[request_id.KEY] = chosen
-        if self._readiness.leaving or event["status"] in _UNREAD:
+        if self._readiness.leaving or connection.old or event["status"] in _UNREAD:
             headers["connection"] = "close"
 
     async def _give_up(self, connection: HttpConnection, receive: Receive) -> None:

@@ -5,6 +5,7 @@ times a second, and waits for callers that do not take their replies.
 """
 
 import asyncio
+import math
 import socket
 import ssl
 
@@ -12,16 +13,14 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from stateless.http.accepting import Acceptor
 from stateless.http.connection import HttpConnection
 from stateless.http.crowd import Crowd
 from stateless.http.readiness import Readiness
 from winnow.address import Address
 from winnow.errors import UnavailableError
+from winnow.rpc.server import AGE
 
-_LONGEST_HEAD = 16 * 1024
-"""Bytes of the headers of a request."""
-_BACKLOG = 128
-_HANDSHAKE_SECONDS = 10.0
 _FOREVER = 86_400
 """Seconds; `crowd` ends what is idle."""
 
@@ -35,11 +34,14 @@ class HttpServer:
         readiness: Readiness,
         crowd: Crowd,
         tls: ssl.SSLContext | None = None,
+        age: float = AGE,
     ) -> None:
         """Binds nothing yet.
 
-        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text.
+        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text. `age`:
+        seconds that a connection over TLS may have.
         """
+        self._age = math.inf if tls is None else age
         self._readiness, self._crowd, self._tls = readiness, crowd, tls
         self._config = Config(
             app,
@@ -55,11 +57,10 @@ class HttpServer:
             server_header=False,
             date_header=False,
             timeout_keep_alive=_FOREVER,
-            h11_max_incomplete_event_size=_LONGEST_HEAD,
         )
         self._config.load()
         self._state = ServerState()
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
     async def start(self, address: str) -> int:
         """Listens, not ready; returns the port.
@@ -69,15 +70,10 @@ class HttpServer:
 
         """
         try:
-            listening = _bound(Address.parse(address))
+            self._acceptor = Acceptor(Address.parse(address), self._came)
         except OSError as error:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
-        loop = asyncio.get_running_loop()
-        shaking = None if self._tls is None else _HANDSHAKE_SECONDS
-        self._server = await loop.create_server(
-            self._connection, sock=listening, ssl=self._tls, ssl_handshake_timeout=shaking
-        )
-        return int(listening.getsockname()[1])
+        return self._acceptor.port
 
     async def serving(self, ready: bool) -> None:
         """Changes what is said at /readyz."""
@@ -89,20 +85,13 @@ class HttpServer:
         Whoever has no reply then is cut off, and what is done for it is cancelled.
         """
         self._readiness.close()
-        if self._server is None:
+        if self._acceptor is None:
             return
-        self._server.close()
+        self._acceptor.close()
         await self._crowd.leave(grace)
         if tasks := tuple(self._state.tasks):
             await asyncio.wait(tasks)
 
-    def _connection(self) -> HttpConnection:
-        return HttpConnection(self._crowd, self._config, self._state)
-
-
-def _bound(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    both = address.host == "::" and socket.has_dualstack_ipv6()
-    return socket.create_server(
-        (address.host, address.port), family=family, backlog=_BACKLOG, dualstack_ipv6=both
-    )
+    def _came(self, opened: socket.socket) -> None:
+        connection = HttpConnection(self._crowd, self._config, self._state, self._age)
+        connection.arrive(opened, self._tls)

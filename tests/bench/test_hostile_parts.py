@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from bench.faults.judge import Observed
-from bench.hostile import frames, payloads
+from bench.hostile import frames, payloads, requests
 from bench.hostile.attacker import ATTACKS
 from bench.hostile.attacks import Target
 from bench.hostile.attacks.half import half_sent
@@ -18,6 +18,7 @@ from bench.hostile.labels import KNOWN, strange
 from bench.hostile.pacing import paced
 from bench.hostile.table import scenarios
 from content_node.metrics import NodeMetrics
+from stateless.http.metrics import HttpMetrics
 from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.v1 import answer_pb2
@@ -54,6 +55,21 @@ def test_nonsense_is_the_same_again_from_the_same_seed_and_of_many_kinds() -> No
     assert {reads(data) for data in made(1)} == {True, False}
 
 
+def test_requests_are_the_same_again_from_the_same_seed_and_of_many_kinds() -> None:
+    def made(seed: int) -> list[bytes]:
+        chance = Random(seed)
+        return [requests.request(chance) for _ in range(300)]
+
+    assert made(1) == made(1) != made(2)
+    methods = {each.split(b" ")[0] for each in made(1)}
+    assert {b"POST", b"GET", b"OPTIONS"} <= methods
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_long_bodies_are_more_than_half_a_request_may_have(number: int) -> None:
+    assert sum(map(len, requests.long_body(number))) > 200_000
+
+
 async def test_what_is_paced_is_counted_by_its_outcome_and_bounded() -> None:
     most = running = 0
 
@@ -87,6 +103,7 @@ def test_every_label_of_every_process_is_written_down() -> None:
         BundleMetrics,
         ClusterMetrics,
         FrontMetrics,
+        HttpMetrics,
         NodeMetrics,
         ReplicaMetrics,
         RpcMetrics,

@@ -1,11 +1,14 @@
 """The Helm chart: valid for every Kubernetes that it names, and true to what the processes take."""
 
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from expressions import PROMETHEUS, of_rules
 from helm_chart import (
     CHART,
     LARGE,
@@ -130,6 +133,64 @@ def test_budgets_and_policies_select_what_is_there(manifests: list[Manifest]) ->
             assert bool(chosen(labels, manifests)) == ours, "NATS is of another chart"
 
 
+def test_nothing_of_the_operator_of_prometheus_is_there_unless_it_is_asked_for() -> None:
+    assert not [each for each in rendered(SMALL) if "coreos" in each["apiVersion"]]
+
+
+def test_the_operator_of_prometheus_is_told_what_to_scrape_under_the_names_that_rules_know() -> (
+    None
+):
+    manifests = rendered(LARGE)
+    monitor = operated("PodMonitor", manifests)
+    for each in (monitor, operated("PrometheusRule", manifests)):
+        assert each["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"].keys() == {"selector", "podMetricsEndpoints"}
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint.keys() == {"port", "interval", "relabelings"}
+    watched = chosen(monitor["spec"]["selector"]["matchLabels"], manifests)
+    assert len(watched) == 4
+    for pod in watched:
+        (serving,) = pod["spec"]["containers"]
+        assert endpoint["port"] in {port["name"] for port in serving["ports"]}
+    instance, job = endpoint["relabelings"]
+    assert (instance["targetLabel"], job["targetLabel"]) == ("instance", "job")
+    (component,) = job["sourceLabels"]
+    assert component == "__meta_kubernetes_pod_label_app_kubernetes_io_component"
+    label = "app.kubernetes.io/component"
+    found = {job["replacement"].replace("$1", pod["metadata"]["labels"][label]) for pod in watched}
+    assert found == {"winnow-front", "winnow-node"}
+
+
+def test_the_operator_of_prometheus_is_given_the_rules_of_compose_with_their_runbooks(
+    tmp_path: Path,
+) -> None:
+    spec = operated("PrometheusRule", rendered(LARGE))["spec"]
+    assert spec.keys() == {"groups"}
+    given = [rule for group in spec["groups"] for rule in group["rules"]]
+    for rule, ours in zip(given, of_rules(), strict=True):
+        assert rule.keys() <= {"record", "alert", "expr", "for", "labels", "annotations"}
+        here = rule.get("annotations", {}).pop("runbook_url", "")
+        there = ours.get("annotations", {}).pop("runbook_url", "")
+        assert rule == ours
+        assert here == (f"https://example.org/winnow/{there}" if there else "")
+    if promtool := shutil.which("promtool"):
+        file = tmp_path / "rules.yml"
+        file.write_text(yaml.safe_dump(spec), encoding="utf-8")
+        subprocess.run([promtool, "check", "rules", str(file)], check=True)
+
+
+def test_rules_without_an_address_of_runbooks_name_the_document() -> None:
+    spec = operated("PrometheusRule", rendered(SMALL | {"monitoring": {"enabled": True}}))["spec"]
+    assert spec == {"groups": yaml.safe_load((PROMETHEUS / "rules.yml").read_text())["groups"]}
+
+
+def operated(kind: str, manifests: list[Manifest]) -> Manifest:
+    """What the operator of Prometheus is told."""
+    (found,) = (each for each in manifests if each["kind"] == kind)
+    assert found["apiVersion"] == "monitoring.coreos.com/v1"
+    return found
+
+
 def test_what_is_scaled_by_itself_is_not_set_back_at_each_upgrade() -> None:
     manifests = rendered(LARGE)
     there = {(each["kind"], each["metadata"]["name"]): each for each in manifests}
@@ -188,6 +249,7 @@ def test_nobody_feeds_unless_he_is_named() -> None:
         ({"index": {"url": "my-index"}}, "url"),
         (SMALL | {"fronts": {}}, "fronts"),
         (SMALL | {"node": {"replica": 2}}, "replica"),
+        (SMALL | {"monitoring": {"runbooks": "wiki"}}, "runbooks"),
         (SMALL | {"feed": {"enabled": True}}, "follow a journal"),
         (READ_ONLY | {"feed": {"enabled": True}}, "writes are kept on disks"),
     ],

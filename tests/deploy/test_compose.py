@@ -16,6 +16,8 @@ COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(enc
 SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
 OURS = {name: each for name, each in COMPOSE["services"].items() if each["image"] == "winnow"}
 OTHERS = {name: each for name, each in COMPOSE["services"].items() if name not in OURS}
+TRACING: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.tracing.yaml").read_text())["services"]
+PROVISIONING = "/etc/grafana/provisioning"
 
 
 def test_the_processes_take_what_they_are_given() -> None:
@@ -27,6 +29,45 @@ def test_the_processes_take_what_they_are_given() -> None:
         known = {settings.variable(field) for field in settings.model_fields}
         assert set(each["environment"]) <= known
         settings.load({}, None, each["environment"])
+
+
+def test_with_traces_they_take_what_they_are_given_and_send_to_what_is_there() -> None:
+    served = {name: each for name, each in OURS.items() if each["command"][0] in SERVING}
+    assert served.keys() | {"jaeger", "grafana"} == TRACING.keys()
+    for name, each in served.items():
+        settings = SERVING[each["command"][0]]
+        loaded = settings.load({}, None, each["environment"] | TRACING[name]["environment"])
+        assert loaded.trace_to == "http://jaeger:4317"
+
+
+def mounted(service: dict[str, Any]) -> dict[str, Path]:
+    """The files of this project in a container, by their places there."""
+    found = (each.split(":") for each in service["volumes"])
+    return {to: DEPLOY / source for source, to, *_ in found if source.startswith("./")}
+
+
+def test_a_point_of_a_figure_leads_to_traces_where_something_is_traced() -> None:
+    """A data source that leads nowhere is not there."""
+    alone, traced = mounted(OTHERS["grafana"]), mounted(TRACING["grafana"])
+    assert PROVISIONING not in alone, "nothing could be put beside what is mounted read-only"
+    for place, file in (alone | traced).items():
+        assert file.exists(), place
+    (metrics,) = sources(alone)
+    (traces,) = sources(traced)
+    (destination,) = metrics["jsonData"]["exemplarTraceIdDestinations"]
+    assert destination == {"name": "trace_id", "datasourceUid": traces["uid"]}
+    assert traces["url"] == "http://jaeger:16686"
+    assert "--enable-feature=exemplar-storage" in OTHERS["prometheus"]["command"]
+
+
+def sources(files: dict[str, Path]) -> list[dict[str, Any]]:
+    """Data sources that Grafana is given."""
+    return [
+        source
+        for place, file in files.items()
+        if place.startswith(f"{PROVISIONING}/datasources/")
+        for source in yaml.safe_load(file.read_text(encoding="utf-8"))["datasources"]
+    ]
 
 
 def test_every_process_is_scraped() -> None:
@@ -48,13 +89,14 @@ def test_no_process_of_ours_may_do_more_than_it_needs() -> None:
         assert each["security_opt"] == ["no-new-privileges:true"]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", [*OTHERS, "jaeger"])
 def test_images_of_others_have_an_exact_version(name: str) -> None:
-    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", OTHERS[name]["image"])
+    image = (TRACING | OTHERS)[name]["image"]
+    assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image)
 
 
 def test_ports_are_published_on_this_machine_alone() -> None:
-    for each in COMPOSE["services"].values():
+    for each in (*COMPOSE["services"].values(), *TRACING.values()):
         for port in each.get("ports", []):
             assert port.startswith("127.0.0.1:")
 

@@ -100,6 +100,13 @@ async def test_a_real_cluster_answers_as_text_as_json_and_from_a_pipe(
         assert (reply["question"], reply["answer"]) == (question, expected)
         assert (len(reply["answers"]), reply["passages_read"]) == (2, 3)
         assert reply["coverage"]["complete"] is True
+        calls = reply["timings"]["calls"]
+        assert sum(len(call["reads"]) for call in calls) == 3
+        code, out, err = await ask(question, "--address", address, "--fresh", "--timings")
+        assert (code, err) == (0, "")
+        assert "shard 0: retrieve" in out
+        assert "shard 1: retrieve" in out
+        assert f"  read {reply['answers'][0]['passage']['id']}" in out
         asked = "".join(f"{question}\n\n" for question, _ in QUESTIONS)
         code, out, err = await ask("--address", address, "--json", lines=asked)
         assert (code, err) == (0, "")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -24,6 +25,7 @@ from winnow.client.access import Access
 from winnow.client.channels import open_channel
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.scope import Scope
+from winnow.security.expiry import expiries
 from winnow.tools.keys.changing import add, remove
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports
@@ -173,6 +175,27 @@ def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -
         assert replied.json()["answers"][0]["text"] == "three"
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"http://{secured.http}/readyz", timeout=60)
+
+
+def test_metrics_tell_when_certificates_expire_and_what_was_refused_for_its_key(
+    secured: Secured,
+) -> None:
+    token = add(secured.keys, "watcher", [Scope.ADMIN, Scope.ASK], None)
+    until(lambda: answers(secured, secured.credentials(token)), 60)
+    context = ssl.create_default_context(cafile=str(secured.own.ca))
+    context.check_hostname = False
+    assert secured.own.cert is not None
+    context.load_cert_chain(secured.own.cert, secured.own.key)
+    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=60) as client:
+        assert client.post("/v1/predict", json={}).status_code == 404  # no heads are served
+        assert client.get("/v1/cluster").status_code == 401
+        page = client.get("/metrics", headers={"authorization": f"Bearer {token}"}).text
+    refused = 'winnow_front_key_refusals_total{reason="unauthenticated",scope="admin"} 1.0'
+    assert refused in page
+    (end,) = expiries(Path(secured.own.cert).read_bytes())
+    shown = dict(re.findall(r'winnow_certificate_expiry_\w+{file="(\w+)"} (\S+)', page))
+    assert shown.keys() == {"tls_cert", "tls_client_ca", "peer_cert", "peer_ca"}
+    assert float(shown["tls_cert"]) == float(shown["peer_cert"]) == end
 
 
 def test_a_tool_finds_its_credentials_in_variables(secured: Secured) -> None:

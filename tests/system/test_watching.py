@@ -10,13 +10,20 @@ import pytest
 from expressions import of_panels
 from nats_server import NatsServer, needs_nats
 from prometheus_server import PrometheusServer, needs_prometheus
+from tenacious import until
 from watched_cluster import WatchedCluster, watched
 
 from deploy.grafana.pages import PAGES
 from winnow.__main__ import main
 
+pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
+
+from collector import collecting
+
 pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(400)]
 _JOURNAL = "winnow_node_journal_"
+_CERTIFICATES = "winnow_certificate_"
+"""This cluster has none; that they are shown is in `test_secured.py`."""
 Expressions = dict[str, str]
 """By where they stand."""
 
@@ -32,7 +39,8 @@ def cluster(
             nats = NatsServer(directory / "nats")
             stack.callback(nats.close)
             journal = nats.start().url
-        yield stack.enter_context(watched(indexes[2], directory, journal))
+        collector = stack.enter_context(collecting())
+        yield stack.enter_context(watched(indexes[2], directory, journal, collector.url))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +71,7 @@ def panels(chosen: Callable[[str], bool]) -> Expressions:
 def test_every_expression_of_every_panel_returns_data(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
-    expressions = panels(lambda expr: _JOURNAL not in expr)
+    expressions = panels(lambda expr: _JOURNAL not in expr and _CERTIFICATES not in expr)
     assert without_data(cluster, prometheus, expressions) == []
 
 
@@ -87,11 +95,23 @@ def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
     recorded = {r["name"]: r["name"] for r in prometheus.rules() if r["type"] == "recording"}
-    assert len(recorded) == 11
+    assert len(recorded) == 12
     assert without_data(cluster, prometheus, recorded) == []
     rules = prometheus.rules()
     assert [(rule["name"], rule["lastError"]) for rule in rules if rule["health"] != "ok"] == []
     assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
+
+
+@pytest.mark.parametrize("stage", ["request", "front_stage"])
+def test_points_of_figures_lead_to_traces(
+    cluster: WatchedCluster, prometheus: PrometheusServer, stage: str
+) -> None:
+    def led() -> bool:
+        cluster.use()
+        return bool(prometheus.traces(f"winnow_{stage}_seconds_bucket"))
+
+    until(led, 120)
+    assert all(len(each) == 32 for each in prometheus.traces(f"winnow_{stage}_seconds_bucket"))
 
 
 def test_winnow_top_shows_the_same_cluster(

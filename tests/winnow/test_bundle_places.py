@@ -1,6 +1,8 @@
 """A bundle is published at a place, and pulled from it whole or not at all; near and far alike."""
 
+import contextlib
 import hashlib
+import resource
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,17 +29,30 @@ def made(bundle: Bundle, tmp_path: Path) -> Path:
     return small_bundle(tmp_path / "made", bundle)
 
 
-def small_bundle(directory: Path, bundle: Bundle, version: str = "1") -> Path:
+def small_bundle(
+    directory: Path, bundle: Bundle, version: str = "1", reader: bytes = FILES["reader.onnx"]
+) -> Path:
     directory.mkdir()
     content = bundle.manifest.model_dump(mode="json") | {"version": version, "files": {}}
     content["encoder"] |= {"question": "encoder.onnx", "passage": "encoder.onnx"}
     content["reader"] |= {"file": "reader.onnx"}
     content["tokenizer"] = "tokenizer.json"
-    for name, data in FILES.items():
+    for name, data in (FILES | {"reader.onnx": reader}).items():
         (directory / name).write_bytes(data)
         content["files"][name] = entry(data)
     (directory / "bundle.json").write_text(vouched(content))
     return directory
+
+
+@contextlib.contextmanager
+def room_for(most: int) -> Iterator[None]:
+    """Files of this process grow to `most` bytes, as if the disk were full then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def entry(data: bytes) -> dict[str, Any]:
@@ -130,6 +145,34 @@ def test_a_published_bundle_never_changes(
     push_bundle(made, place)  # again, as after an interruption
     with pytest.raises(ArtefactError, match=r"another bundle is at .*mini: give this one a place"):
         push_bundle(small_bundle(tmp_path / "other", bundle, "2"), place)
+
+
+def test_a_push_to_a_full_disk_goes_on_once_there_is_room(made: Path, tmp_path: Path) -> None:
+    place = f"{tmp_path}/published/mini"
+    with room_for(100), pytest.raises(UnavailableError, match="File too large"):
+        push_bundle(made, place)
+    with pytest.raises(NotFoundError):  # and until then there is no bundle, rather than half a one
+        pull_bundle(place, tmp_path / "here")
+    push_bundle(made, place)
+    assert pull_bundle(place, tmp_path / "here").copied
+
+
+def test_a_second_push_that_fails_leaves_what_was_published(made: Path, tmp_path: Path) -> None:
+    place = f"{tmp_path}/published/mini"
+    push_bundle(made, place)
+    with room_for(3), pytest.raises(UnavailableError):
+        push_bundle(made, place)
+    assert pull_bundle(place, tmp_path / "here").copied
+    assert {each.name for each in Path(place).iterdir()} == {"bundle.json", *FILES}
+
+
+def test_a_pull_to_a_full_disk_says_so_of_this_machine_and_goes_on(
+    bundle: Bundle, place: str, tmp_path: Path
+) -> None:
+    push_bundle(small_bundle(tmp_path / "large", bundle, reader=b"a reader" * 10_000), place)
+    with room_for(40_000), pytest.raises(ArtefactError, match=r"cannot write .*/reader\.onnx: "):
+        pull_bundle(place, tmp_path / "here")
+    assert pull_bundle(place, tmp_path / "here").copied
 
 
 def test_a_place_without_a_bundle_is_named(tmp_path: Path, place: str) -> None:

@@ -67,6 +67,12 @@ def test_groups_of_version_1_count_too(
     assert cpu_quota(machine(tmp_path, groups, files)) == quota
 
 
+@pytest.mark.parametrize("group", ["café.slice", "a\x0cb:c"])
+def test_a_group_may_have_any_name(tmp_path: Path, group: str) -> None:
+    files = {f"sys/fs/cgroup/{group}/cpu.max": "200000 100000"}
+    assert cpu_quota(machine(tmp_path, f"0::/{group}\n", files)) == 2
+
+
 def test_without_control_groups_nothing_limits(tmp_path: Path) -> None:
     assert cpu_quota(tmp_path) is None
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from winnow.convert import answer, shard
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.coverage import ShardCoverage, ShardStatus
+from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.position import Position
 from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
@@ -17,7 +18,6 @@ from winnow.domain.reading import Reading
 from winnow.domain.request import AnswerRequest
 from winnow.domain.shard import ShardInfo
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
-from winnow.domain.span import Span
 from winnow.errors import InvalidRequestError
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import answer_pb2, shard_pb2
@@ -45,12 +45,12 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
 
 
 def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
-    reading = Reading(Passage("a", "", "b"), 0, 1, 0, 0, 0, 0, 0, span=Span(0.25, 0.5))
+    reading = Reading(Passage("a", "", "b"), 0, 1, 0, 0, 0, 0, 0, span=Interval(0.25, 0.5))
     spent = ShardTimings(retrieve=0.125)
-    read = Read((reading,), spent, retrieved=Span(0.0625, 0.125))
+    read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125))
     back = shard.search_of_message(shard.search_to_message(read))
     assert (back.retrieved, back.readings[0].span) == (read.retrieved, reading.span)
-    retrieved = Retrieved((), (), spent, retrieved=Span(0.0625, 0.125))
+    retrieved = Retrieved((), (), spent, retrieved=Interval(0.0625, 0.125))
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
 
 
@@ -168,8 +168,8 @@ def test_every_unknown_choice_is_a_field_violation() -> None:
 @pytest.mark.parametrize("kind", list(CallKind))
 @pytest.mark.parametrize("outcome", list(CallOutcome))
 def test_callers_are_told_every_call_in_milliseconds(kind: CallKind, outcome: CallOutcome) -> None:
-    reads = (ReadTime("a", Span(0.5, 0.25)),)
-    call = ShardCall(0, kind, outcome, Span(0.125, 2.0), Span(0.25, 0.0625), reads)
+    reads = (ReadTime("a", Interval(0.5, 0.25)),)
+    call = ShardCall(0, kind, outcome, Interval(0.125, 2.0), Interval(0.25, 0.0625), reads)
     sent = answer._timings_to_message(Timings(merge_start=3.0, calls=(call,)))
     told = sent.calls[0]
     assert (sent.merge_start_ms, told.HasField("shard"), told.shard) == (3000, True, 0)

@@ -1,14 +1,13 @@
 """Waiting for the reply of a call."""
 
 import asyncio
-import ctypes
-import gc
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 import pytest
+from heap_in_use import counted, in_use
 from tenacious import happens, turn
 
 from winnow.rpc.replying import until_replied
@@ -94,9 +93,7 @@ async def test_a_call_that_is_given_up_before_it_was_sent_is_not_sent(
     assert server.asked <= 1 + server.given_up
 
 
-@pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="memory is counted by glibc only"
-)
+@counted
 async def test_calls_that_are_given_up_leave_nothing_behind(
     server: Server, ask: Callable[[bytes], Any]
 ) -> None:
@@ -113,20 +110,6 @@ async def test_calls_that_are_given_up_leave_nothing_behind(
             await happens(lambda: server.given_up == server.asked)
 
     await give_up(CALLS // 4)
-    before = _used()
+    before = in_use()
     await give_up(CALLS)
-    assert (_used() - before) / CALLS < KEPT
-
-
-class _Memory(ctypes.Structure):
-    """`struct mallinfo2` of malloc.h, whose eighth number counts bytes that are not free."""
-
-    _fields_ = [(f"number_{place}", ctypes.c_size_t) for place in range(10)]
-
-
-def _used() -> int:
-    """Bytes that are not free in the heap of the main thread, which runs the loop."""
-    gc.collect()
-    told = ctypes.CDLL(None).mallinfo2
-    told.restype = _Memory
-    return int(told().number_7)
+    assert (in_use() - before) / CALLS < KEPT

@@ -1,16 +1,20 @@
 """Where bundles are published: a directory, or a folder at any fsspec URL, such as s3://models/mini."""
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.files.durable import write_durably
 from winnow.quoting import shortened, shown
 
 _NOT_THERE = (FileNotFoundError, NotADirectoryError)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Place:
@@ -35,21 +39,36 @@ class Place:
             return content
 
     def get(self, file: str, target: Path) -> None:
-        """Copies a file to a local one; raises ArtefactError if there is no such file."""
+        """Copies a file to a local one.
+
+        Raises:
+            ArtefactError: there is no such file.
+            OSError: there is no room for it on this machine.
+
+        """
         with self._reached():
             try:
                 self._system.get_file(self._path(file), str(target))
+                return
             except _NOT_THERE as error:
                 raise ArtefactError(
                     f"{self.name} has no {file}, which its manifest names: publish it again"
                 ) from error
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                full = error
+        raise OSError(full.errno, full.strerror, str(target)) from full
 
     def put(self, source: Path, file: str) -> None:
-        """Copies a local file here."""
+        """Copies a local file here, whole or not at all: whoever pulls may read it meanwhile."""
         with self._reached():
             with contextlib.suppress(FileExistsError):
                 self._system.makedirs(self._root, exist_ok=True)
-            self._system.put_file(str(source), self._path(file))
+            if isinstance(self._system, LocalFileSystem):
+                write_durably(Path(self._path(file)), source.read_bytes())
+            else:  # object stores put a file whole
+                self._system.put_file(str(source), self._path(file))
 
     def _path(self, file: str) -> str:
         return f"{self._root.rstrip('/')}/{file}"

@@ -17,19 +17,21 @@ from winnow.client.replies import (
     Passage,
     Reply,
     ShardCoverage,
-    ShardTimings,
-    Timings,
 )
+from winnow.client.timings import ReadTiming, ShardCall, ShardTimings, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.feeding import WriteResult
 from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.domain.write import Outcome
 
 __all__ = [
     "Answer",
     "AsyncClient",
+    "CallKind",
+    "CallOutcome",
     "Client",
     "Coverage",
     "Credentials",
@@ -45,8 +47,10 @@ __all__ = [
     "PredictTimings",
     "Predictions",
     "ReadScope",
+    "ReadTiming",
     "Reply",
     "Retriever",
+    "ShardCall",
     "ShardCoverage",
     "ShardStatus",
     "ShardTimings",

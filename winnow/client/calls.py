@@ -26,7 +26,18 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds."""
 _DETAILS = "grpc-status-details-bin"
-_NO_TRUST = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification")
+_STARTS = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
+_NO_TRUST = "the authority, or the name, that is expected is not that of its certificate"
+_HTTP = "HTTP is spoken there: give the port of gRPC, by default 8080"
+_HINTS = (
+    ("CERTIFICATE_VERIFY_FAILED", _NO_TRUST),
+    ("Hostname Verification", _NO_TRUST),
+    ("WRONG_VERSION_NUMBER", "what listens there speaks no TLS: leave out --tls and --ca"),
+    ("http1.x server", _HTTP),
+    ("selected ALPN", _HTTP),
+    (": Socket closed", "it may expect TLS (--ca) or a certificate of yours (--cert)"),
+)
+"""What gRPC says about a connection that was made and came to nothing, and what to do."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 Metadata = tuple[tuple[str, str], ...]
 
@@ -94,9 +105,7 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(sent)):
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and not sent:
-        hint = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
-        if any(each in details for each in _NO_TRUST):
-            hint = "the authority, or the name, that is expected is not that of its certificate"
+        hint = next((hint for said, hint in _HINTS if said in details), _STARTS)
         return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")

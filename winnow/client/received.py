@@ -9,9 +9,8 @@ from winnow.client.replies import (
     Passage,
     Reply,
     ShardCoverage,
-    ShardTimings,
-    Timings,
 )
+from winnow.client.timed import timings_of
 from winnow.convert import answer as convert
 from winnow.domain.coverage import ShardStatus
 from winnow.v1 import answer_pb2
@@ -24,7 +23,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         has_answer=message.has_answer,
         answers=tuple(map(_answer, message.answers)),
         coverage=_coverage(message.coverage),
-        timings=_timings(message.timings),
+        timings=timings_of(message.timings),
         passages_read=message.passages_read,
         passages_asked=message.passages_asked,
         passages_granted=message.passages_granted,
@@ -51,6 +50,7 @@ def _answer(message: answer_pb2.Answer) -> Answer:
         span_score=message.span_score,
         distance=message.distance,
         hybrid_distance=message.hybrid_distance,
+        words=message.words,
     )
 
 
@@ -80,19 +80,3 @@ def _status(message: int) -> ShardStatus:
         return ShardStatus.FAILED
     name = answer_pb2.ShardCoverage.Status.Name(answer_pb2.ShardCoverage.Status.ValueType(message))
     return ShardStatus.__members__.get(name.removeprefix("STATUS_"), ShardStatus.FAILED)
-
-
-def _timings(message: answer_pb2.Timings) -> Timings:
-    return Timings(
-        queue_ms=message.queue_ms,
-        tokenise_ms=message.tokenise_ms,
-        encode_ms=message.encode_ms,
-        retrieve_ms=message.retrieve_ms,
-        read_ms=message.read_ms,
-        merge_ms=message.merge_ms,
-        total_ms=message.total_ms,
-        shards=tuple(
-            ShardTimings(part.shard, part.queue_ms, part.retrieve_ms, part.read_ms)
-            for part in message.shards
-        ),
-    )

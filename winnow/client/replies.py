@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.client.plain import plain
 from winnow.client.predictions import HeadPrediction
+from winnow.client.timings import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 
@@ -45,6 +46,8 @@ class Answer:
     """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
     hybrid_distance: float = 0.0
     """The distance less what the question's words in the passage are worth: lower is nearer."""
+    words: float = 0.0
+    """BM25 of the question's words in the passage: higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +74,6 @@ class Coverage:
     searched: int
     failed: int
     shards: tuple[ShardCoverage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShardTimings:
-    """Milliseconds spent on one shard."""
-
-    shard: int
-    queue_ms: float
-    retrieve_ms: float
-    read_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Timings:
-    """Milliseconds spent in each stage, as the front node measured them."""
-
-    queue_ms: float = 0.0
-    tokenise_ms: float = 0.0
-    encode_ms: float = 0.0
-    retrieve_ms: float = 0.0
-    read_ms: float = 0.0
-    merge_ms: float = 0.0
-    total_ms: float = 0.0
-    shards: tuple[ShardTimings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

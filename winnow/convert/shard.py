@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from winnow.domain.answered import ShardTimings
+from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
-from winnow.domain.span import Span
 from winnow.errors import InvalidRequestError, Violation
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
@@ -170,8 +170,8 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     return Read(readings, timings, message.unread, message.sequence, _retrieved(message))
 
 
-def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Span:
-    return Span(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
+def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Interval:
+    return Interval(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
@@ -244,5 +244,5 @@ def _reading_of_message(message: shard_pb2.Reading) -> Reading:
         message.distance,
         message.hybrid_distance,
         message.words,
-        Span(message.read_start_ms / 1e3, message.read_ms / 1e3),
+        Interval(message.read_start_ms / 1e3, message.read_ms / 1e3),
     )

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
+from winnow.domain.interval import NEVER, Interval
 from winnow.domain.passage import Passage
-from winnow.domain.span import NEVER, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Reading:
     """What it was retrieved by; see `Hit.hybrid_distance`."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
-    span: Span = field(default=NEVER, compare=False)
+    span: Interval = field(default=NEVER, compare=False)
     """When it was read, as a part of the call to the shard. It does not make it another reading."""
 
     @property

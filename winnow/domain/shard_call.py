@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from winnow.domain.span import NEVER, Span
+from winnow.domain.interval import NEVER, Interval
 
 
 class CallKind(Enum):
@@ -29,7 +29,7 @@ class ReadTime:
     """When one passage was read."""
 
     passage_id: str
-    span: Span
+    span: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class ShardCall:
     shard: int
     kind: CallKind
     outcome: CallOutcome
-    span: Span
+    span: Interval
     """From when it was sent to its end."""
-    retrieved: Span = NEVER
+    retrieved: Interval = NEVER
     """On the content node, as if the way there took no time. So are the reads."""
     reads: tuple[ReadTime, ...] = ()

@@ -40,7 +40,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
         if len(data) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST >> 20} MiB")
         return _keys(json.loads(data))
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise KeyFileError(f"{path} is no file of keys: {error}") from error
 
 

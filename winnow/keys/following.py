@@ -11,7 +11,7 @@ import structlog
 
 from winnow.files.stamp import stamp
 from winnow.keys.file import KeyFileError, read_keys
-from winnow.keys.gate import Gate
+from winnow.keys.gate import Gate, Refused, nobody
 from winnow.keys.key import Key
 
 _log = structlog.get_logger("winnow.keys")
@@ -38,10 +38,10 @@ class KeyFile:
             return None
 
 
-def opened(path: Path) -> tuple[Gate, KeyFile]:
-    """A gate for the keys of a file. Raises KeyFileError."""
+def opened(path: Path, refused: Refused = nobody) -> tuple[Gate, KeyFile]:
+    """A gate for the keys of a file, and whom it tells what it refuses. Raises KeyFileError."""
     file = KeyFile(path)
-    return Gate(read_keys(path)), file
+    return Gate(read_keys(path), refused=refused), file
 
 
 async def follow(file: KeyFile, gate: Gate, every: float = EVERY) -> None:

@@ -5,8 +5,9 @@ One gate stands before all ports of a front, so that a rate counts over all of t
 
 import hmac
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from functools import partial
 
 from winnow.deadline import Clock
@@ -25,11 +26,29 @@ from winnow.policy.rates import Rates
 _NOBODYS = "0" * 64
 
 
+class Reason(str, Enum):
+    """Why a call is refused."""
+
+    UNAUTHENTICATED = "unauthenticated"
+    PERMISSION_DENIED = "permission_denied"
+    RATE = "rate"
+
+
+Refused = Callable[[Scope, Reason], None]
+"""Told of every call that is refused, by what it wanted to do and why not."""
+
+
+def nobody(_scope: Scope, _reason: Reason) -> None:
+    """Nobody is told."""
+
+
 class Gate:
     """The keys that are good now."""
 
-    def __init__(self, keys: Iterable[Key], clock: Clock = time.monotonic) -> None:
-        self._rates = Rates(clock)
+    def __init__(
+        self, keys: Iterable[Key], clock: Clock = time.monotonic, refused: Refused = nobody
+    ) -> None:
+        self._rates, self._refused = Rates(clock), refused
         self._keys: dict[str, Key] = {}
         self._held: dict[Lease, tuple[Key, Scope]] = {}
         self.update(keys)
@@ -42,8 +61,10 @@ class Gate:
             if (why := self._fault(key, scope)) is not None:
                 lease.end(why)
 
-    def enter(self, scope: Scope, token: str, calls: int = 1) -> Key:
+    def enter(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
         """The key of a caller, whose calls are counted.
+
+        `begun`: those of the same request that were counted before.
 
         Raises:
             UnauthenticatedError: there is no token, or none that is known.
@@ -52,10 +73,19 @@ class Gate:
 
         """
         key = self._known(token)
+        if key is None:
+            self._refused(scope, Reason.UNAUTHENTICATED)
+            raise UnauthenticatedError(
+                "the key that was sent is not known here"
+                if token
+                else "no key was sent: send `authorization: Bearer TOKEN`"
+            )
         if (fault := self._fault(key, scope)) is not None:
+            self._refused(scope, Reason.PERMISSION_DENIED)
             raise fault
-        if wait := self._take(key.id, calls):
+        if wait := self._take(key.id, calls, begun):
             assert key.rate is not None
+            self._refused(scope, Reason.RATE)
             raise OverloadedError(
                 f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
                 f"{wait:.2f} s",
@@ -73,15 +103,12 @@ class Gate:
         finally:
             del self._held[lease]
 
-    def _known(self, token: str) -> Key:
-        if not token:
-            raise UnauthenticatedError("no key was sent: send `authorization: Bearer TOKEN`")
+    def _known(self, token: str) -> Key | None:
         digest = digest_of(token)
         key = self._keys.get(id_of(digest))
         # the time it takes says nothing about the digests that are kept
-        if not hmac.compare_digest(key.digest if key else _NOBODYS, digest) or key is None:
-            raise UnauthenticatedError("the key that was sent is not known here")
-        return key
+        same = hmac.compare_digest(key.digest if key else _NOBODYS, digest)
+        return key if same and token else None
 
     def _fault(self, key: Key, scope: Scope) -> WinnowError | None:
         """Why a key that was known may not do something, as the keys are now."""
@@ -94,7 +121,7 @@ class Gate:
             )
         return None
 
-    def _take(self, key_id: str, calls: int = 1) -> float:
+    def _take(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
         """The seconds until a key may be used; at 0 it is counted."""
         key = self._keys.get(key_id)
-        return self._rates.take(key_id, key.rate, calls) if key and key.rate else 0.0
+        return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0

@@ -7,17 +7,20 @@ from winnow.keys.scope import Scope
 from winnow.keys.token import of_headers
 
 HeaderGate = Callable[..., str]
-"""`gate(scope, headers, calls=1)`: the client's key, by which the load is shared fairly.
+"""`gate(scope, headers, calls=1, begun=0)`: the client's key, by which the load is shared fairly.
 
 Raises UnauthenticatedError, PermissionDeniedError, OverloadedError. Headers are pairs, with names
-in lower case. `calls`: how many the request counts for.
+in lower case. `calls`: how many the request counts for, beside the `begun` ones that it was counted
+for before.
 """
 
 
 def header_gate(gate: Gate) -> HeaderGate:
     """Asks for a key."""
 
-    def enter(scope: str, headers: Iterable[tuple[str, str]], calls: int = 1) -> str:
-        return gate.enter(Scope(scope), of_headers(headers), calls).name
+    def enter(
+        scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0
+    ) -> str:
+        return gate.enter(Scope(scope), of_headers(headers), calls, begun).name
 
     return enter

@@ -12,6 +12,8 @@ _NAME = re.compile(rf"[A-Za-z0-9._:@-]{{1,{LONGEST_NAME}}}", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _ID_DIGITS = 12
 MOST_PER_SECOND = 1e6
+_LEAST_PER_SECOND = 1e-6
+"""Once in twelve days; a wait must be a number of seconds that can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,19 @@ class Key:
             raise ValueError(f"the sha256 of {self.name} is not 64 hexadecimal digits")
         if not self.scopes:
             raise ValueError(f"key {self.name} has no scope")
-        if self.rate is not None and not 0 < self.rate.per_second <= MOST_PER_SECOND:
-            raise ValueError(f"rate {self.rate.per_second:g} of {self.name} is not above 0")
-        if self.rate is not None and not 1 <= self.rate.burst <= MOST_PER_SECOND:
-            raise ValueError(f"burst {self.rate.burst:g} of {self.name} is below 1")
+        if self.rate is not None:
+            _check(f"rate of {self.name}", self.rate.per_second, _LEAST_PER_SECOND)
+            _check(f"burst of {self.name}", self.rate.burst, 1)
 
     @property
     def id(self) -> str:
         """Names the key without giving anything away: the first digits of the digest."""
         return id_of(self.digest)
+
+
+def _check(what: str, value: float, least: float) -> None:
+    if not least <= value <= MOST_PER_SECOND:
+        raise ValueError(f"{what} is {value:g}, and not {least:g} to {MOST_PER_SECOND:g}")
 
 
 def id_of(digest: str) -> str:

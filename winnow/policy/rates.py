@@ -31,10 +31,16 @@ class Rates:
         self._lately: dict[str, tuple[Rate, float]] = {}
         """The rate of each, and when its bucket is full again."""
 
-    def take(self, key: str, rate: Rate, amount: int = 1) -> float:
+    def take(self, key: str, rate: Rate, amount: int = 1, begun: int = 0) -> float:
         """Counts so much as done, if that may be done now.
 
         An amount larger than the burst may be done when the bucket is full.
+
+        Args:
+            key: what is done by.
+            rate: of the key.
+            amount: how much of it.
+            begun: how much of the same thing was counted just now, before all of it was known.
 
         Returns:
             0 if it may; else the seconds after which it may, and nothing is counted.
@@ -44,9 +50,9 @@ class Rates:
         # with another rate than before, as much is missing, and is filled up at the new rate
         before, full_at = self._lately.get(key, (rate, now))
         missing = max(full_at - now, 0.0) * before.per_second
-        wait = (missing - max(rate.burst - amount, 0.0)) * each
-        if wait > _ROUNDING:
-            return wait
+        room = max(rate.burst - amount - begun, 0.0)
+        if (missing - begun - room) * each > _ROUNDING:
+            return (missing - room) * each  # what was begun stays counted, and is begun once more
         self._lately[key] = rate, now + (missing + amount) * each
         return 0.0
 

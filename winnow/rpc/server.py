@@ -25,7 +25,7 @@ KIB = 1024
 ARRIVING = 8 * KIB * KIB
 """Bytes of all messages together, unless a service says otherwise."""
 PLAIN = Secured()
-_HOUR = 3_600
+AGE = 3_600
 """Seconds after which a connection is made anew, with the certificates that are there then."""
 _FAREWELL = 0.5
 """Seconds for streams to hear that the server ends."""
@@ -88,7 +88,7 @@ class Server:
         if streams is not None:
             limits.append(("grpc.max_concurrent_streams", streams))
         if secured.certificates is not None:
-            limits.append(("grpc.max_connection_age_ms", _HOUR * 1_000))
+            limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
         crowd = Crowd(secured.peer_calls)
         self._intake = Intake(Arrivals(arriving // largest), door, Ebb(trimming()).begin, crowd)
         self._certificates = secured.certificates

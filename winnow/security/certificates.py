@@ -41,6 +41,8 @@ class Pem:
     cert: bytes | None
     key: bytes | None = field(repr=False)
     ca: bytes | None
+    context: ssl.SSLContext = field(repr=False, compare=False)
+    """With all that, for servers that Python serves: made of the files as they were read."""
 
 
 class Certificates:
@@ -79,10 +81,11 @@ class Certificates:
 
 
 def _read(files: TlsFiles) -> Pem:
-    pem = Pem(_content(files.cert), _content(files.key), _content(files.ca))
+    context = _context()
+    pem = Pem(_content(files.cert), _content(files.key), _content(files.ca), context)
     if files.cert is not None:
         try:
-            _context().load_cert_chain(files.cert, files.key, password=_no_passphrase)
+            context.load_cert_chain(files.cert, files.key, password=_no_passphrase)
         except (OSError, ValueError) as error:
             raise CertificateError(
                 f"cannot use certificate {files.cert} with key {files.key}: {_said(error)}; both "
@@ -90,12 +93,14 @@ def _read(files: TlsFiles) -> Pem:
             ) from error
     if pem.ca is not None:
         try:
-            _context().load_verify_locations(cadata=pem.ca.decode("ascii"))
+            # what is not ASCII can only stand between certificates
+            context.load_verify_locations(cadata=pem.ca.decode("ascii", "ignore"))
         except (OSError, ValueError) as error:
             raise CertificateError(
                 f"cannot use {files.ca} as authorities: {_said(error)}; expected certificates in "
                 "PEM"
             ) from error
+        context.verify_mode = ssl.CERT_REQUIRED
     return pem
 
 
@@ -109,8 +114,12 @@ def _content(path: Path | None) -> bytes | None:
 
 
 def _context() -> ssl.SSLContext:
-    """Only to try files with."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # or a client whose authority is no longer trusted could take up an earlier session
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    return context
 
 
 def _no_passphrase() -> str:

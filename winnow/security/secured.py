@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from winnow.security.certificates import Certificates, TlsFiles
+from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import PLAIN, Peers
 from winnow.settings.securing import PeerSettings, SecuritySettings
 
@@ -17,19 +18,24 @@ class Secured:
     """Most calls in hand of one client address; None for no limit."""
 
 
-def secured(settings: SecuritySettings, peer_calls: int | None = None) -> Secured:
+def secured(
+    settings: SecuritySettings, metrics: CertificateMetrics, peer_calls: int | None = None
+) -> Secured:
     """How the settings have it. Reads files; raises CertificateError if one cannot be used."""
     certificates = None
     if settings.tls_cert is not None:
         certificates = Certificates(
             TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
         )
+        metrics.watch(certificates, "tls_cert", "tls_client_ca")
     return Secured(certificates, settings.reflection, peer_calls)
 
 
-def peers(settings: PeerSettings) -> Peers:
+def peers(settings: PeerSettings, metrics: CertificateMetrics) -> Peers:
     """How other nodes are called. Reads files; raises as `secured` does."""
     if settings.peer_ca is None:
         return PLAIN
     files = TlsFiles(settings.peer_cert, settings.peer_key, settings.peer_ca)
-    return Peers(Certificates(files), settings.peer_name)
+    certificates = Certificates(files)
+    metrics.watch(certificates, "peer_cert", "peer_ca")
+    return Peers(certificates, settings.peer_name)

@@ -7,11 +7,8 @@ import ssl
 from typing import Any
 
 import grpc
-import structlog
 
 from winnow.security.certificates import Certificates
-
-_log = structlog.get_logger("winnow.security")
 
 
 def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
@@ -48,39 +45,12 @@ def _configuration(certificates: Certificates) -> Any:
 
 def http_context(certificates: Certificates) -> ssl.SSLContext:
     """What an HTTP server listens with. It stays the same object while certificates change."""
-    context = _made(certificates)
-    context.sni_callback = _NewestContext(certificates, context)
-    return context
+    context = certificates.pem.context
 
+    def newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Asked by OpenSSL at every handshake, whether the client names a server or not."""
+        certificates.look()
+        connection.context = certificates.pem.context
 
-class _NewestContext:
-    """Asked by OpenSSL at every handshake, whether the client names a server or not."""
-
-    def __init__(self, certificates: Certificates, context: ssl.SSLContext) -> None:
-        self._certificates, self._context = certificates, context
-        self._edition = certificates.edition
-
-    def __call__(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
-        self._certificates.look()
-        if self._edition != self._certificates.edition:
-            try:
-                self._context = _made(self._certificates)
-                self._edition = self._certificates.edition
-            except (OSError, ValueError) as error:  # replaced meanwhile: the next one tries again
-                _log.warning("certificates of HTTP stay as they were", error=str(error))
-        connection.context = self._context
-
-
-def _made(certificates: Certificates) -> ssl.SSLContext:
-    files = certificates.files
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # or a client whose authority is no longer trusted could take up an earlier session
-    context.options |= ssl.OP_NO_TICKET
-    context.num_tickets = 0
-    assert files.cert is not None
-    context.load_cert_chain(files.cert, files.key)
-    if certificates.pem.ca is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=certificates.pem.ca.decode("ascii"))
+    context.sni_callback = newest
     return context

@@ -98,9 +98,7 @@ class FrontUnits(_Part):
     shard_ms: float = Field(ge=0)
     """For each shard that retrieves: a call, its reply, and its part of choosing."""
     pair_us: float = Field(ge=0)
-    """Microseconds for each pair of shards: whoever waits for many calls looks at all of them when
-    one ends.
-    """
+    """Microseconds for each pair of shards: what grows faster than their number."""
     read_ms: float = Field(ge=0)
     """For each shard that reads."""
 

@@ -28,7 +28,8 @@ class RpcMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._latency = Histogram(
             "winnow_request_seconds",
-            "Time of a call inside the server, by method and gRPC status",
+            "Time of a call inside the server, by method and gRPC status; AnswerOfMany: of one "
+            "question of a call Answers",
             ("method", "status"),
             buckets=SLOW,
             registry=registry,

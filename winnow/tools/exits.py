@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from winnow.errors import WinnowError
+from winnow.errors import UnauthenticatedError, WinnowError
 from winnow.settings.source import SettingsError
 from winnow.signals import end_at_once_on_signals
 
@@ -23,7 +23,7 @@ _UsageError, _Shown = cast("list[type[Exception]]", typer.BadParameter.__mro__[1
 
 def complain(message: object) -> None:
     """Says that something is wrong, on stderr, as every command does."""
-    _say(f"error: {message}", style="bold")
+    _say(f"error: {_words(message)}", style="bold")
 
 
 def exit_code(run: Callable[[], object], command: str) -> int:
@@ -49,7 +49,7 @@ def exit_code(run: Callable[[], object], command: str) -> int:
     except (SettingsError, _UsageError) as error:
         return _wrong_usage(error, command)
     except (WinnowError, _Shown) as error:
-        complain(_words(error))
+        complain(error)
         return FAILED
     except OSError as error:
         return _unwritten(error)
@@ -70,14 +70,16 @@ def _unwritten(error: OSError) -> int:
 def _wrong_usage(error: Exception, command: str) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # which has shown the help
         return WRONG_USAGE
-    complain(_words(error))
+    complain(error)
     context = getattr(error, "ctx", None)
     _say(f"try '{context.command_path if context else command} --help'")
     return WRONG_USAGE
 
 
-def _words(error: Exception) -> str:
+def _words(error: object) -> str:
     """In Winnow's style: lower case, no full stop."""
+    if isinstance(error, UnauthenticatedError):  # its words are for programs
+        return f"{error}; --token-file or WINNOW_TOKEN gives one"
     if isinstance(error, _Shown):
         shown = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
         shown = shown.replace(": Input should", ": should")

@@ -19,8 +19,15 @@ def flowing(text: str) -> str:
     return "\n\n".join(each if "\n " in each else each.replace("\n", " ") for each in paragraphs)
 
 
+def _names_variable(option: Any) -> bool:
+    return "(env WINNOW_" in (getattr(option, "help", None) or "")
+
+
 def _flow(command: Any) -> None:
     if command.help:
         command.help = flowing(command.help)
+    if any(_names_variable(each) for each in command.params):
+        # names of flags and variables are long: in columns they would be cut at 80
+        command.rich_markup_mode = None
     for each in getattr(command, "commands", {}).values():
         _flow(each)

@@ -16,12 +16,23 @@ class Target:
     """HOST:PORT of a content node."""
     seconds: float
     seed: int
+    http: str = ""
+    """HOST:PORT where the front serves HTTP."""
 
     @property
     def address(self) -> tuple[str, int]:
         """Of the front, as sockets take it."""
-        host, _, port = self.front.rpartition(":")
-        return host, int(port)
+        return _address(self.front)
+
+    @property
+    def http_address(self) -> tuple[str, int]:
+        """Of its HTTP."""
+        return _address(self.http)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 Attack = Callable[[Target], Coroutine[Any, Any, Counter[str]]]

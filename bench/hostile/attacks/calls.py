@@ -22,7 +22,7 @@ _BOMB = 8 << 20
 _WATCHES, _WATCHED_BY = 5_000, 50
 """Over so many connections."""
 _STREAMS, _STREAMED_BY = 1_000, 10
-_PAUSE = 0.5
+_PAUSE = 5.0
 """Seconds before a stream that was refused is opened again."""
 _REFLECTIONS, _ASKED_EACH = 1_000, 5
 _CANCELS = 10_000

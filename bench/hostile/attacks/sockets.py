@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import Sequence
 
 from bench.hostile import frames, payloads
 from bench.hostile.attacks import Target
@@ -35,21 +36,26 @@ _OTHERS = (
 
 async def connections(target: Target) -> Counter[str]:
     """Connections that are idle, silent, or stop in the middle of a frame; held until the end."""
+    return await held(target.address, _OPENINGS, target.seconds)
+
+
+async def held(address: tuple[str, int], openings: Sequence[bytes], seconds: float) -> Counter[str]:
+    """Connections that say one of a few things, and no more."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def hold(number: int) -> str:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    _, writer = await asyncio.open_connection(*target.address)
+                    _, writer = await asyncio.open_connection(*address)
             except (OSError, TimeoutError):
                 return "refused"
             stack.callback(writer.close)
-            writer.write(_OPENINGS[number % len(_OPENINGS)])
+            writer.write(openings[number % len(openings)])
             return "held"
 
-        opening = min(_OPENING, target.seconds / 2)
+        opening = min(_OPENING, seconds / 2)
         outcomes = await paced(_HELD, opening, hold)
-        await asyncio.sleep(target.seconds - opening)
+        await asyncio.sleep(seconds - opening)
         return outcomes
 
 

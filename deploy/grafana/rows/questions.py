@@ -3,18 +3,22 @@
 from deploy.grafana.panels import Kind, Panel, Row, Series, panel, shares
 from deploy.grafana.queries import (
     CALL_SECONDS,
-    CALLS,
     FRONT,
+    QUESTION,
     mean,
     or_zero,
     quantile,
     quantiles,
+    questions,
     rate,
     share,
 )
 
-_ASKED, _OK = 'method="Answer"', 'status="OK"'
-_FAILED = 'status!~"OK|INVALID_ARGUMENT|CANCELLED"'
+_OK = 'status="OK"'
+_NOT_LET_IN = "UNAUTHENTICATED|PERMISSION_DENIED"
+_FAILED = f'status!~"OK|INVALID_ARGUMENT|CANCELLED|{_NOT_LET_IN}"'
+_LET_IN = f'status!~"{_NOT_LET_IN}"'
+_OVER_RATE = rate("winnow_front_key_refusals_total", 'scope="ask"', 'reason="rate"', FRONT)
 _COVERAGE = "winnow_front_coverage_ratio"
 
 ROW = Row(
@@ -23,17 +27,18 @@ ROW = Row(
         panel(
             "Questions by status",
             "reqps",
-            (rate(CALLS, _ASKED, FRONT, by="status"), "{{status}}"),
+            (questions(FRONT, by="status"), "{{status}}"),
+            says="By gRPC and HTTP, alone or of a batch. A batch refused as a whole is one.",
         ),
         panel(
             "Latency of an answer",
             "s",
-            *quantiles(CALL_SECONDS, _ASKED, _OK, FRONT),
-            says="Inside the front, answered questions only.",
+            *quantiles(CALL_SECONDS, QUESTION, _OK, FRONT),
+            says="Inside the front, answered questions only; of a batch each for itself.",
         ),
         Panel(
             "Answers by latency",
-            (Series(rate(f"{CALL_SECONDS}_bucket", _ASKED, _OK, FRONT, by="le"), "{{le}}"),),
+            (Series(rate(f"{CALL_SECONDS}_bucket", QUESTION, _OK, FRONT, by="le"), "{{le}}"),),
             "s",
             "The darker, the more answers took so long.",
             Kind.BUCKETS,
@@ -43,12 +48,14 @@ ROW = Row(
             "percentunit",
             (
                 share(
-                    f"({or_zero(rate(CALLS, _ASKED, _FAILED, FRONT))})",
-                    rate(CALLS, _ASKED, FRONT),
+                    "clamp_min("
+                    f"({or_zero(questions(_FAILED, FRONT))}) - ({or_zero(_OVER_RATE)}), 0)",
+                    questions(_LET_IN, FRONT),
                 ),
                 "failed",
             ),
-            says="Share of the questions that failed for a reason that is not the client's.",
+            says="Share of the questions that failed for a reason that is not the client's: a key "
+            "that is wrong or used too often is the client's.",
         ),
         shares(
             "Coverage",

@@ -7,6 +7,8 @@ const CHOICES = ["retriever", "readScope", "partialResults"];
 const NUMBERS = ["passagesToRead", "answers", "maxLoss"];
 const FIELDS = ["question", ...CHOICES, ...NUMBERS, "filter", "heads"];
 
+let openedForKey = false;
+
 /** Brings back the key of this tab, and keeps it when it changes. */
 export function begin() {
   byId("key").value = key();
@@ -51,6 +53,22 @@ export function show(found) {
 export function goTo(name) {
   if (name !== "question") byId("options").open = true;
   byId(name).focus();
+}
+
+/** The server takes no call without a key, or without another one: goes to its field. */
+export function askForKey(wrong) {
+  openedForKey ||= !byId("options").open;
+  mark("key", key() ? wrong : "This server asks for a key.");
+  goTo("key");
+}
+
+/** The server answered: what was opened for the key alone would hide the answer. */
+export function keyTaken() {
+  mark("key", "");
+  if (!openedForKey) return;
+  openedForKey = false;
+  byId("options").open = false;
+  byId("question").focus();
 }
 
 /** Offers the heads that are in memory. */

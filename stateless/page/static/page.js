@@ -55,6 +55,7 @@ function busy(whether) {
 
 /** Shows a reply: the answer at once, the rest after it was painted. */
 function show(reply, question) {
+  options.keyTaken();
   byId("status").replaceChildren(...summary(reply));
   document.title = `${question} · Winnow`;
   const answers = answersOf(reply);
@@ -92,7 +93,7 @@ function fail(error) {
     throw error;
   }
   const left = options.show(error.violations);
-  if (error.status === 401) options.goTo("key");
+  if ([401, 403].includes(error.status)) options.askForKey(error.message);
   byId("status").textContent = "";
   const all = error.violations.length && left.length === 0;
   const message = all ? "The question could not be asked: see the field that is marked." : error.message;

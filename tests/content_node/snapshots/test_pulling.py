@@ -86,6 +86,20 @@ def test_a_shard_that_is_there_is_served_also_if_there_is_no_snapshot_any_more(
         pull(f"{tmp_path}/none/{SHARD}", tmp_path / "new", Recorder())
 
 
+def test_a_shard_that_is_there_is_served_also_if_the_newest_snapshot_cannot_be_read(
+    url: str, tmp_path: Path
+) -> None:
+    """It was damaged there, or a newer version has taken it: nothing of it is needed."""
+    target = tmp_path / "shard"
+    pull(url, target, Recorder())
+    (Path(url).parent / "snapshots" / "29990101T000000000-newer.json").write_text('{"format": 2}')
+    pulled = pull(url, target, Recorder())
+    assert pulled.restored is None
+    assert "29990101T000000000-newer.json is damaged" in pulled.unreachable
+    with pytest.raises(ArtefactError, match="is damaged"):
+        pull(url, tmp_path / "new", Recorder())
+
+
 def test_a_url_that_names_no_shard_is_refused(url: str, tmp_path: Path) -> None:
     place = url.removesuffix(f"/{SHARD}")
     with pytest.raises(NotFoundError, match=f"names no shard: .* such as {place}/shard-00000"):

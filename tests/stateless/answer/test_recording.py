@@ -9,13 +9,13 @@ from tenacious import turn
 
 from stateless.answer.recording import Recording
 from winnow.domain.answered import ShardTimings
+from winnow.domain.interval import NEVER, Interval
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
-from winnow.domain.span import NEVER, Span
 from winnow.errors import UnavailableError
 from winnow.fakes import reading
 from winnow.searcher import Read, Retrieved
 
-EIGHTH = Span(0.125, 0.5)
+EIGHTH = Interval(0.125, 0.5)
 
 
 async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_call() -> None:
@@ -30,8 +30,10 @@ async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_
 
     assert await recording.call(7, CallKind.SEARCH, send) is read
     clock.advance(1)
-    reads = (ReadTime("a", Span(2.125, 0.5)),)
-    told = ShardCall(7, CallKind.SEARCH, CallOutcome.ANSWERED, Span(2, 3), Span(2.125, 0.5), reads)
+    reads = (ReadTime("a", Interval(2.125, 0.5)),)
+    told = ShardCall(
+        7, CallKind.SEARCH, CallOutcome.ANSWERED, Interval(2, 3), Interval(2.125, 0.5), reads
+    )
     assert recording.calls() == (told,)
 
 
@@ -67,8 +69,8 @@ async def test_a_call_that_fails_is_told_apart_from_one_that_nobody_waits_for() 
     await asyncio.wait([hanging])
     assert recording.calls() == before
     assert [(each.outcome, each.span) for each in before] == [
-        (CallOutcome.FAILED, Span(0, 1)),
-        (CallOutcome.ABANDONED, Span(1, 4)),
+        (CallOutcome.FAILED, Interval(0, 1)),
+        (CallOutcome.ABANDONED, Interval(1, 4)),
     ]
 
 

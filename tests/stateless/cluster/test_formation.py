@@ -261,3 +261,74 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     assert [await front.ask(0), await front.ask(1)] == ["x", "y"]
     found = await front.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(5))
     assert found.hits[0].passage_id == "a"
+
+
+class Watched(Node):
+    """Counts how often somebody asks what is wrong with a node, of all of them together."""
+
+    asked = 0
+
+    @property
+    def error(self) -> WinnowError | None:
+        Watched.asked += 1
+        return self._error
+
+    @error.setter
+    def error(self, error: WinnowError | None) -> None:
+        self._error = error
+
+
+def fed(front: Front, shards: int) -> None:
+    """A node for each shard, and then one that has taken a write."""
+    for shard in range(shards):
+        node = front.nodes[f"n{shard}"] = Watched(f"n{shard}", FakeSearcher([]), closed)
+        node.heard(ShardInfo(shard, shards, "index", 10, 2, "fake", FINGERPRINT, "", 20, 1, "log"))
+    front.update()
+    assert node.info is not None
+    node.heard(replace(node.info, sequence=2))
+
+
+@pytest.mark.parametrize("shards", [10, 80])
+async def test_news_of_a_node_take_as_long_as_there_are_nodes_and_no_longer(
+    front: Front, shards: int
+) -> None:
+    """A fed index has hundreds of them a second, which are taken in on the event loop."""
+    fed(front, shards)
+    Watched.asked = 0
+    front.update()
+    assert Watched.asked < 10 * shards
+
+
+async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
+    told: list[int] = []
+
+    class Told(ReplicatedSearcher):
+        def update(self, *said: Any) -> None:
+            told.append(self._shard)
+            super().update(*said)
+
+    metrics = ReplicaMetrics(CollectorRegistry())
+    front.formation._open_shard = lambda shard: Told(
+        shard,
+        lambda address: front.nodes[address].searcher,
+        ReplicaPolicies(),
+        ManualClock(),
+        random.Random(1),
+        metrics,
+    )
+    fed(front, 5)
+    assert told == [0, 1, 2, 3, 4]
+    told.clear()
+    front.update()
+    assert told == [4]
+    front.nodes["n0"].missed(UnavailableError("n0: gone"))
+    front.update()
+    front.nodes["n0"].missed(UnavailableError("n0: really gone"))
+    front.update()
+    assert told == [4, 0, 0]
+    with pytest.raises(UnavailableError, match="n0: really gone"):
+        await front.ask(0)
+    front.nodes["n2"].missed(DeadlineExceededError("n2: silent"))
+    front.update()
+    # whose calls in hand are given up
+    assert told == [4, 0, 0, 0, 1, 2, 3, 4]

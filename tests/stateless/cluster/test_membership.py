@@ -58,6 +58,7 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
         (replace(shard(2), bundle_fingerprint="other"), "shard 2 of 3 serves bundle bundle"),
         (replace(shard(2), dimension=768), "vectors of 768 values"),
         (shard(3, 3), "shard 3 of 3 cannot be"),
+        (shard(3, 2**32 - 1), "an index has at most 4,096"),
         (shard(2, index="other"), "is of index other, index index"),
         (shard(2, shards=4), "is of index index, index index of 3 shards"),
         (shard(2, generation="h"), "generation h2, generation g2 is served"),

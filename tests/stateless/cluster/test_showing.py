@@ -1,6 +1,8 @@
 """What people who look after a cluster are shown of it."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +155,21 @@ async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
     busy.go_on.set()
     await asking
     assert replica(nodes, "a").calls_in_hand == 0
+
+
+def test_the_shards_are_gone_through_once_however_many_nodes_there_are(nodes: Nodes) -> None:
+    """It is done on the event loop, once a second for everybody who watches."""
+
+    class Counted(dict[int, tuple[str, ...]]):
+        times = 0
+
+        def values(self) -> Any:
+            self.times += 1
+            return super().values()
+
+    for number in range(20):
+        nodes.hear(f"b{number}", 1)
+    counted = Counted(nodes.formation.view.replicas)
+    nodes.formation.view = replace(nodes.formation.view, replicas=counted)
+    assert len(show(nodes).shards[1].replicas) == 21
+    assert counted.times == 1

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from heap_in_use import counted, in_use
 from prometheus_client import CollectorRegistry
+from tenacious import happens
 
 from stateless.feed.remote import LARGEST, RemoteShardWriter
 from stateless.feed.validation import MOST_TOKENS
@@ -34,6 +36,9 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 SERVICE = "winnow.v1.ShardFeedService"
 NODE = 256 * KIB
 """Bytes of a message that a node takes."""
+CALLS, AT_ONCE = 2_000, 50
+KEPT = 600
+"""Bytes for each call: gRPC's server keeps some, too; its client kept a thousand."""
 
 
 class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
@@ -43,7 +48,12 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self.shard = shard
         self.requests: list[shard_feed_pb2.WriteRequest] = []
 
+        self.answer: Callable[[Any, Any], Awaitable[Any]] = self._answer
+
     async def Write(self, request: Any, context: Any) -> Any:
+        return await self.answer(request, context)
+
+    async def _answer(self, request: Any, context: Any) -> Any:
         self.requests.append(request)
         writes = convert.writes_of_messages(request.writes)
         return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
@@ -184,6 +194,40 @@ async def test_a_write_that_is_cancelled_ends_on_the_node() -> None:
             await writing
         await asyncio.wait_for(servicer.shard.released.wait(), 10)
         assert writer.calls == 0
+
+
+@counted
+async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
+    """Clients that go away have theirs cancelled; see `winnow.rpc.replying`."""
+    async with reached() as (servicer, writer):
+        asked = ended = 0
+
+        async def hang(request: Any, context: Any) -> Any:
+            nonlocal asked, ended
+            asked += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended += 1
+
+        servicer.answer = hang
+
+        async def give_up(calls: int) -> None:
+            for _ in range(calls // AT_ONCE):
+                before = asked
+                tasks = [
+                    asyncio.create_task(writer.write([Write("b")], soon())) for _ in range(AT_ONCE)
+                ]
+                await happens(lambda: asked == before + AT_ONCE)  # noqa: B023 (at once)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+                await happens(lambda: ended == asked)
+
+        await give_up(CALLS // 4)
+        before = in_use()
+        await give_up(CALLS)
+        assert (in_use() - before) / CALLS < KEPT
 
 
 async def test_counts_of_words_come_back() -> None:

@@ -61,13 +61,33 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": ""}', "question", "is empty"),
         (b'{"question": "Who?", "answers": 1000}', "answers", "1000 is not between 1 and 100"),
         (b'{"question": "Who?", "retriever": 77}', "retriever", "77 is not a known value"),
-        (b'{"question": 5}', "question", "expected string"),
+        (b'{"question": 5}', "question", "is no string: give it in quotes"),
+        (b'{"question": "Who?", "heads": "intent"}', "heads", "is no list: put it in [ ]"),
+        (
+            b'{"question": "Who?", "passagesToRead": "ten"}',
+            "passagesToRead",
+            "'ten' is no whole number",
+        ),
+        (
+            b'{"question": "Who?", "passages_to_read": 1.5}',
+            "passages_to_read",
+            "1.5 is no whole number",
+        ),
+        (b'{"question": "Who?", "passagesToRead": true}', "passagesToRead", "is no whole number"),
+        (b'{"question": "Who?", "passagesToRead": [1]}', "passagesToRead", "is no whole number"),
+        (b'{"question": "Who?", "maxLoss": "much"}', "maxLoss", "is no number"),
+        (b'{"question": "Who?", "fresh": "yes"}', "fresh", "is neither true nor false"),
+        (
+            b'{"question": "Who?", "retriever": "hybrid"}',
+            "retriever",
+            "'hybrid' is none of RETRIEVER_DENSE, RETRIEVER_SPARSE, RETRIEVER_HYBRID",
+        ),
         (b'{"quest": "Who?"}', "quest", "is no field of this request"),
-        (b'{"question": "Who?", "after": [{"shard": "x"}]}', "after.shard", "invalid literal"),
+        (b'{"question": "Who?", "after": [{"shard": "x"}]}', "after.shard", "is no whole number"),
         (b'{"question": "\\ud800"}', "question", "Unpaired surrogate"),
         (b"[]", "request", "is no JSON object"),
         (b"", "request", "is no JSON object"),
-        (b"{", "request", "Failed to load JSON"),
+        (b"{", "request", "cannot be read as JSON"),
         (b'{"question": "\xff"}', "request", "is not UTF-8"),
         (b'{"a":' * 3_000, "request", "recursion"),
     ],
@@ -119,7 +139,7 @@ async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
     front.calls.clear()
     from stateless.http.answers import answer_calls
 
-    front.add(answer_calls(front.core, 2.0, front.admission.refusal))
+    front.add(answer_calls(front.core, 2.0, front.admission.refusal, front.boundary.part_finished))
     async with front.serving(), wire(front.address) as line:
         line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\nx-winnow-client: greedy\r\n")
         line.send("content-type: application/json\r\ncontent-length: 20\r\n\r\n")
@@ -166,6 +186,20 @@ async def test_many_questions_are_answered_in_their_order_each_for_itself(
     assert empty["problem"]["violations"][0]["field"] == "question"
     assert (broken["problem"]["status"], "secret" in reply.text) == (500, False)
     assert front.calls_ended("Answers", "OK") == 1
+    for status, count in {"OK": 2, "INVALID_ARGUMENT": 1, "INTERNAL": 1}.items():
+        assert front.calls_ended("AnswerOfMany", status) == count
+    assert front.calls_ended("Answer", "OK") == 0
+
+
+async def test_questions_of_a_request_whose_caller_goes_are_counted_as_given_up(
+    front: HttpFront, client: httpx.AsyncClient
+) -> None:
+    requests = [{"question": "wait"}] * 3
+    with pytest.raises(httpx.TimeoutException):
+        await client.post("/v1/answers", json={"requests": requests}, timeout=0.05)
+    await happens(lambda: front.calls_ended("Answers", "CANCELLED") == 1, LONG)
+    begun = len(front.answerer.asked)  # none on a slow machine
+    assert front.calls_ended("AnswerOfMany", "CANCELLED") >= begun
 
 
 async def test_many_questions_are_not_asked_all_at_once(

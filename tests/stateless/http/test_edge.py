@@ -8,10 +8,17 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from http_front import LONG, HttpFront, asking, wire
+from manual_clock import ManualClock
 from tenacious import happens
 
 from stateless.http.headers import Headers
 from winnow.errors import NotFoundError
+from winnow.keys.gate import Gate
+from winnow.keys.headers import header_gate
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.keys.token import digest_of
+from winnow.policy.rates import Rate
 from winnow.telemetry.tracing.recorded import RecordedSpan
 from winnow.telemetry.tracing.tracer import SamplingTracer
 
@@ -45,6 +52,11 @@ async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) 
     reply = await client.get("/v1/question?secret=1")
     assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json")
     assert reply.json()["detail"] == "there is nothing at '/v1/question' here: see /docs"
+
+
+async def test_a_path_with_a_slash_too_many_leads_nowhere_else(client: httpx.AsyncClient) -> None:
+    """Behind a proxy that ends TLS, a redirect would lead to plain text, and the key with it."""
+    assert (await client.post("/v1/answer/", json=ASKED)).status_code == 404
 
 
 async def test_another_method_is_a_problem_that_names_the_right_one(
@@ -136,8 +148,8 @@ async def test_a_name_that_was_allowed_may_be_used() -> None:
 async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
     seen = []
 
-    def gate(scope: str, headers: Headers, calls: int = 1) -> str:
-        seen.append((scope, calls))
+    def gate(scope: str, headers: Headers, calls: int = 1, begun: int = 0) -> str:
+        seen.append((scope, calls, begun))
         if dict(headers).get("authorization") != "Bearer right":
             raise NotFoundError("no such key")
         return "its key"
@@ -156,8 +168,27 @@ async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
         probed = [(await client.get(path)).status_code for path in ("/livez", "/readyz")]
     assert [each.status_code for each in refused] == [404, 404, 404]
     assert (allowed.status_code, front.answerer.clients) == (200, ["its key"] * 4)
-    assert seen == [("ask", 1), ("ask", 1), ("admin", 1), ("ask", 1), ("ask", 1), ("ask", 2)]
+    refused_of = [("ask", 1, 0), ("ask", 1, 0), ("admin", 1, 0)]
+    assert seen == [*refused_of, ("ask", 1, 0), ("ask", 1, 0), ("ask", 2, 1)]
     assert probed == [200, 200]
+
+
+async def test_a_key_may_ask_more_at_once_than_its_burst_and_waits_for_that_later() -> None:
+    clock = ManualClock()
+    key = Key("alice", digest_of("wnw_alice"), frozenset({Scope.ASK}), Rate(1, 5))
+    front = HttpFront(gate=header_gate(Gate([key], clock)))
+    many = {"requests": [ASKED] * 20}
+    async with front.serving() as client:
+        client.headers["authorization"] = "Bearer wnw_alice"
+        assert (await client.post("/v1/answers", json=many)).status_code == 200
+        late = await client.post("/v1/answer", json=ASKED)
+        assert (late.status_code, late.headers["retry-after"]) == (429, "16")
+        clock.advance(20)
+        assert (await client.post("/v1/answer", json=ASKED)).status_code == 200
+        early = await client.post("/v1/answers", json=many)
+        assert (early.status_code, early.headers["retry-after"]) == (429, "2")
+        clock.advance(early.json()["retryAfterSeconds"])
+        assert (await client.post("/v1/answers", json=many)).status_code == 200
 
 
 async def test_metrics_count_calls_as_those_by_grpc_are_counted(
@@ -172,8 +203,7 @@ async def test_metrics_count_calls_as_those_by_grpc_are_counted(
 
 async def test_a_call_is_a_part_of_the_trace_of_its_caller() -> None:
     spans: list[RecordedSpan] = []
-    front = HttpFront()
-    front.tracer = SamplingTracer(spans.append, 0.0, random.Random(1))
+    front = HttpFront(tracer=SamplingTracer(spans.append, 0.0, random.Random(1)))
     headers = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
     async with front.serving() as client:
         await client.post("/v1/answer", json=ASKED, headers=headers)

@@ -2,15 +2,23 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tenacious import happens
 
+from stateless.composing.access import open_gate
+from stateless.http.answers import answer_calls
+from stateless.http.endpoint import Edge, Endpoint
 from stateless.http.hosts import names_of
-from stateless.http.json_text import read, written
+from stateless.http.json_text import JsonText, read, written
 from stateless.http.patience import in_time
 from stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
+from stateless.http.readiness import Readiness
 from winnow.deadline import Deadline
 from winnow.errors import (
     DeadlineExceededError,
@@ -99,6 +107,161 @@ def test_whatever_is_sent_is_a_message_or_named_as_wrong(data: bytes) -> None:
             (violation,) = error.violations
             assert violation.field
             assert len(violation.description) < 300
+
+
+@pytest.mark.parametrize("words", [' has no field named "', "Failed to parse a field: "])
+def test_words_of_an_error_that_a_request_repeats_take_no_long_time(words: str) -> None:
+    """Nothing else runs while a pattern is looked for: half a megabyte took a minute."""
+    data = json.dumps({"requests": [{"readScope": words * 10_000}]}).encode()
+    began = time.process_time()
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    assert time.process_time() - began < 1.0
+    assert caught.value.violations[0].field == "requests.readScope"
+
+
+@pytest.mark.parametrize("name", ["wheel", 'a" quoted one', "a" * 500])
+def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
+    data = json.dumps({"requests": [{"after": [{name: 1}]}]}).encode()
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    (violation,) = caught.value.violations
+    assert violation.field[:90] == name[:90]
+    assert "is no field of this request: see /openapi.json" in violation.description
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"requests": [' + "{}," * 20_001 + "{}]}", "has more than 20000 objects"),
+        ('{"requests": [{"question": "' + "{}" * 30_000 + '"}]}', ""),
+        ('{"requests": [], "requests": []}', "has 'requests' twice"),
+        ('{"requests": [{}]', "cannot be read as JSON: Expecting"),
+        ('{"requests": [{"question": "\xff"}]}', "is not UTF-8"),
+        ('{"requests": ' + "[" * 100_000, "cannot be read as JSON: maximum recursion"),
+        ('{"requests": [{"answers": ' + "9" * 5_000 + "}]}", "cannot be read as JSON: Exceeds"),
+    ],
+)
+def test_what_cannot_be_read_is_told_before_messages_are_made_of_it(text: str, words: str) -> None:
+    data = text.encode("latin-1")
+    if not words:
+        assert read(http_pb2.AnswersRequest, data).requests
+        return
+    with pytest.raises(InvalidRequestError) as caught:
+        read(http_pb2.AnswersRequest, data)
+    (violation,) = caught.value.violations
+    assert violation.field == "request"
+    assert violation.description.startswith(words)
+
+
+class Aside:
+    """Counts what is done in it."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    async def run(self, _client: str, work: Callable[[], Any]) -> Any:
+        self.runs += 1
+        return work()
+
+
+@pytest.mark.parametrize(
+    ("request_text", "aside"),
+    [
+        ({"requests": [{"question": "Who won?", "answers": 2}]}, 0),
+        ({"requests": [{"question": "Who won? " * 1_000}]}, 1),
+        ({"requests": [{}] * 2_000}, 1),
+    ],
+)
+async def test_what_is_long_or_in_many_parts_is_read_and_written_aside(
+    request_text: object, aside: int
+) -> None:
+    """Questions would wait for it: 8 KB of empty messages take 15 ms."""
+    threads = Aside()
+    text = JsonText(threads)  # type: ignore[arg-type]
+    data = json.dumps(request_text, separators=(",", ":")).encode()
+    message = await text.message(http_pb2.AnswersRequest, data, "")
+    assert threads.runs == aside
+    await text.text(message, "")
+    assert threads.runs == 2 * aside
+
+
+class Stuck:
+    """Has no turn for anybody until it is let go."""
+
+    def __init__(self) -> None:
+        self.go_on, self.waiting = asyncio.Event(), 0
+
+    async def run(self, _client: str, work: Callable[[], Any]) -> Any:
+        self.waiting += 1
+        try:
+            await self.go_on.wait()
+        finally:
+            self.waiting -= 1
+        return work()
+
+
+async def test_only_so_much_waits_to_be_read() -> None:
+    stuck = Stuck()
+    text = JsonText(stuck)  # type: ignore[arg-type]
+    data = b'{"question": "' + b"?" * (1 << 20) + b'"}'
+    reading = [
+        asyncio.create_task(text.message(answer_pb2.AnswerRequest, data, "")) for _ in range(80)
+    ]
+    await happens(lambda: sum(task.done() for task in reading) == 80 - 63, 30)
+    refused = [task.exception() for task in reading if task.done()]
+    assert {type(error) for error in refused} == {OverloadedError}
+    stuck.go_on.set()
+    await asyncio.wait(reading)
+    assert (await text.message(answer_pb2.AnswerRequest, data, "")).question
+
+
+def _asking_stuck(
+    stuck: Stuck, headers: list[tuple[bytes, bytes]], gone: asyncio.Event
+) -> tuple[asyncio.Task[None], list[str], list[int]]:
+    """A long request while others are read; the names and statuses of what ended."""
+    ended, statuses, sent = list[str](), list[int](), False
+    core: Any = None
+
+    def finished(_method: str, code: str, _seconds: float, _fault: object) -> None:
+        ended.append(code)
+
+    async def receive() -> dict[str, Any]:
+        nonlocal sent
+        if sent:
+            await gone.wait()
+            return {"type": "http.disconnect"}
+        sent = True
+        return {"type": "http.request", "body": b'{"question": "' + b"?" * 9_000 + b'"}'}
+
+    async def send(event: Any) -> None:
+        if event["type"] == "http.response.start":
+            statuses.append(event["status"])
+
+    readiness = Readiness()
+    readiness.say(True)
+    edge = Edge(open_gate, finished, JsonText(stuck), readiness)  # type: ignore[arg-type]
+    endpoint = Endpoint(answer_calls(core, 60.0, lambda _client: None, lambda *_: None)[0], edge)
+    kind = (b"content-type", b"application/json")
+    scope = {"type": "http", "method": "POST", "headers": [kind, *headers], "query_string": b""}
+    task = asyncio.create_task(endpoint(scope, receive, send))
+    return task, ended, statuses
+
+
+async def test_who_goes_while_its_request_waits_to_be_read_is_forgotten() -> None:
+    stuck, gone = Stuck(), asyncio.Event()
+    task, ended, _ = _asking_stuck(stuck, [], gone)
+    await happens(lambda: stuck.waiting == 1, 30)
+    gone.set()
+    await asyncio.wait_for(task, 30)
+    assert (stuck.waiting, ended) == (0, ["CANCELLED"])
+
+
+async def test_the_time_of_a_request_counts_while_it_waits_to_be_read() -> None:
+    stuck = Stuck()
+    task, ended, statuses = _asking_stuck(stuck, [(b"x-winnow-timeout", b"0.01")], asyncio.Event())
+    await asyncio.wait_for(task, 30)
+    assert (stuck.waiting, ended, statuses) == (0, ["DEADLINE_EXCEEDED"], [504])
 
 
 @pytest.mark.parametrize(

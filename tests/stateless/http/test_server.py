@@ -2,26 +2,35 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import Authority
 from http_front import LONG, Wire, wire
 from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.testing import capture_logs
 from tenacious import happens
 
+from stateless.http.accepting import Acceptor
 from stateless.http.app import application
 from stateless.http.crowd import Crowd
 from stateless.http.metrics import HttpMetrics
 from stateless.http.outside import Outside
 from stateless.http.readiness import Readiness
 from stateless.http.server import HttpServer
+from winnow.address import Address
 from winnow.errors import UnavailableError
+from winnow.security.certificates import Certificates, TlsFiles
+from winnow.security.serving import http_context
 
 GET = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 FOREVER = 3_600.0
@@ -37,11 +46,14 @@ class Site:
         idle: float = FOREVER,
         taking: float = FOREVER,
         app: ASGIApp | None = None,
+        tls: ssl.SSLContext | None = None,
+        age: float = FOREVER,
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
         served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
-        self.server = HttpServer(served, readiness, Crowd(most, metrics, head, idle, taking))
+        crowd = Crowd(most, metrics, head, idle, taking)
+        self.server = HttpServer(served, readiness, crowd, tls, age)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
         self.address = ""
@@ -157,6 +169,181 @@ async def test_a_hundred_silent_connections_leave_room_for_one_that_asks() -> No
         assert site.open <= 8
 
 
+@pytest.mark.parametrize("over_tls", [False, True])
+async def test_a_body_in_tiny_chunks_takes_turns_with_everybody_else(
+    over_tls: bool, tls: ssl.SSLContext, authority: Authority
+) -> None:
+    """Its forty thousand parts took half a second, in which nobody else was served."""
+    chunks = 40_000
+    site = Site(app=_length, tls=tls if over_tls else None)
+    turns, body = 0, b"1\r\nx\r\n" * chunks + b"0\r\n\r\n"
+    async with site.serving(), contextlib.AsyncExitStack() as stack:
+        if over_tls:
+            line = await trusting(authority, site.address)
+            stack.callback(line.writer.close)
+        else:
+            line = await stack.enter_async_context(wire(site.address))
+        line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        line.send(body)
+        replying = asyncio.create_task(line.reply())
+        while not replying.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert (await replying)[2] == chunks
+        assert turns > chunks / 50
+        line.send(GET)
+        assert await status(line) == b"200", "and the connection is read on"
+
+
+async def _length(_scope: Scope, receive: Receive, send: Send) -> None:
+    """Says how many bytes the body of the request has."""
+    size, more = 0, True
+    while more:
+        event = await receive()
+        size, more = size + len(event["body"]), event["more_body"]
+    said = str(size).encode()
+    headers = [(b"content-length", str(len(said)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": said})
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_body_that_is_no_http_ends_its_connection_and_nothing_else(
+    answered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was told before stands; a second reply on top of it was a mistake of the server's."""
+    site = Site()
+    site.waits = not answered
+    async with site.serving(), wire(site.address) as line:
+        line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+        await happens(lambda: site.asked == 1, LONG)
+        if answered:
+            assert await status(line) == b"200"
+        with capture_logs() as logged:
+            line.send("no chunk\r\n\r\n")
+            await line.closed()
+            site.go_on.set()
+            await happens(lambda: not site.server._state.tasks, LONG)
+            await happens(lambda: site.open == 0, LONG)
+    assert (logged, caplog.records) == ([], [])
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def tls(authority: Authority) -> ssl.SSLContext:
+    files = authority.issue("node")
+    return http_context(Certificates(TlsFiles(files.cert, files.key)))
+
+
+async def trusting(authority: Authority, address: str) -> Wire:
+    """A connection over TLS."""
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    host, _, port = address.rpartition(":")
+    opening = asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
+    return Wire(*await opening)
+
+
+async def test_handshakes_that_never_end_take_places_as_connections_do(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    async with Site(most=2, tls=tls).serving() as site, contextlib.AsyncExitStack() as stack:
+        lines = []
+        for number in range(3):
+            lines.append(await stack.enter_async_context(wire(site.address)))
+            await happens(lambda: site.open == min(number + 1, 2), LONG)  # noqa: B023
+        await lines[0].closed()
+        assert site.ended("crowded") == 1
+        asks = await trusting(authority, site.address)
+        asks.send(GET)
+        assert await status(asks) == b"200"
+        assert (site.open, site.ended("crowded")) == (2, 2)
+        asks.writer.close()
+
+
+@pytest.mark.parametrize(("age", "closed"), [(0.0, True), (FOREVER, False)])
+async def test_a_connection_over_tls_is_made_anew_after_a_while(
+    age: float, closed: bool, tls: ssl.SSLContext, authority: Authority
+) -> None:
+    """Or who is no longer trusted could ask on for ever on the one that it has."""
+    async with Site(tls=tls, age=age).serving() as site:
+        line = await trusting(authority, site.address)
+        line.send(GET)
+        head = await asyncio.wait_for(line.reader.readuntil(b"\r\n\r\n"), LONG)
+        assert (b"\r\nconnection: close\r\n" in head.lower()) is closed
+        line.writer.close()
+    async with Site(age=0.0).serving() as site, wire(site.address) as line:
+        line.send(GET)
+        assert b"close" not in await line.reader.readuntil(b"\r\n\r\n"), "in plain text it stays"
+
+
+async def test_who_does_not_take_its_reply_over_tls_is_cut_off_as_soon(
+    tls: ssl.SSLContext, authority: Authority
+) -> None:
+    site = Site(taking=0.05, tls=tls)
+    site.page = b"x" * 10_000_000
+    async with site.serving():
+        line = await trusting(authority, site.address)
+        line.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        line.send(GET)
+        await happens(lambda: site.ended("unread") == 1, LONG)
+        await happens(lambda: site.open == 0, LONG)
+        line.writer.transport.abort()
+
+
+async def test_who_begins_a_handshake_and_stops_is_cut_off(tls: ssl.SSLContext) -> None:
+    async with Site(head=0.05, tls=tls).serving() as site, wire(site.address) as line:
+        line.send(b"\x16\x03\x01\x00\xc8\x01")
+        await line.closed()
+        await happens(lambda: (site.ended("slow"), site.open) == (1, 0), LONG)
+
+
+async def test_a_handshake_that_fails_gives_its_place_back(tls: ssl.SSLContext) -> None:
+    async with Site(tls=tls).serving() as site, wire(site.address) as line:
+        line.send(GET)
+        await line.closed()
+        await happens(lambda: site.open == 0, LONG)
+
+
+async def test_a_handshake_in_hand_holds_up_no_end(tls: ssl.SSLContext) -> None:
+    async with Site(tls=tls).serving() as site, wire(site.address) as line:
+        await happens(lambda: site.open == 1, LONG)
+        await asyncio.wait_for(site.server.drain(FOREVER), LONG)
+        await line.closed()
+        assert site.open == 0
+
+
+async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    came = asyncio.Queue[socket.socket]()
+    acceptor = Acceptor(Address("127.0.0.1", 0), came.put_nowait)
+    taken, lacking = acceptor._listening, [OSError(errno.EMFILE, "too many open files")]
+
+    class Scarce:
+        """As the socket, but for the first time."""
+
+        def fileno(self) -> int:
+            return taken.fileno()
+
+        def accept(self) -> Any:
+            if lacking:
+                raise lacking.pop()
+            return taken.accept()
+
+        def close(self) -> None:
+            taken.close()
+
+    monkeypatch.setattr("stateless.http.accepting._PAUSE", 0.01)
+    port = acceptor.port
+    monkeypatch.setattr(acceptor, "_listening", Scarce())
+    async with wire(f"127.0.0.1:{port}"):
+        (await asyncio.wait_for(came.get(), LONG)).close()
+    assert not lacking
+    acceptor.close()
+
+
 @pytest.mark.parametrize("parts", [1, 3])
 async def test_who_does_not_take_its_reply_is_cut_off(parts: int) -> None:
     site = Site(taking=0.05)
@@ -173,6 +360,23 @@ async def test_what_is_no_http_is_refused() -> None:
         assert await status(line) == b"400"
         await line.closed()
         await happens(lambda: site.open == 0, LONG)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_what_is_no_http_behind_a_request_is_refused_as_a_problem(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Site().serving() as site, wire(site.address) as line:
+        line.send(GET.replace("GET", method))
+        assert await status(line) == b"200"
+        if method == "GET":
+            await line.reader.readexactly(5)
+        line.send("nonsense\r\n\r\n")
+        code, headers, problem = await line.reply()
+        assert (code, headers["content-type"]) == (400, "application/problem+json")
+        assert problem["violations"][0]["field"] == "request"
+        await line.closed()
+    assert not caplog.records
 
 
 async def test_a_connection_that_was_refused_and_stays_is_cut_off() -> None:

@@ -185,11 +185,21 @@ def test_a_key_is_asked_for_sent_and_kept_in_the_tab_only(page: Any, front: Page
     ask(page)
     assert page.inner_text(".problem") == "a key is needed"
     assert page.evaluate("document.activeElement.id") == "key"
+    assert page.inner_text("#key-wrong") == "This server asks for a key."
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    page.locator("#key-wrong", has_text="a key is needed").wait_for()
+    assert page.get_attribute("#key", "aria-invalid") == "true"
+    front.reply = {"status": 403, "detail": "key bob has no scope 'ask'"}
+    page.keyboard.press("Enter")
+    page.locator("#key-wrong", has_text="key bob has no scope").wait_for()
     front.clear()
-    page.keyboard.type("secret")
+    page.fill("#key", "secret")
     page.keyboard.press("Enter")
     page.wait_for_selector(".answer")
     assert front.headers["authorization"] == "Bearer secret"
+    assert not page.evaluate("document.getElementById('options').open"), "it hid the answer"
+    assert page.evaluate("document.activeElement.id") == "question"
     assert page.evaluate("localStorage.length") == 0
     assert "secret" not in page.url
     page.reload()
@@ -198,6 +208,17 @@ def test_a_key_is_asked_for_sent_and_kept_in_the_tab_only(page: Any, front: Page
     with tab(page.context.browser) as other:
         other.goto(front.address)
         assert other.input_value("#key") == ""
+
+
+def test_options_that_the_user_opened_stay_open_after_a_key(page: Any, front: PageFront) -> None:
+    page.click("#options > summary")
+    front.reply = {"status": 401, "detail": "a key is needed"}
+    ask(page)
+    front.clear()
+    page.fill("#key", "secret")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    assert page.evaluate("document.getElementById('options').open")
 
 
 def test_escape_stops_a_question_and_its_reply_is_not_shown(page: Any, front: PageFront) -> None:

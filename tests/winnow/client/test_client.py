@@ -11,7 +11,16 @@ import pytest
 from scripted_front import ScriptedFront, full_reply, scripted_front
 
 import winnow
-from winnow.client import AsyncClient, Client, Position, Reply, ShardStatus
+from winnow.client import (
+    AsyncClient,
+    CallKind,
+    CallOutcome,
+    Client,
+    Position,
+    ReadTiming,
+    Reply,
+    ShardStatus,
+)
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -70,7 +79,7 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
     assert (reply.question, reply.answer) == ("Who opened the café?", best.text)
     assert best.text == best.passage.text[best.start : best.end] == "Zoe\u0308 Nowak"
     assert (best.shard, best.score, best.relevance, best.span_score) == (0, 8.5, 3.5, 5.0)
-    assert (best.distance, best.hybrid_distance) == (0.5, 0.25)
+    assert (best.distance, best.hybrid_distance, best.words) == (0.5, 0.25, 7.5)
     assert best.passage.metadata == {"year": 1923, "tags": ["a", "b"]}
     assert reply.answers[1].passage.metadata == {}
     assert (reply.coverage.known, reply.coverage.searched, reply.coverage.failed) == (12, 7, 5)
@@ -79,6 +88,12 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
     assert (late.status, late.reason) == (ShardStatus.TIMEOUT, "no reply in 2 s")
     assert reply.timings.total_ms == 40
     assert reply.timings.shards[0].read_ms == 30
+    assert [(each.shard, each.kind, each.outcome) for each in reply.timings.calls] == [
+        (0, CallKind.RETRIEVE, CallOutcome.ANSWERED),
+        (1, CallKind.RETRIEVE, CallOutcome.ABANDONED),
+        (0, CallKind.READ, CallOutcome.ANSWERED),
+    ]
+    assert reply.timings.calls[2].reads[1] == ReadTiming("combining", 8, 12)
     assert (reply.request_id, reply.question_truncated) == ("of-the-front", True)
 
 

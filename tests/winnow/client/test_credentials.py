@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ async def asking(kind: Any, guarded: Guarded, **changed: Any) -> AsyncIterator[A
         await made.close()
 
 
+PLAIN = {"ca": None, "cert": None, "key": None, "server_name": "", "token_file": None}
 BOTH = pytest.mark.parametrize("kind", [InThread, AsyncClient])
 
 
@@ -118,7 +120,8 @@ async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) ->
     [
         ({"token_file": None}, UnauthenticatedError, "no key was sent"),
         ({"token_file": None, "token": "wrong"}, UnauthenticatedError, "not known here"),
-        ({"cert": None, "key": None}, UnavailableError, "cannot reach a front node"),
+        ({"cert": None, "key": None}, UnavailableError, "it may expect TLS"),
+        (PLAIN, UnavailableError, "it may expect TLS"),
         ({"server_name": "other.winnow.test"}, UnavailableError, "that of its certificate"),
         ({"server_name": ""}, UnavailableError, "that of its certificate"),
     ],
@@ -129,6 +132,50 @@ async def test_who_lacks_something_is_told_what(
     async with asking(kind, guarded, **changed) as client:
         with pytest.raises(kind_of_error, match=said):
             await client.ask("Who?")
+
+
+@BOTH
+async def test_tls_with_a_front_that_speaks_none_is_named(guarded: Guarded, kind: Any) -> None:
+    async with scripted_front() as plain:
+        client = kind(plain.address, credentials=guarded.credentials(token_file=None))
+        with pytest.raises(UnavailableError, match="speaks no TLS: leave out --tls"):
+            await client.ask("Who?")
+        await client.close()
+
+
+@BOTH
+async def test_a_port_of_http_is_named(kind: Any) -> None:
+    """The page's port is the first that a newcomer sees."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 421 Misdirected Request\r\ncontent-length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        client = kind(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(UnavailableError, match="HTTP is spoken there"):
+            await client.ask("Who?")
+        await client.close()
+
+
+@BOTH
+async def test_a_port_of_https_is_named(guarded: Guarded, kind: Any) -> None:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    files = guarded.authority.issue("web", [NAME])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    assert files.cert is not None
+    context.load_cert_chain(files.cert, files.key)
+    context.set_alpn_protocols(["http/1.1"])
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = kind(address, credentials=guarded.credentials())
+        with pytest.raises(UnavailableError, match="HTTP is spoken there"):
+            await client.ask("Who?")
+        await client.close()
 
 
 @BOTH

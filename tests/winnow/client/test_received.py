@@ -4,7 +4,7 @@ import json
 
 from scripted_front import full_reply
 
-from winnow.client import ShardStatus
+from winnow.client import CallKind, CallOutcome, ShardStatus
 from winnow.client.received import reply_of
 from winnow.v1 import answer_pb2
 
@@ -23,6 +23,21 @@ def test_a_status_that_is_not_known_is_a_failure() -> None:
     reply = answer_pb2.AnswerResponse()
     reply.coverage.shards.add(status=99)
     assert reply_of("?", reply).coverage.shards[0].status is ShardStatus.FAILED
+
+
+def test_every_kind_and_outcome_of_a_call_has_its_name_and_unknown_ones_have_none() -> None:
+    reply = answer_pb2.AnswerResponse()
+    call = answer_pb2.ShardCall
+    for kind in call.Kind.values():
+        reply.timings.calls.add(kind=kind)
+    for outcome in call.Outcome.values():
+        reply.timings.calls.add(outcome=outcome)
+    reply.timings.calls.add(kind=99, outcome=99)
+    calls = reply_of("?", reply).timings.calls
+    kinds, outcomes = len(call.Kind.values()), len(call.Outcome.values())
+    assert [each.kind for each in calls[:kinds]] == [None, *CallKind]
+    assert [each.outcome for each in calls[kinds : kinds + outcomes]] == [None, *CallOutcome]
+    assert (calls[-1].kind, calls[-1].outcome) == (None, None)
 
 
 def test_a_scope_that_is_not_known_is_none() -> None:
@@ -44,5 +59,10 @@ def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
     assert found["answer"] == "Zoe\u0308 Nowak"
     assert found["coverage"]["shards"][1]["status"] == "timeout"
     assert found["read_scope"] == "global"
+    assert found["timings"]["read_start_ms"] == 7
+    assert found["timings"]["calls"][1] == {
+        "shard": 1, "kind": "retrieve", "outcome": "abandoned", "start_ms": 5.0, "ms": 34.0,
+        "retrieve_start_ms": 5.5, "retrieve_ms": 0.0, "reads": [],
+    }  # fmt: skip
     assert found["answers"][1]["score"] is None
     assert found["answers"][0]["passage"]["metadata"] == {"year": 1923, "tags": ["a", "b"]}

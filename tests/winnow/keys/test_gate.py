@@ -2,6 +2,7 @@
 
 import pytest
 from manual_clock import ManualClock
+from prometheus_client import CollectorRegistry, generate_latest
 
 from winnow.errors import (
     OverloadedError,
@@ -12,6 +13,7 @@ from winnow.errors import (
 from winnow.keys.gate import Gate
 from winnow.keys.headers import header_gate
 from winnow.keys.key import Key
+from winnow.keys.metrics import KeyMetrics
 from winnow.keys.scope import Scope
 from winnow.keys.token import PREFIX, digest_of, of_headers
 from winnow.policy.rates import Rate
@@ -64,6 +66,42 @@ def test_who_may_not_is_not_counted() -> None:
     with pytest.raises(PermissionDeniedError):
         gate.enter(Scope.ADMIN, TOKEN)
     gate.enter(Scope.ASK, TOKEN)
+
+
+def test_what_is_refused_is_counted_by_scope_and_reason_and_never_by_key() -> None:
+    """All series are there from the beginning: one that begins with 1 has not grown."""
+    registry = CollectorRegistry()
+    gate = Gate([limited(Rate(1, 1))], ManualClock(), KeyMetrics(registry).refused)
+    by_headers = header_gate(gate)
+    assert refusals(registry) == {}
+    gate.enter(Scope.ASK, TOKEN)
+    for scope, token in [
+        (Scope.ASK, ""),
+        (Scope.ASK, "nobody's"),
+        (Scope.ADMIN, TOKEN),
+        (Scope.FEED, TOKEN),
+    ]:
+        with pytest.raises(WinnowError):
+            gate.enter(scope, token)
+    with pytest.raises(UnauthenticatedError):
+        by_headers("ask", ())
+    assert refusals(registry) == {
+        ("ask", "unauthenticated"): 3,
+        ("admin", "permission_denied"): 1,
+        ("feed", "rate"): 1,
+    }
+    page = generate_latest(registry).decode()
+    assert page.count("winnow_front_key_refusals_total{") == 4 * 3
+    assert not any(word in page for word in (TOKEN, KEY.name, KEY.id, "nobody"))
+
+
+def refusals(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
+    return {
+        (sample.labels["scope"], sample.labels["reason"]): sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total") and sample.value
+    }
 
 
 def test_reading_the_keys_again_gives_nobody_a_new_burst() -> None:

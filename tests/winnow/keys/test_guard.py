@@ -17,6 +17,7 @@ from tenacious import happens
 from winnow.errors import PermissionDeniedError, UnauthenticatedError
 from winnow.keys.gate import Gate
 from winnow.keys.key import Key
+from winnow.keys.metrics import KeyMetrics
 from winnow.keys.scope import Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
@@ -66,7 +67,8 @@ class Front:
     """A server with one gate."""
 
     def __init__(self) -> None:
-        self.gate, self.feeds, self.registry = Gate([KEY]), Feeds(), CollectorRegistry()
+        self.feeds, self.registry = Feeds(), CollectorRegistry()
+        self.gate = Gate([KEY], refused=KeyMetrics(self.registry).refused)
         self.server = Server(
             [ASK, FEED],
             Boundary(RpcMetrics(self.registry)),
@@ -74,6 +76,10 @@ class Front:
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.feeds, self.server.grpc)
+
+    def refusals(self, reason: str) -> float | None:
+        labels = {"scope": "ask", "reason": reason}
+        return self.registry.get_sample_value("winnow_front_key_refusals_total", labels)
 
 
 @pytest.fixture
@@ -140,6 +146,7 @@ async def test_who_has_no_good_key_is_unauthenticated(
     assert digest_of(TOKEN) not in told
     raised = error_of(error.code(), str(error.details()), error.trailing_metadata())
     assert type(raised) is UnauthenticatedError
+    assert front.refusals("unauthenticated") == 1
 
 
 async def test_who_may_not_is_told_which_scope_it_takes(
@@ -150,6 +157,7 @@ async def test_who_may_not_is_told_which_scope_it_takes(
         await ask(channel, sent())
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert type(error_of(caught.value.code(), "")) is PermissionDeniedError
+    assert front.refusals("permission_denied") == 1
 
 
 async def test_who_asks_too_often_is_told_when_to_come_again(
@@ -166,6 +174,7 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
     info = error_details_pb2.RetryInfo()
     assert any(packed.Unpack(info) for packed in status.details)
     assert 900 < info.retry_delay.seconds <= 1_000
+    assert front.refusals("rate") == 1
 
 
 async def test_a_call_is_refused_before_its_message_is_here(channel: grpc.aio.Channel) -> None:

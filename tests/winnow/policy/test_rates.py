@@ -55,6 +55,25 @@ def test_an_amount_larger_than_the_burst_waits_for_a_full_bucket_and_is_paid_off
     assert rates.take("a", TWO_A_SECOND, 5) == pytest.approx(2.5)
 
 
+@pytest.mark.parametrize("further", [1, 2, 10])
+def test_what_was_begun_before_it_was_all_known_is_no_obstacle_to_the_rest(
+    further: int, clock: ManualClock
+) -> None:
+    rates = Rates(clock)
+    assert rates.take("a", TWO_A_SECOND) == 0
+    assert rates.take("a", TWO_A_SECOND, further, begun=1) == 0
+
+
+def test_who_waits_as_long_as_told_may_begin_and_do_the_rest(clock: ManualClock) -> None:
+    rates = Rates(clock)
+    assert [rates.take("a", TWO_A_SECOND) for _ in range(2)] == [0, 0]
+    wait = rates.take("a", TWO_A_SECOND, 9, begun=1)
+    assert wait == pytest.approx(1.0), "what was begun stays counted"
+    clock.advance(wait)
+    assert rates.take("a", TWO_A_SECOND) == 0
+    assert rates.take("a", TWO_A_SECOND, 9, begun=1) == 0
+
+
 def test_what_was_done_counts_at_another_rate_too(clock: ManualClock) -> None:
     """Neither is a burst given anew, nor is a slow rate's long wait kept."""
     rates = Rates(clock)

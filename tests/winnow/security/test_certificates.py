@@ -101,6 +101,13 @@ def test_a_private_key_is_never_shown(authority: Authority) -> None:
     assert "PRIVATE KEY" not in repr(pem)
 
 
+def test_authorities_may_be_described_in_any_language(authority: Authority) -> None:
+    """As bundles of authorities are, between the certificates."""
+    said = "# Főtanúsítvány\n".encode()
+    authority.ca.write_bytes(said + authority.ca.read_bytes() + b"\xff\n")
+    Certificates(authority.issue("node"))
+
+
 def test_authorities_alone_are_enough_to_call_others(authority: Authority) -> None:
     pem = Certificates(TlsFiles(ca=authority.ca)).pem
     assert pem.cert is None

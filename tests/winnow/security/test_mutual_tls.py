@@ -199,6 +199,35 @@ async def test_a_channel_that_is_closed_leaves_no_connection_open(node: Node) ->
     assert all(isinstance(each, asyncio.CancelledError | grpc.aio.AioRpcError) for each in ended)
 
 
+async def test_http_takes_no_half_replaced_pair_and_does_not_stay_behind(
+    authority: Authority,
+) -> None:
+    """gRPC may have looked at the files when they fitted, and HTTP only when they no longer do."""
+    files = authority.issue("node", [NAME])
+    certificates = Certificates(files)
+    context = http_context(certificates)
+    renewed = authority.issue("node", ["renewed.winnow.test"])
+    certificates.look()
+    assert renewed.cert is not None
+    renewed.cert.write_bytes(Path(authority.issue("next").cert or "").read_bytes())
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(close, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    trusting = ssl.create_default_context(cafile=str(authority.ca))
+    front = authority.issue("front")
+    assert front.cert is not None
+    trusting.load_cert_chain(front.cert, front.key)
+    _, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusting, server_hostname="renewed.winnow.test"
+    )
+    writer.close()
+    server.close()
+    await server.wait_closed()
+
+
 async def test_http_has_the_same_certificates(authority: Authority, tmp_path: Path) -> None:
     """Also those that come later, and only for clients of the authority."""
     certificates = Certificates(authority.issue("node", [NAME]))

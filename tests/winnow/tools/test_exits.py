@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from winnow.errors import UnavailableError
+from winnow.errors import UnauthenticatedError, UnavailableError
 from winnow.settings.source import SettingsError
 from winnow.tools.exits import exit_code
 
@@ -34,6 +34,11 @@ def failing(error: BaseException) -> Callable[[], None]:
     ("error", "code", "said"),
     [
         (UnavailableError("nobody is there"), 1, "error: nobody is there\n"),
+        (
+            UnauthenticatedError("no key was sent"),
+            1,
+            "error: no key was sent; --token-file or WINNOW_TOKEN gives one\n",
+        ),
         (SettingsError("--x: no"), 2, "error: --x: no\ntry 'winnow up --help'\n"),
         (
             typer.BadParameter("Is not a number.", param_hint="'--x'"),

@@ -1,7 +1,11 @@
 """Help texts: paragraphs flow, lists stay."""
 
+import re
+
+import pytest
 import typer
 
+from winnow.tools.commands import app
 from winnow.tools.help_texts import flowing, with_flowing_help
 
 
@@ -35,3 +39,21 @@ def test_commands_of_groups_flow_too() -> None:
     root.command("three")(inner)
     command = with_flowing_help(root)
     assert command.commands["group"].commands["one"].help == "Says a.\n\nb c"
+
+
+@pytest.mark.parametrize("words", [["front"], ["node"], ["encoder"], ["heads", "serve"]])
+def test_help_of_a_server_cuts_no_name_on_a_terminal_of_80_columns(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = [*words, "--help"]
+    command = with_flowing_help(app(asked))
+    command(args=asked, prog_name="winnow", standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    for word in words:
+        command = command.commands[word]
+    names = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    variables = set(re.findall(r"env (\w+)", " ".join(each.help or "" for each in command.params)))
+    assert len(variables) > 10
+    assert {each for each in names | variables if each not in shown} == set()

@@ -26,6 +26,8 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
+_INTEGERS = 2**63
+"""Greater ones do not fit; a caller may name a write by any number of 64 bits."""
 _KINDS = {
     Kind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
     Kind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
@@ -63,6 +65,10 @@ class OtlpExporter:
             )
         except grpc.RpcError as error:
             self._failed(error)
+            return False
+        except ValueError:  # of a channel that is closed
+            if not self._closed.is_set():
+                raise
             return False
         if self._failing:
             self._failing = False
@@ -111,11 +117,11 @@ def _pairs(attributes: Mapping[str, Value]) -> Iterable[common_pb2.KeyValue]:
 def _any(value: Value) -> common_pb2.AnyValue:
     if isinstance(value, bool):
         return common_pb2.AnyValue(bool_value=value)
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < _INTEGERS:
         return common_pb2.AnyValue(int_value=value)
     if isinstance(value, float):
         return common_pb2.AnyValue(double_value=value)
-    return common_pb2.AnyValue(string_value=value)
+    return common_pb2.AnyValue(string_value=str(value))
 
 
 def _opened(url: str, standard: Standard) -> grpc.Channel:

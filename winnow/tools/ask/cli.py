@@ -29,6 +29,14 @@ def ask(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every reply as one line of JSON.")
     ] = False,
+    timings: Annotated[
+        bool,
+        typer.Option(
+            "--timings",
+            help="Show when each call to a shard was sent and each passage read; --json always "
+            "has it.",
+        ),
+    ] = False,
     passages_to_read: Annotated[
         int | None,
         typer.Option(min=1, max=100, help="Passages to read.", show_default="the server's"),
@@ -94,11 +102,14 @@ def ask(
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
       answers: text, start, end, score, relevance, span_score, distance,
-        hybrid_distance, shard, passage (id, title, text, metadata),
+        hybrid_distance, words, shard, passage (id, title, text, metadata),
       coverage: complete, known, searched, failed,
         shards (shard, passages, status, reason, sequence),
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
         merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
+        retrieve_start_ms, read_start_ms, merge_start_ms,
+        calls (shard, kind, outcome, start_ms, ms, retrieve_start_ms,
+        retrieve_ms, reads (passage_id, start_ms, ms)),
       passages_read, passages_asked, passages_granted, read_scope,
       question_truncated, cached,
       heads: head_id, version, failure, out_of_scope,
@@ -128,7 +139,7 @@ def ask(
         with Client(address, credentials=credentials) as client:
             return client.ask(text, timeout=timeout, **options)
 
-    desk = Desk(put, as_json)
+    desk = Desk(put, as_json, timings)
     if question:
         replied = desk.answer(" ".join(question))
     elif sys.stdin.isatty():

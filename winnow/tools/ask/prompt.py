@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 PROMPT = "ask> "
+HINT = "ask a question; Ctrl-D or `exit` ends"
 _ENDS = {"exit", "quit"}
 
 
@@ -21,6 +22,7 @@ def converse(
         read: reads a line; raises EOFError at the end.
 
     """
+    say(HINT)
     while True:
         try:
             line = read(PROMPT).strip()

@@ -7,6 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.client import Answer, Coverage, Reply, ShardStatus
+from winnow.tools.ask.timeline import timeline
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
 from winnow.tools.predict.render import heads_shown
@@ -14,15 +15,17 @@ from winnow.tools.predict.render import heads_shown
 _MOST_SHARDS = 8
 
 
-def shown(reply: Reply, width: int, plain: bool) -> Group:
-    """All that is shown of a reply, in `width` columns; `plain` without frames and styles."""
+def shown(reply: Reply, width: int, plain: bool, calls: bool = False) -> Group:
+    """All that is shown of a reply, in `width` columns; `plain` without frames and styles, `calls`
+    with each call to a shard and each read.
+    """
     parts: list[RenderableType] = []
     for part in (
         _head(reply, plain),
         _candidates(reply),
         heads_shown(reply.question, reply.heads, width, plain),
         _notes(reply),
-        _timings(reply, width),
+        _timings(reply, width, calls),
     ):
         lines = list(part)
         if lines:
@@ -94,7 +97,7 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
         yield Text(f"  and {len(failed) - _MOST_SHARDS} more", style="yellow")
 
 
-def _timings(reply: Reply, width: int) -> Iterator[Text]:
+def _timings(reply: Reply, width: int, calls: bool) -> Iterator[Text]:
     read = "the answer was known" if reply.cached else f"for {reply.passages_read} passages read"
     yield Text(f"milliseconds, {read}", style="dim")
-    yield from waterfall(reply.timings, width)
+    yield from (timeline if calls else waterfall)(reply.timings, width)

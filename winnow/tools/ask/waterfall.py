@@ -22,7 +22,7 @@ def waterfall(timings: Timings, width: int) -> Iterator[Text]:
         yield Text.assemble(
             (stage.ljust(_LABEL), "dim"),
             f"{milliseconds:{_FIGURE}.1f}",
-            (_bar(begin * scale, (begin + milliseconds) * scale, room), "cyan"),
+            (bar(begin * scale, (begin + milliseconds) * scale, room), "cyan"),
         )
         begin += milliseconds
     total = f"{timings.total_ms:{_FIGURE}.1f}"
@@ -30,7 +30,7 @@ def waterfall(timings: Timings, width: int) -> Iterator[Text]:
     yield from _shards(timings.shards)
 
 
-def _bar(begin: float, end: float, room: int) -> str:
+def bar(begin: float, end: float, room: int) -> str:
     """A bar from one column to another; thin where a stage took some time, but not a column."""
     if begin >= end:
         return ""

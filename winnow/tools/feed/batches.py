@@ -11,6 +11,8 @@ from winnow.passages.rows import Row
 
 MOST_BYTES = 700_000
 """Of a request, in UTF-8 and without what is around the texts; a message has at most 1 MB."""
+PACKED = 4
+"""Bytes of metadata in a message for each character of JSON, at most: `1, ` takes eleven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,20 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
 
 def following(name: str) -> str:
     """The id of the passage after this one, of the same document."""
+    document, number = numbered(name)
+    return f"{document}{MARK}{number + 1}"
+
+
+def numbered(name: str) -> tuple[str, int]:
+    """The document that a passage is of, and its number there; -1 if it was not cut from one."""
     document, _, number = name.rpartition(MARK)
-    return f"{document}{MARK}{int(number) + 1}"
+    return (document, int(number)) if number.isdecimal() else (name, -1)
 
 
 def _size(row: Row) -> int:
     passage = row.passage
-    texts = (passage.id, passage.title, passage.text, row.metadata)
-    return sum(len(each.encode()) for each in texts)
+    texts = (passage.id, passage.title, passage.text)
+    return sum(len(each.encode()) for each in texts) + PACKED * len(row.metadata)
 
 
 def _fields(row: Row) -> PassageFields:

@@ -27,6 +27,7 @@ from winnow.errors import (
 )
 from winnow.passages.rows import BadRow
 from winnow.tools.feed.batches import Batch, following
+from winnow.tools.feed.claims import Claim
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.patience import backoff
 
@@ -67,7 +68,7 @@ class Totals:
 
 
 class Sender:
-    """Sends batches. A batch that has an id in common with one in hand waits for that one."""
+    """Sends batches. One that would store or delete what one in hand does waits for that one."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class Sender:
         self._refused, self._stored, self._waits = refused, stored, waits
         self._skip = skip
         self._rest, self._clock = rest, clock
-        self._in_hand: dict[asyncio.Task[None], frozenset[str]] = {}
+        self._in_hand: dict[asyncio.Task[None], Claim] = {}
         self.totals = Totals()
 
     async def run(self, next_batch: Callable[[], Awaitable[Batch | None]], at_once: int) -> None:
@@ -109,10 +110,10 @@ class Sender:
         """
         try:
             while (batch := await next_batch()) is not None:
-                ids = frozenset({*batch.ids, *batch.after})
-                await self._until(partial(self._room, ids, at_once))
+                claim = Claim.of(batch)
+                await self._until(partial(self._room, claim, at_once))
                 task = asyncio.create_task(self._send(batch, self._ledger.begin()))
-                self._in_hand[task] = ids
+                self._in_hand[task] = claim
             await self._until(lambda: not self._in_hand)
         except (WinnowError, OSError):
             await asyncio.gather(*self._in_hand, return_exceptions=True)
@@ -122,9 +123,9 @@ class Sender:
                 task.cancel()
             await asyncio.gather(*self._in_hand, return_exceptions=True)
 
-    def _room(self, ids: frozenset[str], at_once: int) -> bool:
-        shared = any(ids & each for each in self._in_hand.values())
-        return not shared and len(self._in_hand) < at_once
+    def _room(self, claim: Claim, at_once: int) -> bool:
+        met = any(claim.meets(each) for each in self._in_hand.values())
+        return not met and len(self._in_hand) < at_once
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():

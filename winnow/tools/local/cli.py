@@ -20,8 +20,11 @@ from winnow.tools.local.ports import free_ports
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
+from winnow.tools.local.trying import Door, feed_line, http_line, predict_line, try_line
 
 _LOOK_SECONDS = 0.5
+_OFF = {"false", "off", "no", "f", "n", "0"}
+"""How a variable says no; as pydantic reads it."""
 
 
 def run(settings: UpSettings) -> None:
@@ -56,13 +59,14 @@ def run(settings: UpSettings) -> None:
             asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
             for number, address in enumerate(cluster.node_metrics):
                 say(f"metrics of node {number} on {address}")
-            say(f"ready on {cluster.address}; try:\n{try_line(cluster.address)}")
+            entered = door(settings.file)
+            say(f"ready on {cluster.address}; try:\n{try_line(cluster.address, entered)}")
             if settings.heads:
-                say(predict_line(cluster.address))
+                say(predict_line(cluster.address, entered))
             if cluster.http:
-                say(http_line(cluster.http))
+                say(http_line(cluster.http, entered))
             if cluster.feed:
-                say(f"  winnow feed FILE --address {cluster.feed}")
+                say(feed_line(cluster.feed, entered))
             serve_until_stopped(keeping)
         say("stopped")
 
@@ -97,6 +101,21 @@ def health(file: Path | None) -> str:
     return str(given("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
+def door(file: Path | None, environment: Mapping[str, str] | None = None) -> Door:
+    """What the front asks of those who call it."""
+
+    def says(name: str) -> str:
+        return str(given("front", name, file, environment) or "")
+
+    pages = given("front", "http_pages", file, environment)
+    return Door(
+        tls=bool(says("tls_cert")),
+        certificates=bool(says("tls_client_ca")),
+        keys=bool(says("keys")),
+        pages=pages is None or str(pages).lower() not in _OFF,
+    )
+
+
 def serve_until_stopped(keeping: Keeping) -> None:
     """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then, and where that
     does not help, the others answer from what is left.
@@ -113,26 +132,6 @@ async def _watch(keeping: Keeping) -> None:
     while True:
         keeping.look()
         await asyncio.sleep(_LOOK_SECONDS)
-
-
-def try_line(address: str) -> str:
-    """Commands that ask a question."""
-    question = "Who won the Tour de France in 2015?"
-    body = f'{{"question": "{question}"}}'
-    return (
-        f'  winnow ask "{question}" --address {address}\n'
-        f"  grpcurl -plaintext -d '{body}' {address} winnow.v1.AnswerService/Answer"
-    )
-
-
-def http_line(address: str) -> str:
-    """Where HTTP is described."""
-    return f"HTTP on http://{address}, described on http://{address}/docs"
-
-
-def predict_line(address: str, heads: str = "HEAD") -> str:
-    """A command that predicts."""
-    return f'  winnow predict "book me a flight to Oslo" --heads {heads} --address {address}'
 
 
 up = settings_command(UpSettings, run)

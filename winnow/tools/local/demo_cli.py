@@ -2,10 +2,11 @@
 
 import asyncio
 import hashlib
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +19,11 @@ from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
 from winnow.client import AsyncClient
 from winnow.client.messages import AnswerClient
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
 from winnow.settings.source import SettingsError
-from winnow.tools.local.cli import http_line, predict_line, serve_until_stopped, try_line
+from winnow.tools.local.cli import serve_until_stopped
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.demo import add, ask_questions, empty_table
 from winnow.tools.local.demo_heads import (
@@ -35,6 +36,7 @@ from winnow.tools.local.demo_heads import (
 from winnow.tools.local.keeping import Keeping
 from winnow.tools.local.ports import chosen, expect_free, or_any
 from winnow.tools.local.restarts import Restarts
+from winnow.tools.local.trying import Door, activation, http_line, predict_line, try_line
 from winnow.tools.questions import AskedQuestion, read_questions
 
 _CORPUS = demo_corpus()
@@ -100,16 +102,24 @@ def demo(
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
         if once:
             raise typer.Exit(1 if wrong or mistaken else 0)
-        console.print(f"\nask your own on {cluster.address}:", markup=False)
-        console.print(try_line(cluster.address), markup=False, soft_wrap=True)
-        if cluster.http:
-            console.print(http_line(cluster.http), markup=False, soft_wrap=True)
-        if texts:
-            line = predict_line(cluster.address, "intent,entities")
-            console.print(line, markup=False, soft_wrap=True)
-        console.print("\nserving until Ctrl-C")
         say = partial(console.print, markup=False, soft_wrap=True)
+        say("")
+        for line in _to_try(cluster, bool(texts)):
+            say(line)
+        say("\nserving until Ctrl-C")
         serve_until_stopped(Keeping(cluster, Restarts(time.monotonic), say))
+
+
+def _to_try(cluster: LocalCluster, heads: bool) -> Iterator[str]:
+    entered = Door()
+    if cluster.http:
+        yield http_line(cluster.http, entered)
+    yield f"{'or ' if cluster.http else ''}ask {cluster.address} from another terminal:"
+    if found := activation(on_path=shutil.which("winnow") is not None):
+        yield found
+    yield try_line(cluster.address, entered)
+    if heads:
+        yield predict_line(cluster.address, entered, "intent,entities")
 
 
 def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
@@ -145,7 +155,10 @@ def _free(flag: str, listen: str) -> Address:
         address = chosen(Address.parse(listen))
     except ValueError as error:
         raise SettingsError(f"{flag}: {error}") from error
-    expect_free([address])
+    try:
+        expect_free([address])
+    except UnavailableError as error:
+        raise UnavailableError(f"{error}; it is set by {flag}") from error
     return address
 
 

@@ -137,11 +137,8 @@ def waiting_ms(service_ms: float, servers: int, busy: float, share: float) -> fl
         share: such as 0.01 for the 99th percentile.
 
     """
-    offered = servers * busy
-    term = total = 1.0
-    for number in range(1, servers):
-        term *= offered / number
-        total += term
-    last = term * offered / servers / (1 - busy)
-    waits = last / (total + last)
+    offered, lost = servers * busy, 1.0
+    for number in range(1, servers + 1):  # the sums themselves are beyond floating point
+        lost *= offered / (number + offered * lost)
+    waits = lost / (1 - busy * (1 - lost))
     return service_ms / (servers * (1 - busy)) * math.log(max(waits / share, 1.0))

@@ -92,13 +92,13 @@ def _fewest_shards(units: Units, wanted: Wanted) -> int:
     room = wanted.node_bytes * _USABLE - units.process.node_bytes
     # a node that is fed holds two generations while it goes from one to the next
     each = formulae.node_bytes_each(units, wanted.dimension) * (2 if wanted.fed else 1)
-    shards = math.ceil(wanted.passages * each / room) if room > 0 else math.inf
+    shards = wanted.passages * each / room if room > 0 else math.inf
     if shards > MOST_SHARDS:
         raise ValueError(
-            f"{wanted.passages:,.0f} passages do not fit into {MOST_SHARDS:,} nodes of "
+            f"{wanted.passages:,.15g} passages do not fit into {MOST_SHARDS:,} nodes of "
             f"{wanted.node_bytes / 2**30:.3g} GiB: give the nodes more memory"
         )
-    return int(shards)
+    return math.ceil(shards)
 
 
 def _served(units: Units, wanted: Wanted, shards: int) -> Served:

@@ -51,29 +51,36 @@ def top(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            help="HOST:PORT of the metrics of a process (--metrics-listen), for latencies and "
-            "memory. Give it once for each.",
+            help="HOST:PORT of the metrics of a process (its --metrics-listen). Give it once for "
+            "each. A front's add latencies of answers and stages, coverage, and what is "
+            "remembered; a node's how long calls wait and take, and how busy its readers are; "
+            "every process's its cores and memory.",
             show_default="none",
             callback=lambda found: _checked(found or []),
         ),
     ] = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[
+        float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")
+    ] = 1.0,
     once: Annotated[
         bool, typer.Option("--once", help="Print what there is after two looks, and end.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each look.")
     ] = False,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that a look may take.")] = 2.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, max=3600, help="Seconds that a look may take.")
+    ] = 2.0,
     credentials: Credentials | None = None,
 ) -> None:
-    """Show a running cluster: shards, replicas, questions a second, latencies, queues, memory.
+    """Show a running cluster: shards, replicas, questions a second, what is in hand.
 
     Example: winnow top --metrics 127.0.0.1:9100
 
     One front node is asked, which asks no other node for it. Counts of calls are that front's
-    alone. Rates and latencies are those since the look before. End it with Ctrl-C. Where keys are
-    asked for, it takes one with the scope admin.
+    alone. It tells no latencies: those come from metrics (--metrics). Rates and latencies are
+    those since the look before. End it with Ctrl-C. Where keys are asked for, it takes one with
+    the scope admin.
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,
@@ -98,7 +105,7 @@ def top(
             _print(console, next(seen), as_json)
             return
         try:
-            if as_json or not console.is_terminal:
+            if as_json or not console.is_terminal or console.is_dumb_terminal:
                 for each in seen:
                     _print(console, each, as_json)
             else:

@@ -7,6 +7,8 @@ from winnow.tools.top.page import Page
 from winnow.tools.top.processes import CALLS, Process, part_of, process
 
 _STAGE = "winnow_front_stage_seconds"
+_ASKED = ("Answer", "AnswerOfMany")
+"""One question by a call, or one of several."""
 _STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
@@ -57,7 +59,7 @@ def figures(before: Look | None, now: Look) -> Figures:
         front.share("winnow_front_admissions_total", result="dimmed"),
         front.share("winnow_front_answer_cache_total", result="hit"),
         [
-            _stage("answer", front, CALLS, method="Answer", status="OK"),
+            _stage("answer", front, CALLS, method=_ASKED, status="OK"),
             *(_stage(name, front, _STAGE, stage=name) for name in _STAGES),
         ],
         processes,
@@ -86,5 +88,5 @@ def _asked(before: Look | None, now: Look, seconds: float) -> tuple[float | None
     )
 
 
-def _stage(name: str, page: Page, histogram: str, **labels: str) -> Stage:
+def _stage(name: str, page: Page, histogram: str, **labels: str | tuple[str, ...]) -> Stage:
     return Stage(name, *(page.quantile(at, histogram, **labels) for at in (0.5, 0.95, 0.99)))

@@ -21,7 +21,7 @@ from winnow.tools.top.words import (
 )
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
-_HINT = "latencies, coverage and memory: give --metrics HOST:PORT of each process"
+_HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"
 _OTHER_ROWS = 14
 """Lines of the screen that are no replicas or processes."""
 _FEWEST = 4

@@ -75,10 +75,36 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
     assert part.end_time_unix_nano <= whole.end_time_unix_nano <= time.time_ns() + 10**9
 
 
+def test_a_number_that_no_span_can_hold_costs_no_others_theirs() -> None:
+    """A question may name any write that it wants to know of: the node's trace says which."""
+    registry = CollectorRegistry()
+    with collecting() as collector:
+        with (
+            tracing(collector.url, 0.0, "winnow-node", registry) as tracer,
+            tracer.begin("Retrieve", CALLER),
+            span("await write", {"winnow.sequence": 2**64 - 1}),
+        ):
+            pass
+        assert figure(registry, "sent") == 2
+    (said,) = collector.spans[0].attributes
+    assert said.value.string_value == str(2**64 - 1)
+
+
 def test_a_collector_that_is_down_costs_its_spans_and_nothing_else() -> None:
     registry = CollectorRegistry()
     trace_once(free_url(), "winnow-front", registry, patience=0.5)
     assert (figure(registry, "sent"), figure(registry, "dropped")) == (0, 1)
+
+
+def test_spans_that_wait_at_the_end_are_dropped_without_a_word() -> None:
+    registry = CollectorRegistry()
+    with capture_logs() as logged:
+        with tracing(free_url(), 1.0, "winnow-front", registry, patience=0.1) as tracer:
+            for _ in range(1_000):
+                with tracer.begin("Answer", ()):
+                    pass
+        until(lambda: figure(registry, "dropped") == 1_000, LONG)
+    assert [line["event"] for line in logged] == ["tracing"]
 
 
 def test_a_collector_that_hangs_does_not_hold_up_the_end() -> None:

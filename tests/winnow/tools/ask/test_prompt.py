@@ -42,6 +42,11 @@ def test_every_line_that_is_not_blank_is_answered_until_the_end(
     assert len(kept) == 2
 
 
+def test_it_says_first_how_it_ends(said: list[str], answered: list[str]) -> None:
+    converse(answered.append, said.append, read=typed())
+    assert "Ctrl-D or `exit` ends" in said[0]
+
+
 @pytest.mark.parametrize("word", ["exit", "quit", " exit "])
 def test_a_word_ends_it_too(word: str, said: list[str], answered: list[str]) -> None:
     converse(answered.append, said.append, read=typed(word, "one?"))

@@ -1,18 +1,25 @@
 """The parts of `winnow feed`: batches, what is durable, where to go on, when to try again."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stateless.feed.servicer import LARGEST
+from winnow.client.feeding import put_message
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
+from winnow.passages.feeding import MOST_METADATA
 from winnow.passages.rows import Row
-from winnow.tools.feed.batches import MOST_BYTES, Batch, batches
+from winnow.tools.feed.batches import MOST_BYTES, PACKED, Batch, batches
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.patience import backoff
 from winnow.tools.feed.place import Place, Source
+
+SCALARS = st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text()
 
 
 def row(line: int, name: str = "", text: str = "words") -> Row:
@@ -41,6 +48,21 @@ def test_a_request_is_never_larger_than_a_message_may_be() -> None:
     made = list(batches(rows, 100))
     assert through(made)[0] == (6, 6)
     assert all(sum(len(r.passage.text.encode()) for r in b.rows) <= MOST_BYTES for b in made)
+
+
+@pytest.mark.parametrize("value", [[1] * 3_300, [True] * 1_600, [""] * 2_400, ["é"] * 900])
+def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
+    metadata = json.dumps({"values": value})
+    assert len(metadata) <= MOST_METADATA
+    rows = [Row(n, Passage(f"p{n}", "", "x" * 7_000), metadata) for n in range(100)]
+    for made in batches(rows, 100):
+        assert put_message(made.fields()).ByteSize() < LARGEST
+
+
+@given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS)))
+def test_metadata_takes_no_more_than_it_counts(metadata: dict[str, Any]) -> None:
+    message = put_message({"id": "", "text": "", "metadata": metadata}).passages[0].metadata
+    assert message.ByteSize() <= PACKED * len(json.dumps(metadata))
 
 
 def test_a_line_is_done_with_its_last_passage() -> None:

@@ -1,5 +1,7 @@
 """The formulae of sizing, on figures that can be reckoned by hand."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,13 @@ def test_waiting_for_one_server_is_exponential() -> None:
     assert formulae.waiting_ms(10, 8, 0.01, 0.01) == 0.0
 
 
-@given(st.integers(1, 32), st.floats(0.0, 0.9), st.floats(0.0, 0.09))
+def test_waiting_for_as_many_servers_as_there_can_be_is_a_number() -> None:
+    # the sums of M/M/c are beyond floating point, and their logarithms are not: 0.656 wait at all
+    expected = 10 / (1_024 * 0.01) * math.log(0.655599 / 0.01)
+    assert formulae.waiting_ms(10, 1_024, 0.99, 0.01) == pytest.approx(expected, rel=1e-5)
+
+
+@given(st.integers(1, 1_024), st.floats(0.0, 0.9), st.floats(0.0, 0.09))
 def test_more_load_is_never_faster(servers: int, busy: float, more: float) -> None:
     assert formulae.waiting_ms(10, servers, busy + more, 0.01) >= formulae.waiting_ms(
         10, servers, busy, 0.01

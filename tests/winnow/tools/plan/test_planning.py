@@ -68,6 +68,12 @@ def test_nodes_too_small_for_the_models_are_an_error() -> None:
         plan(units(), replace(LARGE, node_bytes=1e8))
 
 
+@pytest.mark.parametrize("passages", [1e12, 1e308])
+def test_more_passages_than_any_index_has_are_an_error(passages: float) -> None:
+    with pytest.raises(ValueError, match="passages do not fit into 4,096 nodes of 16 GiB"):
+        plan(units(), replace(LARGE, passages=passages))
+
+
 def run(*arguments: str) -> Result:
     words = ["plan", *arguments]
     return CliRunner().invoke(app(words), words, env={"COLUMNS": "200"})

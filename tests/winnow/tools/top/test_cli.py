@@ -128,6 +128,17 @@ def test_one_address_is_one_process(
     assert "expected HOST:PORT" in err
 
 
+@pytest.mark.parametrize("option", ["--every", "--timeout"])
+@pytest.mark.parametrize("value", ["inf", "1e12", "nan"])
+def test_a_time_that_no_clock_has_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    """gRPC takes the largest numbers for no time at all, and `sleep` for an error."""
+    code, _, err = run(capsys, "--once", option, value)
+    assert code == 2
+    assert f"'{option}': should be" in err
+
+
 def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cleanly(
     front: tuple[ShowingFront, str],
 ) -> None:
@@ -159,6 +170,29 @@ def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cle
     # the cursor is there again, and what the terminal had shown
     assert screen.text.endswith("\x1b[?25h\x1b[?1049l")
     assert "Traceback" not in screen.text
+
+
+def test_a_terminal_that_cannot_draw_has_lines(front: tuple[ShowingFront, str]) -> None:
+    """Such as the shell of an editor: TERM=dumb."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "winnow", "top", "--address", front[1], "--every", "0.1"],
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(terminal)
+    screen = Screen(controller)
+    try:
+        until(lambda: "a:9000" in screen.text, LONG)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LONG) == 0
+    finally:
+        process.kill()
+        process.wait(LONG)
+        os.close(controller)
+    assert "\x1b" not in screen.text
 
 
 class Screen:

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Interval:
     """A piece of time, in seconds."""
 
     start: float = 0.0
     """From the beginning of what it is a part of."""
     seconds: float = 0.0
 
-    def later(self, seconds: float) -> "Span":
+    def later(self, seconds: float) -> "Interval":
         """The same piece, as a part of what began so much earlier."""
-        return Span(self.start + seconds, self.seconds)
+        return Interval(self.start + seconds, self.seconds)
 
 
-NEVER = Span()
+NEVER = Interval()
 """Of what did not happen, or was not measured."""

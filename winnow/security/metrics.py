@@ -1,0 +1,56 @@
+"""Metrics of certificates."""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from winnow.security.certificates import Certificates, Pem
+from winnow.security.expiry import expiries
+
+_Choose = Callable[[Iterable[float]], float]
+
+
+class CertificateMetrics:
+    """When the certificates of a process expire."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._expiry = Gauge(
+            "winnow_certificate_expiry_timestamp_seconds",
+            "When the certificates in a file expire, by the setting that names the file; of a "
+            "certificate and those between it and its authority the first, of authorities the last",
+            ("file",),
+            registry=registry,
+        )
+
+    def watch(self, certificates: Certificates, cert: str, ca: str) -> None:
+        """Shows the expiry of files by the settings that name them.
+
+        The files are looked at whenever somebody asks: a server looks at handshakes only.
+        """
+        if certificates.files.cert is not None:
+            self._show(cert, certificates, lambda pem: pem.cert, min)
+        if certificates.files.ca is not None:
+            self._show(ca, certificates, lambda pem: pem.ca, max)
+
+    def _show(
+        self,
+        file: str,
+        certificates: Certificates,
+        content: Callable[[Pem], bytes | None],
+        choose: _Choose,
+    ) -> None:
+        shown = partial(_expiry, certificates, content, choose)
+        self._expiry.labels(file).set_function(shown)
+
+
+def _expiry(
+    certificates: Certificates, content: Callable[[Pem], bytes | None], choose: _Choose
+) -> float:
+    """Does not raise, or there would be no metrics at all."""
+    certificates.look()
+    try:
+        return choose(expiries(content(certificates.pem) or b""))
+    except ValueError:
+        return math.nan
