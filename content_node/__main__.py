@@ -233,7 +233,7 @@ def _merger(
     return Merger(
         live,
         MergePolicy(settings.merge_after, settings.max_unmerged),
-        lambda base, upto: MergeChild(base, settings.shard, upto, bundle.directory),
+        lambda base, upto: MergeChild(base, settings.shard, upto, bundle=bundle.directory),
         open_merged,
         partial(tidy, settings.shard),
         metrics,

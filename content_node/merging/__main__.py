@@ -1,4 +1,4 @@
-"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO BUNDLE`.
+"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO [BUNDLE]`.
 
 Started by a node (`child`), which reads what it says (`said`). Everything that a node answers goes
 first: this process is nice. It ends when the node does.
@@ -21,11 +21,16 @@ _NICE = 10
 
 def main(arguments: list[str]) -> int:
     """Merges; exits 0, or 1 where it says why it failed."""
-    base, shard, upto, bundle = arguments
+    base, shard, upto, *bundle = arguments
     os.nice(_NICE)
     try:
-        carry = partial(carry_states, Path(bundle))
-        merged = merge(Path(base), Path(shard), int(upto), lambda name: _say(Stage(name)), carry)
+        merged = merge(
+            Path(base),
+            Path(shard),
+            int(upto),
+            lambda name: _say(Stage(name)),
+            *(partial(carry_states, Path(each)) for each in bundle),
+        )
     except WinnowError as error:
         _say(Failed(str(error)))
         return 1

@@ -22,15 +22,20 @@ class MergeChild:
     """One merge; to be run once."""
 
     def __init__(
-        self, base: Path, shard: Path, upto: int, bundle: Path, tell: Tell = lambda _: None
+        self,
+        base: Path,
+        shard: Path,
+        upto: int,
+        tell: Tell = lambda _: None,
+        bundle: Path | None = None,
     ) -> None:
         """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage.
 
-        Where states lie beside the base, those of new passages are computed by the bundle's reader.
+        With a bundle, states of its reader that lie beside the base are carried on.
         """
         self._arguments: Sequence[str] = (
             *(sys.executable, "-m", __package__ or ""),
-            *(str(base), str(shard), str(upto), str(bundle)),
+            *(str(base), str(shard), str(upto), *([str(bundle)] if bundle else [])),
         )
         self._tell = tell
         self._stopped = threading.Event()

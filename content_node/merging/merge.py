@@ -29,9 +29,7 @@ Carry = Callable[[Path, Path], None]
 """Puts beside the second generation what lies beside the first."""
 
 
-def merge(
-    base: Path, shard: Path, upto: int, tell: Tell, carry: Carry = lambda _base, _made: None
-) -> Merged:
+def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = None) -> Merged:
     """Makes the generation of `shard` that holds its log up to a write, of what `base` holds.
 
     `tell` is called with the name of each stage; `carry` has the last word before the generation is
@@ -66,7 +64,7 @@ def _there(generation: Path) -> ShardManifest | None:
 
 
 def _made(
-    base: Path, shard: Path, generation: Path, upto: int, tell: Tell, carry: Carry
+    base: Path, shard: Path, generation: Path, upto: int, tell: Tell, carry: Carry | None
 ) -> ShardManifest:
     partial = partial_path(generation)
     partial.mkdir()
@@ -76,8 +74,9 @@ def _made(
         tell("verifying")
         manifest = _verified(partial)
         reach("merge.verified")
-        tell("states")
-        carry(base, partial)
+        if carry is not None:
+            tell("states")
+            carry(base, partial)
         partial.rename(generation)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

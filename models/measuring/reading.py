@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from content_node.reader.reader import OUTPUTS, Reader
+from content_node.reader.reader import Reader
+from content_node.reader.whole import OUTPUTS, WholeModel
 from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
 from models.progress import followed
@@ -38,7 +39,8 @@ class OfflineReader:
         self._manifest = manifest
         options = InferenceOptions(runtime, runs=cores())
         session = open_session(graph, OUTPUTS, FLOAT, options)
-        self._reader = Reader(session, self._tokenizer.special, manifest.reader, manifest.score)
+        model = WholeModel(session, self._tokenizer.special, manifest.reader)
+        self._reader = Reader(model, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:

@@ -9,7 +9,7 @@ from models.network.architecture import Logits
 from models.training.batching import Batch, make_batch
 from models.training.examples import Encoded
 from models.training.loop import Learnt, autocast
-from models.training.objective import loss
+from models.training.objective import absolute, loss
 from models.training.order import batches
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -26,6 +26,8 @@ class ReadingPlan:
     """Questions a step."""
     negatives: int = 2
     """Negatives of each question."""
+    absolute: float = 0.0
+    """Weight of relevance as an absolute yes or no; that among a question's passages weighs 1."""
 
 
 class ReadingTask(Generic[Network]):
@@ -53,7 +55,11 @@ class ReadingTask(Generic[Network]):
         batch = self.batch(step)
         with autocast(batch.ids.device.type):
             said = self.network(batch.ids, batch.mask, batch.types)
-        return Learnt(losses(said, batch), batch.sequences)
+        own = losses(said, batch)
+        if self._plan.absolute:
+            relevance = said[2].view(batch.inside.shape[:2])
+            own["absolute"] = absolute(relevance) * self._plan.absolute
+        return Learnt(own, batch.sequences)
 
     def batch(self, step: int) -> Batch:
         """What is read at `step`."""
