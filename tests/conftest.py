@@ -1,6 +1,8 @@
 """What many tests need: the default bundle, small indexes, manual clocks, real servers."""
 
 import json
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,6 +62,16 @@ QUESTIONS = [
     ("How many hearts does an octopus have?", "three"),
     ("Who was the first person to walk on the Moon?", "Neil Armstrong"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Commands that a test runs in this process change what signals do, for all that come later."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in before.items():
+        if signal.getsignal(each) is not handler:
+            signal.signal(each, handler)
 
 
 @dataclass

@@ -19,9 +19,11 @@ import pytest
 from conftest import QUESTIONS
 from tenacious import until
 
+from winnow.address import Address
 from winnow.client.messages import AnswerClient
+from winnow.errors import WinnowError
 from winnow.tools.local.faults import not_loaded
-from winnow.tools.local.ports import free_ports
+from winnow.tools.local.ports import expect_free, free_ports
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)
@@ -404,8 +406,9 @@ def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
             ready = next(line for line in up.stderr if line.startswith("ready on "))
             address = ready.removeprefix("ready on ").partition(";")[0]
             assert len(asyncio.run(answered(address))) == 1
-            http = next(line for line in up.stderr if line.startswith("HTTP on ")).split(",")[0]
-            assert answered_by_http(http.removeprefix("HTTP on ")) == "Alexander Fleming"
+            page = next(line for line in up.stderr if line.endswith("/docs\n"))
+            http = page.removeprefix("open ").partition(" ")[0]
+            assert answered_by_http(http) == "Alexander Fleming"
             for port in (first, first + 1):
                 page = fetch(f"127.0.0.1:{port}")
                 assert "winnow_node_ready 1.0" in page
@@ -419,8 +422,11 @@ def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
 
 def free_pair() -> int:
     """The first of two free ports that follow each other."""
-    ports = set(free_ports(500))
-    return next(port for port in ports if port + 1 in ports)
+    while True:  # many at once would take from others what these are about to listen on
+        (port,) = free_ports(1)
+        with contextlib.suppress(WinnowError):
+            expect_free([Address("127.0.0.1", port + 1)])
+            return port
 
 
 def answered_by_http(url: str) -> str:

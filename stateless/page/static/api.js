@@ -2,7 +2,6 @@
 
 import { seconds } from "./numbers.js";
 
-const KEY = "winnow-key";
 const LOOK_MS = 5000;
 
 /** An error that people can read. `violations` are of fields: {field, description}. */
@@ -13,29 +12,17 @@ export class Problem extends Error {
   }
 }
 
-/** The key that calls carry; empty for none. */
-export const key = () => sessionStorage.getItem(KEY) ?? "";
-
-/** Remembers a key for as long as the tab is open. */
-export function setKey(value) {
-  if (value) sessionStorage.setItem(KEY, value);
-  else sessionStorage.removeItem(KEY);
-}
-
 /** Asks a question; gives the reply. */
-export const ask = (request, signal) =>
-  call("v1/answer", { method: "POST", body: JSON.stringify(request), signal });
+export const ask = (request, signal) => replyOf(winnow.ask(request, signal));
 
 /** The cluster as the front sees it. What is shown is now, so a late reply is worth nothing. */
-export const cluster = () => call("v1/cluster", { signal: AbortSignal.timeout(LOOK_MS) });
+export const cluster = () =>
+  replyOf(winnow.send("v1/cluster", { signal: AbortSignal.timeout(LOOK_MS) }));
 
-async function call(path, options) {
-  const headers = {};
-  if (options.body) headers["content-type"] = "application/json";
-  if (key()) headers.authorization = `Bearer ${key()}`;
+async function replyOf(sent) {
   let response;
   try {
-    response = await fetch(path, { ...options, headers, credentials: "omit", cache: "no-store" });
+    response = await sent;
   } catch (error) {
     throw unreached(error);
   }

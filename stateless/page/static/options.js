@@ -1,6 +1,5 @@
 // The form: from its fields to a request, and from violations to its fields.
 
-import { key, setKey } from "./api.js";
 import { byId, make, tell } from "./dom.js";
 
 const CHOICES = ["retriever", "readScope", "partialResults"];
@@ -11,8 +10,8 @@ let openedForKey = false;
 
 /** Brings back the key of this tab, and keeps it when it changes. */
 export function begin() {
-  byId("key").value = key();
-  byId("key").addEventListener("change", (event) => setKey(event.target.value.trim()));
+  byId("key").value = winnow.key();
+  byId("key").addEventListener("change", (event) => winnow.setKey(event.target.value.trim()));
 }
 
 /** The request that the form says. What is left empty is left to the server. */
@@ -58,7 +57,7 @@ export function goTo(name) {
 /** The server takes no call without a key, or without another one: goes to its field. */
 export function askForKey(wrong) {
   openedForKey ||= !byId("options").open;
-  mark("key", key() ? wrong : "This server asks for a key.");
+  mark("key", winnow.key() ? wrong : "This server asks for a key.");
   goTo("key");
 }
 

@@ -109,14 +109,9 @@ function problem(message, requestId) {
   );
 }
 
-/** The question that the address names, as in #q=who. It never leaves the browser by itself. */
-function named() {
-  return new URLSearchParams(location.hash.slice(1)).get("q") ?? "";
-}
-
 function askNamed() {
-  if (!named()) return;
-  byId("question").value = named();
+  if (!winnow.named()) return;
+  byId("question").value = winnow.named();
   submit();
 }
 

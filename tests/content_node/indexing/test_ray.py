@@ -203,10 +203,15 @@ def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
 
 def workers() -> list[int]:
     """Processes that encode."""
-    every = descendants(os.getpid())
-    return [
-        each for each in every if Path(f"/proc/{each}/cmdline").read_bytes().startswith(b"ray::Wor")
-    ]
+    return [each for each in descendants(os.getpid()) if named(each).startswith(b"ray::Wor")]
+
+
+def named(pid: int) -> bytes:
+    """The command of a process; nothing of one that has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(

@@ -261,6 +261,17 @@ def test_an_address_that_names_a_question_asks_it_and_the_server_is_not_told_it_
     assert [each["question"] for each in front.requests] == ["Who & what?"] * 2
 
 
+def test_why_the_question_of_an_address_is_refused_is_said_once(
+    page: Any, front: PageFront
+) -> None:
+    front.reply = {"status": 400, "detail": "request: too large"}
+    with tab(page.context.browser) as other:
+        other.goto(f"{front.address}/#q=Who")
+        other.wait_for_selector(".problem")
+        assert other.inner_text(".problem") == "request: too large"
+    assert [each["question"] for each in front.requests] == ["Who"]
+
+
 def test_keys_go_to_the_question_and_through_the_answers(page: Any) -> None:
     ask(page)
     page.evaluate("document.activeElement.blur()")
