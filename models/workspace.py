@@ -62,6 +62,10 @@ class Workspace:
         """An exported network: `encoder` or `reader`, `fp32` or `int8`, whole or a student."""
         return self.root / f"{_name(network, layers)}-{precision}.onnx"
 
+    def half(self, half: str, precision: str, layers: int) -> Path:
+        """An exported half, `lower` or `upper`, of a reader with so many layers apart."""
+        return self.root / f"reader-apart-{layers}-{half}-{precision}.onnx"
+
     def made(self) -> "Workspace":
         """The same, its directory being there."""
         self.root.mkdir(parents=True, exist_ok=True)

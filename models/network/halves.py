@@ -56,18 +56,13 @@ class Upper(nn.Module):
         return start, end, self.relevance(seen[:, 0]).float().squeeze(-1)
 
 
-def export_lower(reader: ApartReader, path: Path) -> None:
-    """Writes the lower layers in float32."""
+def export_halves(reader: ApartReader, lower: Path, upper: Path) -> None:
+    """Writes both networks in float32."""
     ids = torch.arange(1000, 1012).unsqueeze(0)
-    _write(Lower(reader), path, (ids, torch.zeros_like(ids)), LOWER_INPUTS, LOWER_OUTPUTS)
-
-
-def export_upper(reader: ApartReader, path: Path) -> None:
-    """Writes the upper layers in float32."""
+    _write(Lower(reader), lower, (ids, torch.zeros_like(ids)), LOWER_INPUTS, LOWER_OUTPUTS)
     width = reader.body.config.hidden_size
     asked, told = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
-    inputs = (asked, told, torch.ones(1, 9, 1))
-    _write(Upper(reader), path, inputs, UPPER_INPUTS, READER_OUTPUTS)
+    _write(Upper(reader), upper, (asked, told, torch.ones(1, 9, 1)), UPPER_INPUTS, READER_OUTPUTS)
 
 
 def _write(
@@ -78,11 +73,8 @@ def _write(
     outputs: tuple[str, ...],
 ) -> None:
     """One sequence a run, as it is served: only tokens are dynamic."""
-    axes = {name: {1: name.split("_")[0] + "_tokens"} for name in inputs}
-    if inputs == LOWER_INPUTS:
-        axes = {name: {1: "tokens"} for name in (*inputs, *outputs)}
-    else:
-        axes |= {name: {1: "passage_tokens"} for name in outputs[:2]}
+    named = {name: {1: _tokens(name)} for name in (*inputs, *outputs)}
+    axes = {name: each for name, each in named.items() if name != READER_OUTPUTS[2]}
     network.eval()
     with torch.no_grad(), warnings.catch_warnings():
         # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
@@ -97,3 +89,10 @@ def _write(
             opset_version=OPSET,
             dynamo=False,
         )
+
+
+def _tokens(name: str) -> str:
+    """Whose tokens an input or output has: graphs name their dynamic lengths."""
+    if name in (*LOWER_INPUTS, *LOWER_OUTPUTS):
+        return "tokens"
+    return "question_tokens" if name == UPPER_INPUTS[0] else "passage_tokens"

@@ -13,9 +13,8 @@ from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
 
-FORMAT = 2
-"""Since then a reader may be in two files."""
-_FORMATS = (1, 2)
+WHOLE, HALVES = 1, 2
+"""Formats: of readers in one file, which older versions read, too; and of those in two."""
 FILE = "bundle.json"
 
 
@@ -218,9 +217,10 @@ def read_manifest(directory: Path) -> Manifest:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(f"{path} is not a bundle manifest: {place}: {first['msg']}") from error
-    if manifest.format not in _FORMATS:
-        known = " and ".join(map(str, _FORMATS))
-        raise ArtefactError(f"{path} has format {manifest.format}; this version reads {known}")
+    if manifest.format not in (WHOLE, HALVES):
+        raise ArtefactError(
+            f"{path} has format {manifest.format}; this version reads {WHOLE} and {HALVES}"
+        )
     _check_names(manifest, path)
     return manifest
 
