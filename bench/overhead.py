@@ -30,7 +30,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from content_node.reader.prepare import Window, prepare
-from content_node.reader.reader import OUTPUTS
+from content_node.reader.whole import OUTPUTS
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.client.messages import AnswerClient
 from winnow.inference.encoder import open_question_encoder

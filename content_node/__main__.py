@@ -121,7 +121,7 @@ async def _run(
         SnapshotMetrics(registry, settings.shard)
         watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
         if settings.feed:
-            merger = _merger(settings, loaded.live, merge_metrics)
+            merger = _merger(settings, bundle, loaded.live, merge_metrics)
             watching.add(asyncio.create_task(merger.run()))
 
     def leave() -> None:
@@ -156,7 +156,7 @@ def _load(
     tokenizer = Tokenizer(bundle.tokenizer)
     live = open_live(
         settings.shard,
-        partial(_open_base, settings),
+        partial(_open_base, settings, bundle.manifest.lower_fingerprint),
         partial(write_limits, settings, tokenizer.vocabulary),
         feed_metrics,
         feeding=settings.feed,
@@ -214,27 +214,26 @@ def _answering(
     return _Loaded(live, admitted, shard_info(live.view, bundle))
 
 
-def _open_base(settings: NodeSettings, trimmed: int) -> StoredSegment:
-    return open_newest(
-        settings.shard, trimmed, partial(_open_segment, settings), feeding=settings.feed
-    )
+def _open_base(settings: NodeSettings, states_of: str, trimmed: int) -> StoredSegment:
+    opened = partial(_open_segment, settings, states_of)
+    return open_newest(settings.shard, trimmed, opened, feeding=settings.feed)
 
 
-def _open_segment(settings: NodeSettings, directory: Path) -> StoredSegment:
-    return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to)
+def _open_segment(settings: NodeSettings, states_of: str, directory: Path) -> StoredSegment:
+    return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to, states_of)
 
 
 def _merger(
-    settings: NodeSettings, live: LiveShard, metrics: MergeMetrics
+    settings: NodeSettings, bundle: Bundle, live: LiveShard, metrics: MergeMetrics
 ) -> Merger[StoredSegment]:
     def open_merged(directory: Path) -> StoredSegment:
         give_way(settings.reader_nice)
-        return _open_segment(settings, directory)
+        return _open_segment(settings, bundle.manifest.lower_fingerprint, directory)
 
     return Merger(
         live,
         MergePolicy(settings.merge_after, settings.max_unmerged),
-        lambda base, upto: MergeChild(base, settings.shard, upto),
+        lambda base, upto: MergeChild(base, settings.shard, upto, bundle=bundle.directory),
         open_merged,
         partial(tidy, settings.shard),
         metrics,

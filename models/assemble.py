@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from models.network.apart import PASSAGE_POSITION
 from models.network.states import states_of
 from winnow.bundle import read_manifest
-from winnow.bundle.manifest import FILE, FORMAT
+from winnow.bundle.manifest import FILE, HALVES, WHOLE
 from winnow.files.checksum import sha256
 from winnow.files.vouching import vouched
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
-QUESTIONS = "question_encoder.onnx"
+QUESTIONS, LOWER = "question_encoder.onnx", "reader-lower.onnx"
+PASSAGE_TOKENS = 256
+"""Most tokens of a passage's half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Sources:
     reader: Path
     tokenizer: Path
     questions: Path | None = None
+    lower: Path | None = None
+    """The reader's lower layers, if question and passage are apart in them."""
 
 
 def assemble(target: Path, sources: Sources, about: Description) -> None:
@@ -60,6 +65,8 @@ def assemble(target: Path, sources: Sources, about: Description) -> None:
     files = {ENCODER: sources.encoder, READER: sources.reader, TOKENIZER: sources.tokenizer}
     if sources.questions is not None:
         files[QUESTIONS] = sources.questions
+    if sources.lower is not None:
+        files[LOWER] = sources.lower
     for name, source in files.items():
         shutil.copyfile(source, target / name)
     plain_tokenizer(target / TOKENIZER)
@@ -91,7 +98,7 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
     score = about.score
     own = QUESTIONS in files
     return {
-        "format": FORMAT,
+        "format": HALVES if LOWER in files else WHOLE,
         "name": about.name,
         "version": about.version,
         "licences": {
@@ -123,6 +130,7 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
             "token_types": [0, 1],
             "max_answer_tokens": about.max_answer_tokens,
             "precision": about.precision,
+            **({"apart": _apart(about)} if LOWER in files else {}),
         },
         "score": {
             "relevance": score.relevance,
@@ -136,4 +144,13 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
             for name in files
         },
         "accuracy": {},
+    }
+
+
+def _apart(about: Description) -> dict[str, Any]:
+    return {
+        "lower": LOWER,
+        "width": about.dimension,
+        "passage_tokens": PASSAGE_TOKENS,
+        "passage_position": PASSAGE_POSITION,
     }

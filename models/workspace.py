@@ -20,9 +20,23 @@ class Workspace:
         """The checksum of the encoder that made them."""
         return self.mined / "encoder.sha256"
 
+    @property
+    def found(self) -> Path:
+        """What the served retriever finds for training questions."""
+        return self.root / "found.jsonl"
+
+    @property
+    def ranked(self) -> Path:
+        """Training questions with what the served retriever finds for them."""
+        return self.root / "ranked"
+
     def run(self, network: str, layers: int | None = None) -> Path:
         """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
         return self.root / f"{_name(network, layers)}.pt"
+
+    def apart_run(self, layers: int) -> Path:
+        """A training run of a reader with so many layers apart."""
+        return self.root / f"reader-apart-{layers}.pt"
 
     def reader_runs(self, members: int) -> list[Path]:
         """The training runs whose readers are averaged."""
@@ -47,6 +61,10 @@ class Workspace:
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
         """An exported network: `encoder` or `reader`, `fp32` or `int8`, whole or a student."""
         return self.root / f"{_name(network, layers)}-{precision}.onnx"
+
+    def half(self, half: str, precision: str, layers: int) -> Path:
+        """An exported half, `lower` or `upper`, of a reader with so many layers apart."""
+        return self.root / f"reader-apart-{layers}-{half}-{precision}.onnx"
 
     def made(self) -> "Workspace":
         """The same, its directory being there."""

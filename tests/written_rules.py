@@ -48,6 +48,7 @@ RULES = (
     Rule("winnow feed *", How.RUN),
     Rule("winnow index inspect *", How.RUN),
     Rule("winnow index verify *", How.RUN),
+    Rule("winnow index states *", How.PARSED, "the reader that it needs is trained for an hour"),
     Rule("winnow index snapshot* *", How.RUN),
     Rule("winnow index restore *", How.RUN),
     Rule("winnow index build --passages my*", How.RUN),

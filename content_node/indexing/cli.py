@@ -20,6 +20,7 @@ from content_node.indexing.workers.engine import RayEngine
 from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
+from content_node.states.index import write_states
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.layout import MOST_SHARDS, shard_name
 from winnow.settings.common import cores
@@ -104,6 +105,14 @@ def build(
     ef_construction: Annotated[
         int, typer.Option(min=16, max=4096, help="Candidates for the links of each passage.")
     ] = 200,
+    states: Annotated[
+        bool,
+        typer.Option(
+            "--states",
+            help="Compute half of the reading beforehand, too: questions are answered several "
+            "times as fast, for some 60 KB a passage. Needs a reader that is made for it.",
+        ),
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Encode passages and write the shards of an index.
@@ -112,6 +121,10 @@ def build(
     interrupted build goes on from there with the same command.
     """
     loaded = load_bundle(bundle or default_bundle())
+    if states and loaded.manifest.reader.apart is None:
+        raise typer.BadParameter(
+            "the bundle's reader has no half to compute", param_hint="--states"
+        )
     threads = threads or cores()
     plan = BuildPlan(
         passages,
@@ -125,6 +138,8 @@ def build(
     chosen = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
         manifest = build_index(plan, loaded, progress, chosen)
+        if states:
+            write_states(out, loaded, threads, progress)
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
@@ -146,6 +161,34 @@ def _engine(name: EngineName, threads: int, workers: int | None, ray_address: st
         flag = "--ray-address" if workers is None else "--workers"
         raise typer.BadParameter(f"{flag} needs --engine ray")
     return LocalEngine(threads)
+
+
+@app.command(name="states")
+def add_states(
+    directory: _Directory,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Directory of the models.", show_default="the default"),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Threads that compute.", show_default="all cores"),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Compute half of the reading beforehand: what the reader makes of every passage alone.
+
+    Writes states.bin beside every shard, some 60 KB a passage. The same command goes on after an
+    interruption. Nodes use it when they start again; with it or without, answers are the same.
+    """
+    loaded = load_bundle(bundle or default_bundle())
+    with BuildProgress() as progress:
+        made = write_states(directory, loaded, threads or cores(), progress)
+    if as_json:
+        typer.echo(json.dumps([each.model_dump() for each in made], indent=2))
+        return
+    size = sum(each.bytes for each in made) / 1e6
+    typer.echo(f"{directory}: states of {len(made)} shards, {size:,.1f} MB")
 
 
 @app.command()

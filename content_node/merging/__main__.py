@@ -1,4 +1,4 @@
-"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO`.
+"""One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO [BUNDLE]`.
 
 Started by a node (`child`), which reads what it says (`said`). Everything that a node answers goes
 first: this process is nice. It ends when the node does.
@@ -6,10 +6,12 @@ first: this process is nice. It ends when the node does.
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from content_node.merging.merge import merge
 from content_node.merging.said import Failed, Said, Stage, to_line
+from content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
@@ -19,10 +21,16 @@ _NICE = 10
 
 def main(arguments: list[str]) -> int:
     """Merges; exits 0, or 1 where it says why it failed."""
-    base, shard, upto = arguments
+    base, shard, upto, *bundle = arguments
     os.nice(_NICE)
     try:
-        merged = merge(Path(base), Path(shard), int(upto), lambda name: _say(Stage(name)))
+        merged = merge(
+            Path(base),
+            Path(shard),
+            int(upto),
+            lambda name: _say(Stage(name)),
+            *(partial(carry_states, Path(each)) for each in bundle),
+        )
     except WinnowError as error:
         _say(Failed(str(error)))
         return 1

@@ -21,11 +21,21 @@ Tell = Callable[[str], None]
 class MergeChild:
     """One merge; to be run once."""
 
-    def __init__(self, base: Path, shard: Path, upto: int, tell: Tell = lambda _: None) -> None:
-        """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage."""
+    def __init__(
+        self,
+        base: Path,
+        shard: Path,
+        upto: int,
+        tell: Tell = lambda _: None,
+        bundle: Path | None = None,
+    ) -> None:
+        """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage.
+
+        With a bundle, states of its reader that lie beside the base are carried on.
+        """
         self._arguments: Sequence[str] = (
             *(sys.executable, "-m", __package__ or ""),
-            *(str(base), str(shard), str(upto)),
+            *(str(base), str(shard), str(upto), *([str(bundle)] if bundle else [])),
         )
         self._tell = tell
         self._stopped = threading.Event()

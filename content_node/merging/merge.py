@@ -7,7 +7,7 @@ there as a whole or not at all. Runs in a process of its own.
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from content_node.live.reading import LIVE
@@ -25,11 +25,15 @@ from winnow.files.durable import sync_directory
 _EF = 128
 
 
-def merge(base: Path, shard: Path, upto: int, tell: Tell) -> Merged:
+Carry = Callable[[Path, Path], None]
+"""Puts beside the second generation what lies beside the first."""
+
+
+def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = None) -> Merged:
     """Makes the generation of `shard` that holds its log up to a write, of what `base` holds.
 
-    `tell` is called with the name of each stage. A generation that is there already is taken if it
-    is good.
+    `tell` is called with the name of each stage; `carry` has the last word before the generation is
+    put in place. A generation that is there already is taken if it is good.
 
     Raises:
         WinnowError: it cannot be made; nothing is left of it.
@@ -40,7 +44,7 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell) -> Merged:
         remove_partial(shard)  # of merges that were killed
         manifest = _there(generation)
         if manifest is None:
-            manifest = _made(base, shard, generation, upto, tell)
+            manifest = _made(base, shard, generation, upto, tell, carry)
     return Merged(str(generation), manifest.sequence, manifest.passages, manifest.rows)
 
 
@@ -59,7 +63,9 @@ def _there(generation: Path) -> ShardManifest | None:
     return manifest
 
 
-def _made(base: Path, shard: Path, generation: Path, upto: int, tell: Tell) -> ShardManifest:
+def _made(
+    base: Path, shard: Path, generation: Path, upto: int, tell: Tell, carry: Carry | None
+) -> ShardManifest:
     partial = partial_path(generation)
     partial.mkdir()
     try:
@@ -68,6 +74,9 @@ def _made(base: Path, shard: Path, generation: Path, upto: int, tell: Tell) -> S
         tell("verifying")
         manifest = _verified(partial)
         reach("merge.verified")
+        if carry is not None:
+            tell("states")
+            carry(base, partial)
         partial.rename(generation)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

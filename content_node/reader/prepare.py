@@ -9,8 +9,8 @@ from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
 _LEAST_ROOM = 16
-_SPECIAL = 4
-"""[CLS] and three [SEP]."""
+_SPECIAL, _ASKED = 4, 2
+"""[CLS] and three [SEP]; those around a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Window:
 
 def longest_question(reader: ReaderEntry) -> int:
     """Tokens of a question, without special ones, that leave room for some of a passage."""
+    if reader.apart is not None:
+        return reader.apart.passage_position - _ASKED
     return reader.max_tokens - _SPECIAL - _LEAST_ROOM
 
 

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from content_node.reader.decode import best_span
-from content_node.reader.prepare import Window, prepare
+from content_node.reader.halves import HalvesModel
+from content_node.reader.lower import open_lower
+from content_node.reader.model import ReadingModel, WindowLogits
+from content_node.reader.whole import OUTPUTS, WholeModel
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
-from winnow.bundle.manifest import ReaderEntry, ScoreEntry
+from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
+from winnow.errors import ArtefactError
 from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
-from winnow.inference.session import Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 from winnow.text.words import whole_words
-
-OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,8 @@ class _Candidate:
 class Reader:
     """A reading model with the bundle's rules around it. Safe to use from several threads."""
 
-    def __init__(
-        self, session: Session, special: SpecialTokens, entry: ReaderEntry, score: ScoreEntry
-    ) -> None:
-        self._session, self._special = session, special
-        self._entry, self._score = entry, score
+    def __init__(self, model: ReadingModel, score: ScoreEntry) -> None:
+        self._model, self._score = model, score
 
     def read(
         self,
@@ -58,8 +56,8 @@ class Reader:
             StoppedError: `stop` was set before all of it was read.
 
         """
-        parts = prepare(question, stored.title_ids, stored.tokens.ids, self._special, self._entry)
-        candidates = [self._window(part, max_answer_tokens, stop) for part in parts]
+        parts = self._model.windows(question, stored, stop)
+        candidates = [_candidate(part, max_answer_tokens) for part in parts]
         scores = [
             combine(self._score, each.relevance, each.span, hit.distance) for each in candidates
         ]
@@ -77,21 +75,19 @@ class Reader:
             hit.words,
         )
 
-    def _window(self, window: Window, max_answer_tokens: int, stop: Stop | None) -> _Candidate:
-        inputs = model_inputs(window.ids, window.types)
-        start, end, relevance = self._session.run(inputs, stop)
-        inside = slice(window.place, window.place + window.length)
-        span = best_span(start[0][inside], end[0][inside], max_answer_tokens)
-        if span is None:
-            return _Candidate(0, -1, float("-inf"), float(relevance[0]))
-        moved = window.first
-        return _Candidate(span.first + moved, span.last + moved, span.score, float(relevance[0]))
-
     def _characters(self, stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
         if span.last < span.first:
             return 0, 0
         offsets = stored.tokens.offsets
         return whole_words(stored.passage.text, offsets[span.first][0], offsets[span.last][1])
+
+
+def _candidate(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
+    span = best_span(window.start, window.end, max_answer_tokens)
+    if span is None:
+        return _Candidate(0, -1, float("-inf"), window.relevance)
+    first, last = span.first + window.first, span.last + window.first
+    return _Candidate(first, last, span.score, window.relevance)
 
 
 def combine(weights: ScoreEntry, relevance: float, span: float, distance: float) -> float:
@@ -114,8 +110,16 @@ def open_reader(
 
     `max_tokens` cuts passages into shorter windows than the bundle does.
     """
-    entry = bundle.manifest.reader
+    entry, score = bundle.manifest.reader, bundle.manifest.score
+    if entry.apart is not None:
+        if options.pad_to or (max_tokens or entry.max_tokens) < entry.max_tokens:
+            raise ArtefactError(
+                f"{bundle.directory} cannot be read with padding or in shorter windows: its reader "
+                "takes passages as they were prepared"
+            )
+        upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
+        return Reader(HalvesModel(open_lower(bundle, special, options), upper), score)
     session = open_session(bundle.reader, OUTPUTS, entry.precision, options)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
-    return Reader(session, special, entry, bundle.manifest.score)
+    return Reader(WholeModel(session, special, entry), score)

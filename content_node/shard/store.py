@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from content_node.shard.attribute_tables import AttributesInMemory, contents
 from content_node.shard.attributes import Attributes
+from content_node.states.states import States
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -53,6 +54,8 @@ class StoredPassage:
     passage: Passage
     title_ids: tuple[int, ...]
     tokens: Tokens
+    states: States | None = None
+    """What the reader's lower layers make of it, where that was computed beforehand."""
 
 
 class PassageStore:

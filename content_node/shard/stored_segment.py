@@ -1,7 +1,7 @@
 """A shard's directory as a segment: verified files, passages, indexes of vectors and words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from content_node.shard.segment import Found, Rows, Terms, Vector
 from content_node.shard.store import PassageStore, StoredPassage
 from content_node.shard.stored_words import open_words
 from content_node.shard.words import WordIndex
+from content_node.states.file import StateFile, open_states
 from winnow.errors import ArtefactError, GenerationGoneError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop
@@ -46,6 +47,8 @@ class StoredSegment:
     """The metadata, as filters see it."""
     held: Rows | None = None
     """The rows that hold a passage; None where all do."""
+    states: StateFile | None = None
+    """What a reader's lower layers make of the passages, computed beforehand."""
     files: tuple[OpenFile, ...] = ()
     """All of which it was loaded; open as long as the segment is held."""
     generation: str = field(init=False)
@@ -92,7 +95,10 @@ class StoredSegment:
     def load(self, row: int) -> StoredPassage:
         if self.held is not None and not self.held[row]:
             raise GenerationGoneError(f"row {row} holds no passage any more: retrieve again")
-        return self.store.load([row])[0]
+        stored = self.store.load([row])[0]
+        if self.states is None or row >= self.states.rows:
+            return stored
+        return replace(stored, states=self.states.load(row))
 
     def where(self, expression: str) -> Rows:
         return self.attributes.where(expression)
@@ -104,20 +110,27 @@ class StoredSegment:
 
 
 def open_shard(
-    directory: Path, ef: int, exact: bool = False, exact_up_to: int = EXACT_UP_TO
+    directory: Path,
+    ef: int,
+    exact: bool = False,
+    exact_up_to: int = EXACT_UP_TO,
+    states_of: str = "",
 ) -> StoredSegment:
     """Verifies every file and loads the shard. Takes seconds per gigabyte: not on an event loop.
 
     `exact` compares with every vector instead of walking the graph, as shards of at most
     `exact_up_to` passages always do. Every file is opened once and verified by its descriptor:
-    nothing that becomes of the directory later changes an answer.
+    nothing that becomes of the directory later changes an answer. `states_of` is the fingerprint
+    of a reader's lower layers, whose states are used if they are there.
 
     Raises:
         ArtefactError: a file is missing, damaged, or contradicts the manifest; nothing else.
 
     """
     try:
-        return _open(directory, ef, exact, exact_up_to)
+        segment = _open(directory, ef, exact, exact_up_to)
+        states = open_states(directory, segment.generation, states_of)
+        return replace(segment, states=states) if states else segment
     except ArtefactError:
         raise
     except Exception as error:  # a checksum can be made for any nonsense
@@ -139,7 +152,7 @@ def _open(directory: Path, ef: int, exact: bool, exact_up_to: int) -> StoredSegm
     attributes = store.attributes(manifest.rows)
     opened = (named, *files.values())
     segment = StoredSegment(
-        manifest, store, index, vectors, words, postings, built, attributes, held, opened
+        manifest, store, index, vectors, words, postings, built, attributes, held, files=opened
     )
     if change := segment.change():
         raise ArtefactError(change.reason)

@@ -3,6 +3,7 @@
 import typer
 
 from models.cli.accuracy import measure, record
+from models.cli.apart import train_apart
 from models.cli.build import build
 from models.cli.bundle import assemble, calibrate
 from models.cli.encoder import train_encoder
@@ -11,6 +12,7 @@ from models.cli.heads import train_head
 from models.cli.heads_measuring import measure_heads
 from models.cli.ladder import ladder
 from models.cli.mining import mine
+from models.cli.ranking import mine_ranking, train_ranking
 from models.cli.reader import train_reader
 from models.cli.verification import verify
 
@@ -20,6 +22,9 @@ for command in (
     mine,
     train_encoder,
     train_reader,
+    mine_ranking,
+    train_ranking,
+    train_apart,
     assemble,
     calibrate,
     verify,

@@ -1,5 +1,7 @@
 """`winnow models assemble` and `calibrate`: a bundle out of trained networks."""
 
+import shutil
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,9 +18,11 @@ from models.cli.options import (
 )
 from models.network.weights import minilm
 from models.steps import calibration
+from models.steps.apart import export_apart
 from models.steps.bundle import MAX_ANSWER_TOKENS, make_bundle
 from models.steps.graphs import export_encoder, export_reader
 from models.workspace import Workspace
+from winnow.bundle import load_bundle
 
 
 def assemble(
@@ -30,13 +34,34 @@ def assemble(
     max_answer_tokens: Annotated[
         int, typer.Option(min=1, help="Longest answer, in tokens.")
     ] = MAX_ANSWER_TOKENS,
+    apart: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Layers in which the reader takes question and passage apart; 0 for the whole "
+            "reader.",
+        ),
+    ] = 0,
+    encoder_of: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bundle whose encoder is taken over, so that indexes stay what they are.",
+            show_default="the trained one",
+        ),
+    ] = None,
 ) -> None:
     """Export the trained networks in int8 and make a bundle of them."""
     place = Workspace(work).made()
     with minilm(weights) as directory:
-        export_encoder(directory, place)
-        export_reader(directory, place)
-        make_bundle(directory, place, bundle, name, version, max_answer_tokens)
+        if encoder_of is None:
+            export_encoder(directory, place)
+        else:
+            shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
+        if apart:
+            export_apart(directory, place, apart)
+        else:
+            export_reader(directory, place)
+        make_bundle(directory, place, bundle, name, version, max_answer_tokens, apart)
     typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
 
 

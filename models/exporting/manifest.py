@@ -16,7 +16,7 @@ from models.exporting.part import Part
 from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
 from models.network.states import states_of
-from winnow.bundle.manifest import FORMAT
+from winnow.bundle.manifest import WHOLE
 from winnow.files.checksum import sha256
 
 _LEAST_POSITIONS = 128
@@ -108,7 +108,7 @@ def write_manifest(
     """Writes `bundle.json`; `entries` are those of `encoder` and `reader`."""
     encoder = entries["encoder"]
     manifest = {
-        "format": FORMAT,
+        "format": WHOLE,
         "name": naming.name,
         "version": naming.version,
         "licences": {"weights": naming.licence},

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from content_node.reader.reader import OUTPUTS, Reader
+from content_node.reader.halves import HalvesModel
+from content_node.reader.lower import OUTPUTS as STATES
+from content_node.reader.lower import Lower
+from content_node.reader.model import ReadingModel
+from content_node.reader.reader import Reader
+from content_node.reader.whole import OUTPUTS, WholeModel
 from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
 from models.progress import followed
@@ -32,13 +37,25 @@ class OfflineReader:
         tokenizer: Path,
         manifest: Manifest,
         runtime: Runtime = Runtime.ONNXRUNTIME,
+        lower: Path | None = None,
     ) -> None:
-        """OpenVINO runs a float graph in bfloat16, if the processor has it."""
+        """OpenVINO runs a float graph in bfloat16, if the processor has it.
+
+        `lower` is the graph of the lower layers, where these are apart; without it, it lies beside
+        `graph`, under the name that the manifest has for it.
+        """
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
         options = InferenceOptions(runtime, runs=cores())
         session = open_session(graph, OUTPUTS, FLOAT, options)
-        self._reader = Reader(session, self._tokenizer.special, manifest.reader, manifest.score)
+        entry, special = manifest.reader, self._tokenizer.special
+        model: ReadingModel = WholeModel(session, special, entry)
+        if entry.apart is not None:
+            below = open_session(
+                lower or graph.with_name(entry.apart.lower), STATES, FLOAT, options
+            )
+            model = HalvesModel(Lower(below, special, entry, entry.apart, ""), session)
+        self._reader = Reader(model, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:

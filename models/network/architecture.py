@@ -67,6 +67,14 @@ def hidden_states(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> 
     return cast(Tensor, output.last_hidden_state)
 
 
+def every_state(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
+    """The embeddings, then the states of every layer: [batch, tokens, width] each."""
+    output = body(
+        input_ids=ids, attention_mask=mask, token_type_ids=types, output_hidden_states=True
+    )
+    return list(output.hidden_states)
+
+
 def load_body(directory: Path) -> BertModel:
     """A BERT body from a Hugging Face directory, dropout off.
 

@@ -45,14 +45,22 @@ class SplitLinear(nn.Module):
         return apart + rest
 
 
-def split_outliers(body: BertModel, inputs: Iterable[Inputs], channels: int = _CHANNELS) -> None:
-    """Splits the feed-forward layers of `body`, by the largest values that `inputs` bring about."""
+def split_outliers(
+    body: BertModel,
+    inputs: Iterable[Inputs],
+    channels: int = _CHANNELS,
+    network: nn.Module | None = None,
+) -> None:
+    """Splits the feed-forward layers of `body`, by the largest values that `inputs` bring about.
+
+    They are run through `network`, of which `body` is a part; without one, through `body`.
+    """
     layers = {
         name: module
         for name, module in body.named_modules()
         if name.endswith(_SPLIT) and "attention" not in name and isinstance(module, nn.Linear)
     }
-    largest = _largest(body, layers, inputs)
+    largest = _largest(network or body, layers, inputs)
     for name, linear in layers.items():
         places = largest[name].topk(min(channels, linear.in_features)).indices.tolist()
         parent, _, own = name.rpartition(".")
@@ -60,7 +68,7 @@ def split_outliers(body: BertModel, inputs: Iterable[Inputs], channels: int = _C
 
 
 def _largest(
-    body: BertModel, layers: dict[str, nn.Linear], inputs: Iterable[Inputs]
+    network: nn.Module, layers: dict[str, nn.Linear], inputs: Iterable[Inputs]
 ) -> dict[str, Tensor]:
     """The largest absolute value of every input channel of every layer."""
     found = {name: torch.zeros(linear.in_features) for name, linear in layers.items()}
@@ -74,7 +82,7 @@ def _largest(
     handles = [watch(name) for name in layers]
     with torch.no_grad():
         for ids, mask, types in inputs:
-            body(input_ids=ids, attention_mask=mask, token_type_ids=types)
+            network(input_ids=ids, attention_mask=mask, token_type_ids=types)
     for handle in handles:
         handle.remove()
     return found

@@ -16,12 +16,21 @@ MAX_ANSWER_TOKENS = 10
 
 
 def make_bundle(
-    weights: Path, work: Workspace, target: Path, name: str, version: str, max_answer_tokens: int
+    weights: Path,
+    work: Workspace,
+    target: Path,
+    name: str,
+    version: str,
+    max_answer_tokens: int,
+    apart: int = 0,
 ) -> None:
-    """Puts the int8 graphs together, with a first guess of the score."""
-    sources = Sources(
-        work.graph("encoder", "int8"), work.graph("reader", "int8"), weights / "tokenizer.json"
-    )
+    """Puts the int8 graphs together, with a first guess of the score; `apart` is the number of
+    layers in which the reader takes questions and passages apart.
+    """
+    reader = work.half("upper", "int8", apart) if apart else work.graph("reader", "int8")
+    lower = work.half("lower", "int8", apart) if apart else None
+    tokenizer = weights / "tokenizer.json"
+    sources = Sources(work.graph("encoder", "int8"), reader, tokenizer, lower=lower)
     about = Description(
         name, version, "int8", DIMENSION, max_answer_tokens, provenance=_provenance(work)
     )
@@ -35,6 +44,7 @@ def _provenance(work: Workspace) -> dict[str, Any]:
         "command": "winnow models build",
         "encoder": _run(work.run("encoder")),
         "readers": [_run(path) for path in readers],
+        "ranking": _run(work.run("ranking")),
     }
 
 

@@ -1,12 +1,13 @@
 """Networks as ONNX graphs, in float32 and in int8."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
-from models.mining.mine import load
+from models.data.rows import Passage
+from models.mining.mine import TrainingQuestion, load
 from models.network.architecture import Encoder, Reader
 from models.network.embedding_table import shrink_embeddings
 from models.network.export import export
@@ -18,7 +19,7 @@ from models.steps.reader import trained_reader
 from models.training.examples import Encoded
 from models.workspace import Workspace
 
-_HEADS = ("/span/MatMul", "/relevance/Gemm")
+HEADS = ("/span/MatMul", "/relevance/Gemm")
 _PROBES = 100
 """Sequences that outlier channels are looked for in; they are the same ones in every text."""
 
@@ -48,7 +49,7 @@ def export_both(
     export(network, work.graph(name, "fp32", layers))
     shrink_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, _probes(weights, work))
+        split_outliers(network.body, probes(weights, *load(work.mined)))
     _quantise(network, work.graph(name, "int8", layers))
 
 
@@ -56,13 +57,14 @@ def _quantise(network: Encoder | Reader, target: Path) -> None:
     """Exports `network`, its table already int8, and quantises its matrices."""
     plain = target.with_suffix(".float.onnx")
     export(network, plain)
-    quantise(plain, target, (*_HEADS, FLOAT_PART) if isinstance(network, Reader) else ())
+    quantise(plain, target, (*HEADS, FLOAT_PART) if isinstance(network, Reader) else ())
     plain.unlink()
 
 
-def _probes(weights: Path, work: Workspace) -> Iterator[Inputs]:
-    """Questions with passages, one at a time, as the reader sees them."""
-    passages, questions = load(work.mined)
+def probes(
+    weights: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
+) -> Iterator[Inputs]:
+    """Some questions with their passages, one at a time, as the reader sees them."""
     chosen = random.Random(0).sample(questions, min(_PROBES, len(questions)))
     encoded = Encoded(open_tokenizer(weights), passages, chosen)
     generator = random.Random(0)

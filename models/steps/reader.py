@@ -43,6 +43,21 @@ def train_reader(
 
 
 def trained_reader(weights: Path, work: Workspace) -> Reader:
+    """The reader as it learnt to rank; before that, the mean of its runs.
+
+    Raises:
+        DataError: there is no run, or one is not finished.
+
+    """
+    ranking = checkpoint.finished(work.run("ranking"))
+    if ranking is None:
+        return mean_reader(weights, work)
+    reader = Reader(load_body(weights))
+    reader.load_state_dict(ranking["network"])
+    return reader.eval()
+
+
+def mean_reader(weights: Path, work: Workspace) -> Reader:
     """The reader whose weights are the mean of its runs' (Wortsman et al. 2022, "Model soups").
 
     Raises:

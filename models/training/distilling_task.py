@@ -30,7 +30,7 @@ class DistillingPlan:
 class DistillingTask:
     """The objective of `reading`, with a teacher."""
 
-    def __init__(self, reading: ReadingTask, teacher: Reader, plan: DistillingPlan) -> None:
+    def __init__(self, reading: ReadingTask[Reader], teacher: Reader, plan: DistillingPlan) -> None:
         self.network, self._reading = reading.network, reading
         self._teacher, self._plan = teacher.eval().requires_grad_(requires_grad=False), plan
 

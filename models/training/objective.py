@@ -6,8 +6,9 @@ of the question (the shared normalisation of Clark and Gardner 2018), so that sp
 different passages can be compared when answers are merged. Pure functions of tensors.
 """
 
+import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, kl_div
 
 from models.network.architecture import Logits
 
@@ -26,6 +27,20 @@ def loss(
     span = _place(start, inside, first) + _place(end, inside, last)
     target = first.new_zeros(first.shape)
     return span / 2, cross_entropy(relevance, target)
+
+
+def absolute(relevance: Tensor) -> Tensor:
+    """Whether a passage answers at all, whatever others there are: the loss of relevance logits
+    [questions, passages] as a yes for passage 0 and a no for the others, a mean over questions.
+
+    Yes and no weigh as much as each other, however many negatives there are.
+    """
+    target = torch.zeros_like(relevance)
+    target[:, 0] = 1
+    weight = torch.full_like(relevance, 0.5 / max(relevance.shape[1] - 1, 1))
+    weight[:, 0] = 0.5
+    lost = binary_cross_entropy_with_logits(relevance, target, weight, reduction="sum")
+    return lost / relevance.shape[0]
 
 
 def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:

@@ -1,16 +1,19 @@
 """Learning to read: spans and relevance, out of a positive and the retriever's own mistakes."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from models.network.architecture import Logits, Reader
+from models.network.architecture import Logits
 from models.training.batching import Batch, make_batch
 from models.training.examples import Encoded
 from models.training.loop import Learnt, autocast
-from models.training.objective import loss
+from models.training.objective import absolute, loss
 from models.training.order import batches
+
+Network = TypeVar("Network", bound=nn.Module)
+"""Takes ids, mask and types and gives `Logits`, as `Reader` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,14 @@ class ReadingPlan:
     """Questions a step."""
     negatives: int = 2
     """Negatives of each question."""
+    absolute: float = 0.0
+    """Weight of relevance as an absolute yes or no; that among a question's passages weighs 1."""
 
 
-class ReadingTask:
+class ReadingTask(Generic[Network]):
     """The reader's objective over mined questions."""
 
-    def __init__(self, reader: Reader, encoded: Encoded, plan: ReadingPlan, seed: int) -> None:
+    def __init__(self, reader: Network, encoded: Encoded, plan: ReadingPlan, seed: int) -> None:
         self.network, self._encoded, self._plan, self._seed = reader, encoded, plan, seed
         lengths = [
             len(question) + len(encoded.passages[asked.positive].text)
@@ -50,7 +55,11 @@ class ReadingTask:
         batch = self.batch(step)
         with autocast(batch.ids.device.type):
             said = self.network(batch.ids, batch.mask, batch.types)
-        return Learnt(losses(said, batch), batch.sequences)
+        own = losses(said, batch)
+        if self._plan.absolute:
+            relevance = said[2].view(batch.inside.shape[:2])
+            own["absolute"] = absolute(relevance) * self._plan.absolute
+        return Learnt(own, batch.sequences)
 
     def batch(self, step: int) -> Batch:
         """What is read at `step`."""

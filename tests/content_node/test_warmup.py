@@ -8,6 +8,7 @@ from manual_clock import ManualClock
 from numpy.typing import NDArray
 
 from content_node.reader import Reader
+from content_node.reader.whole import WholeModel
 from content_node.warmup import warm_up
 from winnow.bundle import Bundle
 from winnow.inference.stop import Stop
@@ -35,6 +36,7 @@ def test_the_pace_it_tells_is_that_of_a_warm_reader(bundle: Bundle) -> None:
     clock = ManualClock()
     model = Slow(clock)
     special = Tokenizer(bundle.tokenizer).special
-    reader = Reader(model, special, bundle.manifest.reader, bundle.manifest.score)
+    whole = WholeModel(model, special, bundle.manifest.reader)
+    reader = Reader(whole, bundle.manifest.score)
     assert warm_up(reader, clock) == 1.0
     assert len(model.seen) == 6

@@ -13,7 +13,8 @@ from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
 
-FORMAT = 1
+WHOLE, HALVES = 1, 2
+"""Formats: of readers in one file, which older versions read, too; and of those in two."""
 FILE = "bundle.json"
 
 
@@ -64,6 +65,19 @@ class EncoderEntry(_Part):
         return self.question_precision or self.precision
 
 
+class ApartEntry(_Part):
+    """Lower layers of a reader that look at question and passage apart."""
+
+    lower: str
+    """Their file; that of the reader holds the upper layers alone."""
+    width: int = Field(gt=0, le=_MOST)
+    """Values of a token's state."""
+    passage_tokens: int = Field(gt=32, le=_MOST)
+    """Most tokens of a passage's half: longer passages are read in windows."""
+    passage_position: int = Field(gt=2, le=_MOST)
+    """Where a passage begins, wherever its question ends."""
+
+
 class ReaderEntry(_Part):
     """The reader and how long its inputs and answers may be, in tokens."""
 
@@ -73,6 +87,12 @@ class ReaderEntry(_Part):
     token_types: tuple[_TokenType, _TokenType]
     max_answer_tokens: int = Field(gt=0, le=_MOST)
     precision: str
+    apart: ApartEntry | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files of the reader."""
+        return (self.file,) if self.apart is None else (self.apart.lower, self.file)
 
 
 class ScoreEntry(_Part):
@@ -141,6 +161,18 @@ class Manifest(_Part):
         )
 
     @property
+    def lower_fingerprint(self) -> str:
+        """Names what the reader's lower layers make of passages; empty if they are not apart."""
+        apart = self.reader.apart
+        if apart is None:
+            return ""
+        return _digest(
+            self.files[apart.lower].sha256,
+            self.files[self.tokenizer].sha256,
+            self.reader.model_dump_json(include={"apart", "token_types", "window_overlap"}),
+        )
+
+    @property
     def fingerprint(self) -> str:
         """Names everything that an answer depends on: encoding, retrieval, reader, score, and when
         reading stops.
@@ -149,8 +181,8 @@ class Manifest(_Part):
             self.encoding_fingerprint,
             self.encoder.model_dump_json(exclude=_HEADS_ONLY),
             self.files[self.encoder.question].sha256,
-            self.files[self.reader.file].sha256,
-            self.reader.model_dump_json(),
+            *(self.files[name].sha256 for name in self.reader.files),
+            self.reader.model_dump_json(exclude_none=True),  # as before there were halves
             self.score.model_dump_json(),
             self.retrieval.model_dump_json(),
             *(entry.model_dump_json() for entry in self.stopping),
@@ -185,15 +217,17 @@ def read_manifest(directory: Path) -> Manifest:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(f"{path} is not a bundle manifest: {place}: {first['msg']}") from error
-    if manifest.format != FORMAT:
-        raise ArtefactError(f"{path} has format {manifest.format}; this version reads {FORMAT}")
+    if manifest.format not in (WHOLE, HALVES):
+        raise ArtefactError(
+            f"{path} has format {manifest.format}; this version reads {WHOLE} and {HALVES}"
+        )
     _check_names(manifest, path)
     return manifest
 
 
 def _check_names(manifest: Manifest, path: Path) -> None:
     encoder, reader = manifest.encoder, manifest.reader
-    for name in (encoder.question, encoder.passage, reader.file, manifest.tokenizer):
+    for name in (encoder.question, encoder.passage, *reader.files, manifest.tokenizer):
         if name not in manifest.files:
             raise ArtefactError(f"{path} names {name} but gives no checksum for it under files")
     for name in manifest.files:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from content_node.reader import Reader, open_reader
 from content_node.reader.prepare import longest_question, prepare
 from content_node.reader.reader import combine
+from content_node.reader.whole import WholeModel
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
@@ -78,9 +79,9 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     text = "word " * 900 + "zebra at the end"
     liked = tokenizer.tokenise("zebra").ids[0]
     model = Scripted(liked)
-    reading = Reader(model, tokenizer.special, bundle.manifest.reader, bundle.manifest.score).read(
-        (5,), stored(tokenizer, "T", text), HIT, 10
-    )
+    whole = WholeModel(model, tokenizer.special, bundle.manifest.reader)
+    passage = stored(tokenizer, "T", text)
+    reading = Reader(whole, bundle.manifest.score).read((5,), passage, HIT, 10)
     assert model.runs > 1
     assert reading.text == "zebra"
     assert text[reading.start : reading.end] == "zebra"

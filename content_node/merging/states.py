@@ -1,0 +1,27 @@
+"""The states of the next generation: copied where its base has them, computed for what is new."""
+
+from pathlib import Path
+
+from content_node.reader.lower import open_lower
+from content_node.states.known import known_states
+from content_node.states.writing import StatesWriter
+from winnow.bundle import load_bundle
+from winnow.text.tokenizer import Tokenizer
+
+_THREADS = 1
+"""Everything that a node answers goes first."""
+
+
+def carry_states(bundle: Path, base: Path, made: Path) -> None:
+    """Puts states beside `made` if there are some of the bundle's reader beside `base`.
+
+    Raises:
+        ArtefactError: a passage cannot be read.
+        OSError: they cannot be written.
+
+    """
+    loaded = load_bundle(bundle)
+    known = known_states(base, loaded.manifest.lower_fingerprint)
+    if known is not None:
+        lower = open_lower(loaded, Tokenizer(loaded.tokenizer).special)
+        StatesWriter(made, lower, known).write(_THREADS, lambda *_: None, lambda _: None)

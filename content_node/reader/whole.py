@@ -1,0 +1,31 @@
+"""Question and passage in one sequence, through all layers of one network."""
+
+from collections.abc import Iterator, Sequence
+
+from content_node.reader.model import WindowLogits
+from content_node.reader.prepare import prepare
+from content_node.shard.store import StoredPassage
+from winnow.bundle.manifest import ReaderEntry
+from winnow.inference.session import Session, model_inputs
+from winnow.inference.stop import Stop
+from winnow.text.tokenizer import SpecialTokens
+
+OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
+
+
+class WholeModel:
+    """A network that sees question and passage in every layer."""
+
+    def __init__(self, session: Session, special: SpecialTokens, entry: ReaderEntry) -> None:
+        self._session, self._special, self._entry = session, special, entry
+
+    def windows(
+        self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
+    ) -> Iterator[WindowLogits]:
+        """Reads each window of a passage; see `ReadingModel`."""
+        title, text = stored.title_ids, stored.tokens.ids
+        for window in prepare(question, title, text, self._special, self._entry):
+            inputs = model_inputs(window.ids, window.types)
+            start, end, relevance = self._session.run(inputs, stop)
+            inside = slice(window.place, window.place + window.length)
+            yield WindowLogits(window.first, start[0][inside], end[0][inside], float(relevance[0]))

@@ -1,0 +1,1 @@
+"""What the lower layers of a reader make of passages, computed beforehand."""

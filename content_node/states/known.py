@@ -1,0 +1,52 @@
+"""States that another generation of a shard has already."""
+
+from pathlib import Path
+from typing import Protocol
+
+from content_node.shard.manifest import read_shard_manifest
+from content_node.shard.store import PassageStore
+from content_node.states.file import StateFile, open_states
+from winnow.files.opened import OpenFile
+
+
+class Known(Protocol):
+    """What need not be computed."""
+
+    def packed(self, identifier: str, sequence: int) -> bytes:
+        """The states of a passage as a write put it, as they lie on disk; empty if not known."""
+
+
+class Nothing:
+    """Nothing is known."""
+
+    def packed(self, identifier: str, sequence: int) -> bytes:
+        """Nothing."""
+        return b""
+
+
+class OfGeneration:
+    """The states beside another generation of the same shard."""
+
+    def __init__(self, store: PassageStore, states: StateFile) -> None:
+        self._store, self._states = store, states
+
+    def packed(self, identifier: str, sequence: int) -> bytes:
+        """The states of the same write; see `Known`."""
+        found = self._store.entry(identifier)
+        if found is None or found.sequence != sequence or self._states.load(found.row) is None:
+            return b""
+        return self._states.packed(found.row)
+
+
+def known_states(directory: Path, fingerprint: str) -> OfGeneration | None:
+    """The states beside a generation; None if there are none of this reader.
+
+    Raises:
+        ArtefactError: the generation is damaged.
+
+    """
+    manifest = read_shard_manifest(directory)
+    states = open_states(directory, manifest.generation, fingerprint)
+    if states is None:
+        return None
+    return OfGeneration(PassageStore(OpenFile(directory / manifest.store)), states)

@@ -1,0 +1,57 @@
+"""What `states.json` says of the states beside a shard.
+
+They are derived: a shard is whole without them, and no checksum of the shard covers them.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from winnow.errors import ArtefactError
+from winnow.files.durable import write_durably
+from winnow.files.vouching import is_vouched, open_object, read_object, vouched
+
+STATES_FILE, DATA, STARTS = "states.json", "states.bin", "states-starts.npy"
+FILES = (STATES_FILE, DATA, STARTS)
+
+
+class StatesManifest(BaseModel):
+    """Of which reader and of which rows the states are."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    format: Literal[1] = 1
+    fingerprint: str
+    """Names the lower layers of the reader that made them."""
+    generation: str
+    """Of the shard whose rows they are of."""
+    width: int = Field(gt=0, le=2**16)
+    """Values of a state."""
+    tokens: int = Field(ge=0)
+    """Of all passages, in all windows."""
+    bytes: int = Field(ge=0)
+    """Of the states."""
+    sha256: str
+    """Of the states; each passage has a checksum of its own beside that."""
+    checksum: str = ""
+
+
+def read_states_manifest(directory: Path) -> StatesManifest:
+    """Reads `states.json` of a shard; raises ArtefactError if there is no good one."""
+    path = directory / STATES_FILE
+    text, content = read_object(open_object(path, "a shard with states"))
+    try:
+        manifest = StatesManifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise ArtefactError(f"{path} is damaged: {place}: {first['msg']}") from error
+    if not is_vouched(text, content):
+        raise ArtefactError(f"{path} is damaged: it is not as it was written; make it again")
+    return manifest
+
+
+def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:
+    """Puts `states.json` beside a shard: from now on the states are used."""
+    write_durably(directory / STATES_FILE, vouched(manifest.model_dump()).encode())

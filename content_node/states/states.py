@@ -1,0 +1,69 @@
+"""The states of a passage's tokens as they are stored: whole numbers, and one scale a token."""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.errors import ArtefactError
+
+LEVELS = 127
+_LEAST = np.float32(1e-8)
+_SCALE, _SUM = 4, 4
+"""Bytes of a scale, and of the checksum."""
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The states of some tokens."""
+
+    levels: NDArray[np.int8]
+    """[tokens, width]."""
+    scales: NDArray[np.float32]
+    """[tokens]."""
+
+    def part(self, first: int, end: int) -> "States":
+        """The states of tokens `first` to `end`."""
+        return States(self.levels[first:end], self.scales[first:end])
+
+    def packed(self) -> bytes:
+        """The states as they lie on disk, with a checksum behind them."""
+        data = self.scales.astype("<f4").tobytes() + self.levels.tobytes()
+        return data + crc32(data).to_bytes(_SUM, "little")
+
+
+def rounded(states: NDArray[np.float32]) -> States:
+    """float32 [tokens, width] as it is stored; the same on every machine."""
+    largest = np.abs(states).max(axis=1, initial=0).astype(np.float32)
+    scales = np.maximum(largest, _LEAST) / np.float32(LEVELS)
+    return States(np.rint(states / scales[:, None]).astype(np.int8), scales)
+
+
+def joined(parts: list[States]) -> States:
+    """The states of several windows, one behind the other."""
+    return States(
+        np.concatenate([part.levels for part in parts]),
+        np.concatenate([part.scales for part in parts]),
+    )
+
+
+def packed_size(tokens: int, width: int) -> int:
+    """Bytes that the states of so many tokens take on disk."""
+    return tokens * (_SCALE + width) + _SUM
+
+
+def unpacked(data: bytes, width: int) -> States:
+    """What `States.packed` made.
+
+    Raises:
+        ArtefactError: it is damaged.
+
+    """
+    body = data[:-_SUM]
+    if crc32(body) != int.from_bytes(data[-_SUM:], "little"):
+        raise ArtefactError("the states of a passage are damaged: their checksum is another one")
+    tokens = len(body) // (_SCALE + width)
+    scales = np.frombuffer(body, "<f4", tokens).astype(np.float32)
+    levels = np.frombuffer(body, np.int8, offset=tokens * _SCALE).reshape(tokens, width)
+    return States(levels, scales)

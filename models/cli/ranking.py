@@ -1,0 +1,78 @@
+"""`winnow models mine-ranking` and `train-ranking`: the reader meets what the retriever finds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.cli.options import (
+    BUNDLE,
+    DATA,
+    EVERY,
+    QUANTISED,
+    SEED,
+    WEIGHTS,
+    WORK,
+    BundleOption,
+    DataOption,
+    EveryOption,
+    QuantisedOption,
+    ScaleOption,
+    SeedOption,
+    WeightsOption,
+    WorkOption,
+    scaled,
+)
+from models.data.directory import DataDirectory
+from models.network.weights import minilm
+from models.steps import ranking
+from models.training.loop import Schedule
+from models.training.reading_task import ReadingPlan
+from models.workspace import Workspace
+from winnow.bundle import load_bundle
+
+
+def mine_ranking(
+    index: Annotated[
+        Path,
+        typer.Option(help="Index of Wikipedia and of the training paragraphs (bench/corpus.py)."),
+    ],
+    data: DataOption = DATA,
+    bundle: BundleOption = BUNDLE,
+    work: WorkOption = WORK,
+) -> None:
+    """Find the passages that the bundle's retriever has for every training question.
+
+    Takes about twenty minutes on two cores. After an interruption, the same command continues.
+    """
+    place = Workspace(work).made()
+    count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
+    typer.echo(f"{place.ranked}: {count} questions")
+
+
+def train_ranking(
+    weights: WeightsOption = WEIGHTS,
+    work: WorkOption = WORK,
+    bundle: BundleOption = BUNDLE,
+    negatives: Annotated[int, typer.Option(min=1, help="Negatives of each question.")] = 4,
+    questions: Annotated[int, typer.Option(min=1, help="Questions in a training step.")] = 16,
+    absolute: Annotated[
+        float, typer.Option(min=0, help="Weight of relevance as an absolute yes or no.")
+    ] = 0.5,
+    rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1e-4,
+    quantised: QuantisedOption = QUANTISED,
+    scale: ScaleOption = 1.0,
+    seed: SeedOption = SEED,
+    every: EveryOption = EVERY,
+) -> None:
+    """Train the reader to tell the right passage from those that are retrieved beside it.
+
+    Begins with the reader that `train-reader` trained; where there is none, with the bundle's.
+    Takes about an hour on two cores with bfloat16. After an interruption, the same command
+    continues.
+    """
+    place = Workspace(work).made()
+    plan = ReadingPlan(scaled(ranking.RANKED, scale), questions, negatives, absolute)
+    schedule = Schedule(rate, quantised=quantised, seed=seed)
+    with minilm(weights) as directory:
+        ranking.train_ranking(directory, place, load_bundle(bundle), plan, schedule, every)

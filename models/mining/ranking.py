@@ -1,0 +1,103 @@
+"""Training questions whose negatives are what a reader meets: the best that the served retriever
+finds for them.
+
+A question with a gold paragraph keeps it as its positive. One without gets the passage that a
+reader finds an accepted answer in, of those that have one; or else the best of those, if it is near
+enough. Pure but for the reader.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.data.answers import contains_answer, find_answer
+from models.data.rows import Passage, Question
+from models.measuring.reading import OfflineReader
+from models.mining.mine import TrainingQuestion
+from models.mining.top import Found
+from winnow.text.scores import exact_match
+
+NEGATIVES = 16
+"""Negatives kept for a question; training draws from them."""
+_JUDGED = 8
+"""Answer-bearing passages of a question that are read."""
+_FARTHEST = 1.1
+"""Squared distance beyond which an answer-bearing passage that no reader agrees with is taken to be
+about something else: a cosine of 0.45.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and the best passages for it, best first."""
+
+    question: Question
+    found: tuple[Found, ...]
+
+
+def with_positives(asked: Sequence[Asked], reader: OfflineReader) -> list[Question | None]:
+    """Every question with the passage that answers it; None where there is none."""
+    work = [
+        (row, found)
+        for row, each in enumerate(asked)
+        if each.question.gold is None
+        for found in _bearing(each)[:_JUDGED]
+    ]
+    read = [(asked[row].question.text, found.passage, found.distance) for row, found in work]
+    best: dict[int, tuple[tuple[bool, float], Passage]] = {}
+    for (row, found), said in zip(work, reader.read_all(read, "judge passages"), strict=True):
+        right = exact_match(said.text, asked[row].question.answers)
+        rank = (right, said.score if right else -found.distance)
+        near = right or found.distance <= _FARTHEST
+        if near and (row not in best or rank > best[row][0]):
+            best[row] = (rank, found.passage)
+    return [
+        each.question if each.question.gold is not None else _answered(each.question, best.get(row))
+        for row, each in enumerate(asked)
+    ]
+
+
+def training_questions(
+    asked: Sequence[Asked], answered: Sequence[Question | None]
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and every question that has an answer with its positive and its negatives."""
+    numbers: dict[Passage, int] = {}
+    made = []
+    for each, question in zip(asked, answered, strict=True):
+        if question is None or question.gold is None or question.answer_start is None:
+            continue
+        negatives = [
+            found.passage
+            for found in each.found
+            if found.passage.text != question.gold.text
+            and not contains_answer(found.passage, question.answers)
+        ]
+        positive, *others = (
+            numbers.setdefault(passage, len(numbers))
+            for passage in (question.gold, *negatives[:NEGATIVES])
+        )
+        made.append(
+            TrainingQuestion(
+                question.text,
+                question.answers[0],
+                question.answer_start,
+                question.source,
+                positive,
+                tuple(others),
+            )
+        )
+    return list(numbers), made
+
+
+def _bearing(asked: Asked) -> list[Found]:
+    answers = asked.question.answers
+    return [each for each in asked.found if find_answer(each.passage.text, answers) is not None]
+
+
+def _answered(
+    question: Question, best: tuple[tuple[bool, float], Passage] | None
+) -> Question | None:
+    place = None if best is None else find_answer(best[1].text, question.answers)
+    if best is None or place is None:
+        return None
+    answer, start = place
+    return Question(question.text, (answer, *question.answers), question.source, best[1], start)

@@ -1,0 +1,65 @@
+"""What the served retriever finds for a question in an index: what a reader will meet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from content_node.shard import open_shard, view_of
+from content_node.shard.manifest import read_index_manifest
+from content_node.shard.retrieving import retrieve
+from models.data.rows import Passage
+from winnow.bundle import Bundle
+from winnow.domain.layout import shard_name
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.text.tokenizer import Tokenizer
+
+CANDIDATES = 100
+"""By encoding, and as many by words, as a front node has it by default."""
+_EF = 256
+_SPECIAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A passage, and why it was found."""
+
+    passage: Passage
+    distance: float
+    """Squared distance of the encodings."""
+    words: float
+    """BM25."""
+
+
+class Top:
+    """The best passages of an index. Safe to use from several threads."""
+
+    def __init__(self, index: Path, bundle: Bundle) -> None:
+        """Opens every shard; raises ArtefactError if one is damaged."""
+        shards = read_index_manifest(index).shards
+        self._views = [
+            view_of(open_shard(index / shard_name(shard, shards), _EF)) for shard in range(shards)
+        ]
+        self._tokenizer, manifest = Tokenizer(bundle.tokenizer), bundle.manifest
+        self._most = manifest.encoder.max_question_tokens - _SPECIAL
+        self._word_weight = manifest.retrieval.words
+
+    def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[Found]:
+        """The best `k` passages, best first; `vector` is the question's."""
+        ids = self._tokenizer.tokenise(question).ids[: self._most]
+        asked = EncodedQuestion(question, ids, vector, "")
+        depth = Depth(k, candidates=CANDIDATES, by_words=CANDIDATES)
+        hits = [
+            (hit, view)
+            for view in self._views
+            for hit in retrieve(view, asked, depth, self._word_weight).hits
+        ]
+        hits.sort(key=lambda pair: (pair[0].hybrid_distance, pair[0].passage_id))
+        found = []
+        for hit, view in hits[:k]:
+            passage = view.load(hit.row).passage
+            own = Passage(passage.title, passage.text)
+            found.append(Found(own, hit.distance, hit.words))
+        return found

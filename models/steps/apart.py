@@ -1,0 +1,99 @@
+"""A reader whose lower layers look at question and passage apart, taught by one that never does."""
+
+import copy
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+
+from models.data.rows import DataError
+from models.mining.mine import load
+from models.network.apart import ApartReader
+from models.network.architecture import Reader, freeze_embeddings, load_body
+from models.network.embedding_table import shrink_embeddings
+from models.network.halves import export_halves
+from models.network.outliers import FLOAT_PART, Inputs, split_outliers
+from models.network.quantise import quantise
+from models.network.restoring import restored
+from models.network.weights import open_tokenizer
+from models.steps.graphs import HEADS, probes
+from models.steps.ranking import load_ranked
+from models.steps.reader import trained_reader
+from models.steps.training import train
+from models.training import checkpoint
+from models.training.apart_task import ApartPlan, ApartTask
+from models.training.examples import Encoded
+from models.training.loop import Schedule
+from models.training.reading_task import ReadingPlan, ReadingTask
+from models.workspace import Workspace
+from winnow.bundle import Bundle
+
+
+def train_apart(
+    weights: Path,
+    work: Workspace,
+    bundle: Bundle,
+    plan: tuple[ReadingPlan, ApartPlan],
+    schedule: Schedule,
+    every: int,
+) -> None:
+    """Trains it, from its checkpoint if there is one. Its teacher is the trained reader, or that of
+    the bundle where none was trained.
+    """
+    torch.manual_seed(schedule.seed)
+    reading, apart = plan
+    teacher = teacher_of(weights, work, bundle)
+    student = copy.deepcopy(teacher)
+    freeze_embeddings(student.body)
+    passages, learnt = load_ranked(work)
+    encoded = Encoded(open_tokenizer(weights), passages, learnt)
+    own = ReadingTask(ApartReader(student, apart.apart), encoded, reading, schedule.seed)
+    run = work.apart_run(apart.apart)
+    train(ApartTask(own, teacher, apart), schedule, run, every)
+
+
+def export_apart(weights: Path, work: Workspace, layers: int) -> None:
+    """Exports a trained reader with so many layers apart: its two halves, in float32 and in int8.
+
+    Raises:
+        DataError: it is not trained.
+
+    """
+    state = checkpoint.finished(work.apart_run(layers))
+    if state is None:
+        raise DataError(
+            f"{work.apart_run(layers)} is missing or not finished: run `winnow models train-apart "
+            f"--layers {layers}` first"
+        )
+    network = ApartReader(Reader(load_body(weights)), layers)
+    network.load_state_dict(state["network"])
+    network.eval()
+    export_halves(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
+    quantise_halves(
+        network,
+        probes(weights, *load(work.ranked)),
+        work.half("lower", "int8", layers),
+        work.half("upper", "int8", layers),
+    )
+
+
+def quantise_halves(
+    network: ApartReader, sequences: Iterable[Inputs], lower: Path, upper: Path
+) -> None:
+    """Writes both halves in int8, outliers and heads in float; changes `network`."""
+    shrink_embeddings(network.body)
+    split_outliers(network.body, sequences, network=network)
+    plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
+    export_halves(network, *plain)
+    for source, target in zip(plain, (lower, upper), strict=True):
+        quantise(source, target, (*HEADS, FLOAT_PART))
+        source.unlink()
+
+
+def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
+    """The reader that was trained, or else the bundle's."""
+    if work.run("ranking").is_file() or work.run("reader").is_file():
+        return trained_reader(weights, work)
+    reader = Reader(load_body(weights))
+    reader.load_state_dict(restored(bundle.reader))
+    return reader.eval()

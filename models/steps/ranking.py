@@ -1,0 +1,135 @@
+"""The reader learns to rank: trained further on what the served retriever finds."""
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from models.data.directory import DataDirectory
+from models.data.holding_out import split
+from models.data.rows import Passage, Question
+from models.measuring.reading import OfflineReader
+from models.mining.embedding import Embedder
+from models.mining.mine import TrainingQuestion, load, save, unseen
+from models.mining.ranking import Asked, training_questions, with_positives
+from models.mining.top import Found, Top
+from models.network.architecture import Reader, freeze_embeddings, load_body
+from models.network.restoring import restored
+from models.network.weights import open_tokenizer
+from models.progress import followed
+from models.steps.reader import mean_reader
+from models.steps.training import train
+from models.training.examples import Encoded
+from models.training.loop import Schedule
+from models.training.reading_task import ReadingPlan, ReadingTask
+from models.workspace import Workspace
+from winnow.bundle import Bundle
+from winnow.settings.common import cores
+
+RANKED = {
+    "squad": 1.0,
+    "squad-tokenised": 1.0,
+    "squadshifts-amazon_reviews": 0.25,
+    "squadshifts-reddit": 0.25,
+    "dpr-nq.dev": 2.0,
+    "dpr-trivia.dev": 1.0,
+    "webquestions-train": 1.5,
+}
+"""How often the questions of each source are seen."""
+FOUND = 24
+"""Passages found for a question."""
+_SPARE = 6
+"""Found beyond them, since paragraphs of development sets are left out."""
+
+
+def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, work: Workspace) -> int:
+    """Makes training questions of what a bundle's retriever finds in an index; returns how many.
+
+    Takes some twenty minutes; interrupted, it goes on where it was.
+    """
+    measured_on = data.all_development()
+    questions = [*unseen(data.gold(), measured_on), *unseen(data.pairs(), measured_on)]
+    hidden = {question.gold.text for question in measured_on if question.gold is not None}
+    asked = _asked(questions, index, bundle, hidden, work.found)
+    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    passages, made = training_questions(asked, with_positives(asked, reader))
+    save(work.ranked, passages, made)
+    return len(made)
+
+
+def train_ranking(
+    weights: Path,
+    work: Workspace,
+    bundle: Bundle,
+    plan: ReadingPlan,
+    schedule: Schedule,
+    every: int,
+) -> None:
+    """Trains the reader further, from its checkpoint if there is one.
+
+    It begins with the mean of the reader's runs, or with the bundle's reader where there are none.
+    """
+    torch.manual_seed(schedule.seed)
+    reader = Reader(load_body(weights))
+    if work.run("reader").is_file():
+        reader.load_state_dict(mean_reader(weights, work).state_dict())
+    else:
+        reader.load_state_dict(restored(bundle.reader))
+    freeze_embeddings(reader.body)
+    passages, learnt = load_ranked(work)
+    encoded = Encoded(open_tokenizer(weights), passages, learnt)
+    train(ReadingTask(reader, encoded, plan, schedule.seed), schedule, work.run("ranking"), every)
+
+
+def load_ranked(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and the questions to learn from.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    passages, questions = load(work.ranked)
+    return passages, split(questions, passages)[0]
+
+
+def _asked(
+    questions: Sequence[Question], index: Path, bundle: Bundle, hidden: set[str], kept: Path
+) -> list[Asked]:
+    """What is found for every question; kept in a file, line by line."""
+    known = dict(_kept(kept))
+    left = [question for question in questions if question.text not in known]
+    top = Top(index, bundle)
+    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])
+
+    def find(number: int) -> tuple[str, list[Found]]:
+        text = left[number].text
+        found = top.find(text, vectors[number], FOUND + _SPARE)
+        return text, [each for each in found if each.passage.text not in hidden][:FOUND]
+
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with kept.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
+        for text, found in followed(pool.map(find, range(len(left))), "retrieve", len(left)):
+            row = {"question": text, "found": [asdict(each) for each in found]}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            known[text] = found
+    return [Asked(question, tuple(known[question.text])) for question in questions]
+
+
+def _kept(path: Path) -> Iterator[tuple[str, list[Found]]]:
+    """What was found before an interruption; half a line at the end is found anew."""
+    if not path.exists():
+        return
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    path.write_bytes(whole + b"\n" if whole else b"")
+    for line in whole.splitlines():
+        row = json.loads(line)
+        yield (
+            row["question"],
+            [
+                Found(Passage(**each["passage"]), each["distance"], each["words"])
+                for each in row["found"]
+            ],
+        )

@@ -1,0 +1,76 @@
+"""Reading with question and passage apart: stored or computed, the logits are the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_halves import APART, ENTRY, LowerSession, UpperSession, lower
+
+from content_node.reader.halves import HalvesModel
+from content_node.reader.model import WindowLogits
+from content_node.reader.prepare import longest_question
+from content_node.shard.store import StoredPassage
+from content_node.states.states import rounded
+from winnow.domain.passage import Passage
+from winnow.text.tokenizer import Tokens
+
+LENGTHS = [0, 1, 20, 61, 62, 63, 200]
+
+
+def stored(tokens: int, title: int = 2) -> StoredPassage:
+    text = Tokens(tuple(range(500, 500 + tokens)), tuple((n, n + 1) for n in range(tokens)))
+    return StoredPassage(Passage("p", "", "." * tokens), tuple(range(9, 9 + title)), text)
+
+
+def same(one: WindowLogits, other: WindowLogits) -> bool:
+    return (
+        (one.first, one.relevance) == (other.first, other.relevance)
+        and np.array_equal(one.start, other.start)
+        and np.array_equal(one.end, other.end)
+    )
+
+
+@pytest.mark.parametrize("tokens", LENGTHS)
+@pytest.mark.parametrize("title", [0, 2, 40])
+def test_stored_states_give_the_logits_that_computed_ones_give(tokens: int, title: int) -> None:
+    passage, own = stored(tokens, title), lower()
+    model = HalvesModel(own, UpperSession())
+    computed = list(model.windows((7, 8), passage))
+    kept = list(model.windows((7, 8), replace(passage, states=own.states(passage))))
+    assert len(computed) == len(kept)
+    assert all(map(same, computed, kept))
+
+
+@pytest.mark.parametrize("tokens", LENGTHS)
+def test_windows_cover_the_passage_and_fit(tokens: int) -> None:
+    session = LowerSession()
+    windows = list(HalvesModel(lower(session), UpperSession()).windows((7,), stored(tokens)))
+    seen = {window.first + n for window in windows for n in range(len(window.start))}
+    assert seen == set(range(tokens))
+    _question, *halves = session.runs
+    assert all(len(half) <= APART.passage_tokens for half in halves)
+    assert all(half[-1] == 102 and half[2] == 102 for half in halves)
+
+
+def test_with_stored_states_only_the_question_is_computed_and_that_once() -> None:
+    session = LowerSession()
+    own = lower(session)
+    passages = [replace(each, states=own.states(each)) for each in map(stored, LENGTHS)]
+    session.runs.clear()
+    model = HalvesModel(own, UpperSession())
+    for passage in passages:
+        list(model.windows((7, 8), passage))
+    assert session.runs == [[101, 7, 8, 102]]
+
+
+def test_states_of_another_number_of_tokens_are_computed_again() -> None:
+    passage, own = stored(20), lower()
+    model = HalvesModel(own, UpperSession())
+    other = rounded(np.ones((5, APART.width), np.float32))
+    (found,) = model.windows((7,), replace(passage, states=other))
+    (computed,) = model.windows((7,), passage)
+    assert same(found, computed)
+
+
+def test_a_question_may_be_as_long_as_there_are_places_before_the_passage() -> None:
+    assert longest_question(ENTRY) == APART.passage_position - 2

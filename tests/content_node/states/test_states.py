@@ -1,0 +1,52 @@
+"""States as they are stored."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from content_node.states.states import joined, packed_size, rounded, unpacked
+from winnow.errors import ArtefactError
+
+WIDTH = 5
+values = arrays.arrays(
+    np.float32,
+    st.tuples(st.integers(0, 6), st.just(WIDTH)),
+    elements=st.floats(-64, 64, width=32),
+)
+
+
+@given(values)
+def test_what_is_packed_is_unpacked_bit_for_bit(states: np.ndarray) -> None:
+    made = rounded(states)
+    data = made.packed()
+    found = unpacked(data, WIDTH)
+    assert len(data) == packed_size(len(states), WIDTH)
+    assert np.array_equal(found.levels, made.levels)
+    assert np.array_equal(found.scales, made.scales)
+
+
+@given(values)
+def test_no_value_moves_by_more_than_half_a_level(states: np.ndarray) -> None:
+    made = rounded(states)
+    back = made.levels.astype(np.float32) * made.scales[:, None]
+    assert (np.abs(back - states) <= made.scales[:, None] * 0.5001).all()
+
+
+@given(values, values)
+def test_a_token_is_rounded_by_itself(first: np.ndarray, second: np.ndarray) -> None:
+    """Whatever stands beside it: so windows and whole passages have the same states."""
+    together = rounded(np.concatenate([first, second]))
+    apart = joined([rounded(first), rounded(second)])
+    assert np.array_equal(together.levels, apart.levels)
+    assert np.array_equal(together.scales, apart.scales)
+
+
+@given(values.filter(lambda states: len(states) > 0), st.data())
+def test_any_altered_bit_is_found(states: np.ndarray, data: st.DataObject) -> None:
+    packed = bytearray(rounded(states).packed())
+    place = data.draw(st.integers(0, len(packed) - 1))
+    packed[place] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(ArtefactError, match="checksum"):
+        unpacked(bytes(packed), WIDTH)

@@ -1,0 +1,145 @@
+"""States beside a shard: written, gone on with, carried on, and not taken for others."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_halves import LowerSession, lower
+from shards_made import make, passages
+from structlog.testing import capture_logs
+
+from content_node.reader.lower import Lower
+from content_node.shard import open_shard
+from content_node.shard.manifest import read_shard_manifest
+from content_node.shard.segment import Segment
+from content_node.states.file import open_states
+from content_node.states.known import known_states
+from content_node.states.manifest import DATA, STARTS, STATES_FILE
+from content_node.states.writing import StatesWriter
+
+COUNT, HOLES = 600, (3, 599)
+
+
+class CutOffError(Exception):
+    """The disk, the user, the machine."""
+
+
+class Interrupted(LowerSession):
+    """Ends after some runs."""
+
+    def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+        if len(self.runs) == 400:
+            raise CutOffError
+        return super().run(inputs, stop)
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    make(tmp_path / "shard", passages(COUNT), holes=HOLES)
+    return tmp_path / "shard"
+
+
+def write(shard: Path, own: Lower) -> list[tuple[int, int]]:
+    """Writes, and tells how much there was to do and how much was done already."""
+    told: list[tuple[int, int]] = []
+    StatesWriter(shard, own).write(2, lambda *counts: told.append(counts), lambda _: None)
+    return told
+
+
+def expect_all(shard: Path, own: Lower) -> None:
+    segment = open_shard(shard, ef=64, states_of=own.fingerprint)
+    assert segment.states is not None
+    for row in set(range(COUNT)) - set(HOLES):
+        stored = segment.load(row)
+        computed = own.states(stored)
+        assert stored.states is not None
+        assert np.array_equal(stored.states.levels, computed.levels)
+        assert np.array_equal(stored.states.scales, computed.scales)
+    assert segment.states.load(HOLES[0]) is None
+
+
+def test_every_passage_has_the_states_that_would_be_computed(shard: Path) -> None:
+    assert write(shard, lower()) == [(COUNT - len(HOLES), 0)]
+    expect_all(shard, lower())
+
+
+def test_without_states_a_passage_is_read_as_before(shard: Path) -> None:
+    segment: Segment = open_shard(shard, ef=64, states_of="f" * 16)
+    assert segment.load(0).states is None
+
+
+def test_what_is_there_is_not_computed_again(shard: Path) -> None:
+    write(shard, lower())
+    session = LowerSession()
+    assert write(shard, lower(session)) == [(COUNT - len(HOLES),) * 2]
+    assert not session.runs
+
+
+@pytest.mark.parametrize("cut", [0, 1, 1000])
+def test_an_interrupted_call_is_gone_on_with(shard: Path, cut: int) -> None:
+    with pytest.raises(CutOffError):
+        write(shard, lower(Interrupted()))
+    assert not (shard / STATES_FILE).exists()
+    (partial,) = shard.glob("states-*.partial")
+    size = partial.stat().st_size
+    with partial.open("rb+") as file:  # what the disk had not got yet
+        file.truncate(size - cut)
+    ((total, done),) = write(shard, lower())
+    assert total == COUNT - len(HOLES)
+    assert 0 < done < total
+    expect_all(shard, lower())
+    assert not list(shard.glob("*.partial"))
+
+
+def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None:
+    write(shard, lower(fingerprint="0" * 16))
+    generation = read_shard_manifest(shard).generation
+    with capture_logs() as logs:
+        assert open_states(shard, generation, "f" * 16) is None
+    assert "another reader" in logs[0]["reason"]
+    assert write(shard, lower())[0][1] == 0
+    expect_all(shard, lower())
+
+
+def test_states_of_another_generation_are_not_used(shard: Path) -> None:
+    write(shard, lower())
+    with capture_logs() as logs:
+        assert open_states(shard, "1" * 16, "f" * 16) is None
+    assert "another generation" in logs[0]["reason"]
+
+
+@pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
+def test_files_that_are_cut_short_are_not_used(shard: Path, name: str) -> None:
+    write(shard, lower())
+    (shard / name).write_bytes((shard / name).read_bytes()[:-1])
+    with capture_logs() as logs:
+        segment = open_shard(shard, ef=64, states_of="f" * 16)
+    assert segment.states is None
+    assert "winnow index states" in logs[0]["event"]
+
+
+def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> None:
+    write(shard, lower())
+    data = bytearray((shard / DATA).read_bytes())
+    data[5] ^= 1
+    (shard / DATA).write_bytes(data)
+    segment = open_shard(shard, ef=64, states_of="f" * 16)
+    with capture_logs() as logs:
+        assert segment.load(0).states is None
+    assert "damaged" in logs[0]["event"]
+    assert segment.load(1).states is not None
+
+
+def test_what_another_generation_has_is_copied(shard: Path, tmp_path: Path) -> None:
+    write(shard, lower())
+    make(tmp_path / "next", passages(COUNT), holes=(0,), sequence=0)
+    known = known_states(shard, "f" * 16)
+    session = LowerSession()
+    writer = StatesWriter(tmp_path / "next", lower(session), known)
+    writer.write(2, lambda *_: None, lambda _: None)
+    assert len(session.runs) == len(HOLES)  # what the other one has not
+    for name in (3, 17, 599):
+        segment = open_shard(tmp_path / "next", ef=64, states_of="f" * 16)
+        stored = segment.load(name)
+        assert stored.states is not None
+        assert np.array_equal(stored.states.levels, lower().states(stored).levels)

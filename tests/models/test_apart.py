@@ -1,0 +1,134 @@
+"""A reader whose lower layers are apart: as it is trained, and as it is served."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
+from content_node.reader.whole import OUTPUTS
+from content_node.states.states import rounded
+from models.network import apart
+from models.network.apart import ApartReader, as_stored, levels, split
+from models.network.architecture import Reader, load_body
+from models.network.halves import export_halves
+from models.network.outliers import Inputs
+from models.steps.apart import quantise_halves
+from winnow.inference.onnx import OnnxSession
+
+QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
+
+
+@pytest.fixture
+def reader(tiny_weights: Path) -> ApartReader:
+    torch.manual_seed(0)
+    return ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
+
+
+def sequence(question: list[int], passage: list[int], padding: int = 0) -> Inputs:
+    empty = [0] * padding
+    ids = [*question, *passage, *empty]
+    mask = [1] * (len(question) + len(passage)) + empty
+    types = [0] * len(question) + [1] * len(passage) + empty
+    return torch.tensor([ids]), torch.tensor([mask]), torch.tensor([types])
+
+
+def served(lower: Path, upper: Path) -> list[np.ndarray]:
+    """As a content node reads, states of the passage being rounded."""
+    halves = OnnxSession(lower, LOWER_OUTPUTS)
+    asked, told = (
+        halves.run({"input_ids": own, "token_type_ids": np.full_like(own, segment)})[0]
+        for segment, own in enumerate(np.array([ids]) for ids in (QUESTION, PASSAGE))
+    )
+    states = rounded(told[0])
+    return OnnxSession(upper, OUTPUTS).run(
+        {
+            "question_states": asked,
+            "passage_levels": states.levels[None],
+            "passage_scales": states.scales[None, :, None],
+        }
+    )
+
+
+def trained(reader: ApartReader) -> list[np.ndarray]:
+    with torch.no_grad():
+        start, end, relevance = reader(*sequence(QUESTION, PASSAGE))
+    inside = slice(len(QUESTION), None)
+    return [start[:, inside].numpy(), end[:, inside].numpy(), relevance.numpy()]
+
+
+def test_what_is_served_is_what_was_trained(reader: ApartReader, tmp_path: Path) -> None:
+    paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
+    export_halves(reader, *paths)
+    for one, other in zip(served(*paths), trained(reader), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+def test_int8_is_near_what_was_trained(reader: ApartReader, tmp_path: Path) -> None:
+    wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
+    quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
+    for one, other in zip(served(*paths), wanted, strict=True):
+        assert np.abs(one - other).max() < 0.05 + 0.1 * np.abs(other).max()
+
+
+def test_with_no_layer_apart_it_is_the_whole_reader(
+    reader: ApartReader, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    whole = Reader(load_body(tiny_weights)).eval()
+    monkeypatch.setattr(apart, "PASSAGE_POSITION", len(QUESTION))
+    monkeypatch.setattr(apart, "as_stored", lambda states: states)
+    reader.apart = 0
+    with torch.no_grad():
+        for one, other in zip(
+            reader(*sequence(QUESTION, PASSAGE)), whole(*sequence(QUESTION, PASSAGE)), strict=True
+        ):
+            torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_padding_and_company_change_nothing(reader: ApartReader) -> None:
+    alone = sequence(QUESTION, PASSAGE)
+    other = sequence(QUESTION[:3], PASSAGE[:4], len(QUESTION) + len(PASSAGE) - 7)
+    with torch.no_grad():
+        one = reader(*alone)
+        both = reader(*(torch.cat(pair) for pair in zip(other, alone, strict=True)))
+    for single, batched in zip(one, both, strict=True):
+        torch.testing.assert_close(single[0], batched[1], atol=1e-4, rtol=1e-3)
+
+
+def test_the_passages_states_do_not_depend_on_the_question(reader: ApartReader) -> None:
+    found = []
+    for question in (QUESTION, [2, 30, 3]):
+        with torch.no_grad():
+            states = reader.states(*sequence(question, PASSAGE))[0]
+        found.append(states[:, len(question) :])
+    torch.testing.assert_close(*found, atol=1e-6, rtol=1e-5)
+
+
+def test_halves_are_put_back_where_they_stood() -> None:
+    ids, mask, types = (
+        torch.cat(pair)
+        for pair in zip(sequence([1, 2, 3], [4, 5]), sequence([6], [7, 8, 9], 1), strict=True)
+    )
+    halves = split(mask, types)
+    assert halves.question(ids)[0].tolist() == [1, 2, 3]
+    assert halves.passage(ids)[1].tolist() == [7, 8, 9]
+    joined = torch.cat([halves.question(ids), halves.passage(ids)], 1)[..., None]
+    assert (halves.back(joined)[..., 0] * mask == ids).all()
+
+
+def test_training_rounds_states_as_indexing_does() -> None:
+    states = torch.randn(1, 7, 16) * 5
+    whole, scale = levels(states)
+    stored = rounded(states[0].numpy())
+    assert np.array_equal(whole[0].numpy(), stored.levels)
+    np.testing.assert_allclose(scale[0, :, 0].numpy(), stored.scales)
+    torch.testing.assert_close(as_stored(states), whole * scale)
+
+
+def test_gradients_pass_through_the_rounding() -> None:
+    states = torch.randn(1, 3, 4, requires_grad=True)
+    as_stored(states).sum().backward()  # type: ignore[no-untyped-call]
+    assert isinstance(states.grad, torch.Tensor)
+    torch.testing.assert_close(states.grad, torch.ones(1, 3, 4))

@@ -1,0 +1,112 @@
+"""Training questions out of what the served retriever finds; and a reader out of its int8 graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.data.rows import DataError, Passage, Question
+from models.mining.ranking import Asked, training_questions, with_positives
+from models.mining.top import Found
+from models.network.architecture import Reader, dummy_inputs, load_body
+from models.network.embedding_table import shrink_embeddings
+from models.network.export import export
+from models.network.outliers import FLOAT_PART, split_outliers
+from models.network.quantise import quantise
+from models.network.restoring import restored
+from models.steps.graphs import HEADS
+from models.training.objective import absolute
+from winnow.domain.passage import Passage as Stored
+from winnow.domain.reading import Reading
+
+
+def found(text: str, distance: float = 0.8, title: str = "Town") -> Found:
+    return Found(Passage(title, text), distance, 1.0)
+
+
+GOLD = Question("Who founded it?", ("Ada",), "squad", Passage("Town", "Ada founded it in 1900."), 0)
+PAIR = Question("Who mapped it?", ("Bo",), "dpr-nq.dev")
+
+
+class Scripted:
+    """Reads the first word of a passage, and is the surer the longer it is."""
+
+    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
+        return [
+            Reading(Stored("", "", p.text), 0, p.text.index(" "), len(p.text), 0, 0, 0, 0)
+            for _, p, _ in work
+        ]
+
+
+def positives(asked: list[Asked]) -> list[Question | None]:
+    return with_positives(asked, Scripted())  # type: ignore[arg-type]
+
+
+def test_negatives_are_what_was_found_without_an_answer_in_that_order() -> None:
+    first, second = found("Cy paved it."), found("Di lit it.")
+    asked = Asked(GOLD, (first, found("It was Ada, they say."), second, found(GOLD.gold.text)))  # type: ignore[union-attr]
+    passages, (made,) = training_questions([asked], positives([asked]))
+    assert passages[made.positive] == GOLD.gold
+    assert [passages[number] for number in made.negatives] == [first.passage, second.passage]
+
+
+def test_the_passage_in_which_a_reader_finds_the_answer_is_the_positive() -> None:
+    near, right, surest = (
+        found("They say Bo did.", 0.1),
+        found("Bo mapped it."),
+        found("Bo mapped it all."),
+    )
+    asked = Asked(PAIR, (near, right, surest))
+    (answered,) = positives([asked])
+    assert answered is not None
+    assert answered.gold == surest.passage
+    assert answered.answer_start == 0
+    assert "Bo" in answered.answers
+
+
+@pytest.mark.parametrize(("distance", "taken"), [(0.9, True), (1.2, False)])
+def test_where_no_reader_agrees_the_nearest_is_taken_if_it_is_near(
+    distance: float, taken: bool
+) -> None:
+    bearing = found("They say Bo did.", distance)
+    (answered,) = positives([Asked(PAIR, (found("Cy paved it."), bearing))])
+    assert (answered is not None and answered.gold == bearing.passage) is taken
+
+
+def test_a_question_without_any_answer_is_left_out() -> None:
+    asked = Asked(PAIR, (found("Cy paved it."),))
+    assert training_questions([asked], positives([asked])) == ([], [])
+
+
+def test_yes_and_no_weigh_as_much_as_each_other() -> None:
+    surely_wrong = absolute(torch.tensor([[-9.0, -9.0, -9.0]]))
+    surely_right = absolute(torch.tensor([[9.0, -9.0, -9.0]]))
+    always_yes = absolute(torch.tensor([[9.0, 9.0, 9.0]]))
+    assert surely_right < 1e-3
+    torch.testing.assert_close(surely_wrong, always_yes, atol=1e-3, rtol=1e-3)
+
+
+def test_a_reader_is_restored_from_its_int8_graph(tiny_weights: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    reader, path = Reader(load_body(tiny_weights)).eval(), tmp_path / "reader.onnx"
+    inputs = dummy_inputs()
+    with torch.no_grad():
+        for weight in reader.parameters():  # equal ones would be written once
+            weight.add_(torch.randn_like(weight) * 0.02)
+        wanted = reader(*inputs)
+    shrink_embeddings(reader.body)
+    split_outliers(reader.body, [inputs])
+    export(reader, tmp_path / "float.onnx")
+    quantise(tmp_path / "float.onnx", path, (*HEADS, FLOAT_PART))
+    other = Reader(load_body(tiny_weights)).eval()
+    other.load_state_dict(restored(path))
+    with torch.no_grad():
+        for one, two in zip(other(*inputs), wanted, strict=True):
+            torch.testing.assert_close(one, two, atol=0.05, rtol=0.05)
+
+
+def test_another_graph_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
+    export(Reader(load_body(tiny_weights)).eval(), tmp_path / "float.onnx")
+    with pytest.raises(DataError, match="no int8 reader"):
+        restored(tmp_path / "float.onnx")
