@@ -383,15 +383,15 @@ def test_whoever_is_let_in_while_nobody_else_asks_is_done_in_time(
 def test_whoever_is_let_in_and_has_no_more_than_its_part_is_done_in_time(
     asked: list[tuple[float, int, float, str]], own: int, settings: LoadSettings
 ) -> None:
-    """Whatever the others ask for, and whatever their deadlines: there are three of them."""
+    """Whatever the others ask for, and whatever their deadlines: there are three of them. Of four
+    clients each has every eighth turn, if others that asked for little are ahead of it now and then.
+    """
     machine = Machine(settings).warm()
-    mine = set()
     for number, (pause, reads, left, client) in enumerate(asked):
         machine.run(pause)
         machine.ask(reads, left * 10, client)
         if number % 5 == 0 and not machine.load._shares.held("polite"):
-            ticket = machine.ask(own * 3, 3 * 4 * own * READ / settings.usable, "polite")
-            mine.add(id(ticket)) if ticket else None
+            machine.ask(own * 3, 3 * 8 * own * READ / settings.usable, "polite")
     machine.run(1e3)
     assert all(left >= 0 for ticket, left in machine.finished if ticket.client == "polite")
 
