@@ -59,7 +59,7 @@ def train_ranking(
     absolute: Annotated[
         float, typer.Option(min=0, help="Weight of relevance as an absolute yes or no.")
     ] = 0.5,
-    rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 1e-4,
+    rate: Annotated[float, typer.Option(min=0, help="Highest learning rate.")] = 3e-5,
     quantised: QuantisedOption = QUANTISED,
     scale: ScaleOption = 1.0,
     seed: SeedOption = SEED,
