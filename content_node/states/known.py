@@ -33,9 +33,10 @@ class OfGeneration:
     def packed(self, identifier: str, sequence: int) -> bytes:
         """The states of the same write; see `Known`."""
         found = self._store.entry(identifier)
-        if found is None or found.sequence != sequence or self._states.load(found.row) is None:
+        if found is None or found.sequence != sequence:
             return b""
-        return self._states.packed(found.row)
+        states = self._states.load(found.row)
+        return states.packed() if states is not None else b""
 
 
 def known_states(directory: Path, fingerprint: str) -> OfGeneration | None:

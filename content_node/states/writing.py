@@ -15,6 +15,7 @@ from content_node.reader.lower import Lower
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.saving import save_array
 from content_node.shard.store import PassageStore
+from content_node.states.file import StateFile
 from content_node.states.known import Known, Nothing
 from content_node.states.manifest import (
     DATA,
@@ -45,8 +46,8 @@ class StatesWriter:
         self._directory, self._lower, self._known = directory, lower, known or Nothing()
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
-        names = (lower.fingerprint, self._manifest.generation)
-        self._partial = directory / f"states-{'-'.join(names)}.partial"
+        self._wanted = lower.fingerprint, self._manifest.generation
+        self._partial = directory / f"states-{'-'.join(self._wanted)}.partial"
 
     def write(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
         """Computes what is lacking. `started` is told how many passages there are, and how many
@@ -80,17 +81,19 @@ class StatesWriter:
         return self._lower.states(self._store.load([row])[0]).packed()
 
     def _found(self) -> StatesManifest | None:
-        """What is there already."""
+        """What is there already, if it is whole to the last bit."""
         try:
             found = read_states_manifest(self._directory)
+            if (found.fingerprint, found.generation) != self._wanted:
+                return None
+            OpenFile(self._directory / DATA).verify(found.sha256, found.bytes)
+            StateFile(self._directory, found.width)
         except ArtefactError:
             return None
-        wanted = (self._lower.fingerprint, self._manifest.generation)
-        whole = (self._directory / DATA).exists() and (self._directory / STARTS).exists()
-        return found if whole and (found.fingerprint, found.generation) == wanted else None
+        return found
 
     def _remove_others(self) -> None:
-        """What another reader made, or an interrupted call for it."""
+        """What another reader made, or an interrupted call for it; and what is damaged."""
         for path in self._directory.glob("states-*.partial"):
             if path != self._partial:
                 path.unlink()

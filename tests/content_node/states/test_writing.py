@@ -116,6 +116,8 @@ def test_files_that_are_cut_short_are_not_used(shard: Path, name: str) -> None:
         segment = open_shard(shard, ef=64, states_of="f" * 16)
     assert segment.states is None
     assert "winnow index states" in logs[0]["event"]
+    write(shard, lower())
+    expect_all(shard, lower())
 
 
 def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> None:
@@ -128,6 +130,8 @@ def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> No
         assert segment.load(0).states is None
     assert "damaged" in logs[0]["event"]
     assert segment.load(1).states is not None
+    write(shard, lower())  # a call finds the damage and mends it
+    expect_all(shard, lower())
 
 
 def test_what_another_generation_has_is_copied(shard: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from tenacious import turn
 
 from stateless.answer.ended import Ended
 
@@ -47,6 +48,6 @@ async def test_a_task_that_was_told_of_when_the_time_was_over_is_not_told_of_aga
     await task
     ended = Ended([task, never])
     assert await ended.next(0.0) == [task]
-    await asyncio.sleep(0)  # now its own callback tells of it, too
+    await turn()  # now its own callback tells of it, too
     assert await ended.next(0.0) == []
     never.cancel()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 from manual_clock import ManualClock
-from tenacious import happens
+from tenacious import happens, turn
 
 from winnow.client import Outcome, Position, WriteResult
 from winnow.domain.passage import Passage
@@ -126,7 +126,7 @@ class Desk:
 async def turns() -> None:
     """As long as anything that is not held up can take."""
     for _ in range(50):
-        await asyncio.sleep(0)
+        await turn()
 
 
 async def test_everything_is_sent_and_no_more_at_once_than_asked_for() -> None:
