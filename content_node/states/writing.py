@@ -3,10 +3,12 @@
 Interrupted at any moment, the same call goes on where it was: what is on disk is whole passages.
 """
 
+import fcntl
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ from content_node.states.manifest import (
     write_states_manifest,
 )
 from content_node.states.states import packed_size
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.files.durable import sync_file
 from winnow.files.opened import OpenFile
@@ -55,24 +57,42 @@ class StatesWriter:
 
         Raises:
             ArtefactError: a passage cannot be read.
+            UnavailableError: another process is at it.
             OSError: the disk is full, say; what was written is kept.
 
         """
-        if (found := self._found()) is not None:
-            started(self._manifest.passages, self._manifest.passages)
-            return found
-        self._remove_others()
-        rows, sizes = self._rows()
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
-        done = self._resume(starts)
-        left = rows[np.searchsorted(rows, done) :]
-        started(len(rows), len(rows) - len(left))
-        with ThreadPoolExecutor(threads, "states") as pool, self._partial.open("ab") as file:
+        with self._partial.open("ab") as file:
+            self._expect_alone(file)
+            if (found := self._found()) is not None:
+                self._partial.unlink()
+                started(self._manifest.passages, self._manifest.passages)
+                return found
+            self._remove_others()
+            rows, sizes = self._rows()
+            starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
+            left = rows[np.searchsorted(rows, self._resume(starts)) :]
+            started(len(rows), len(rows) - len(left))
+            self._append(file, left, threads, advance)
+            return self._publish(starts, sizes)
+
+    def _expect_alone(self, file: IO[bytes]) -> None:
+        """Two that write to one file would spoil it; the kernel frees the lock with the process."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UnavailableError(
+                f"another process is computing the states of {self._directory}: wait for it"
+            ) from error
+
+    def _append(
+        self, file: IO[bytes], left: NDArray[np.int64], threads: int, advance: Advance
+    ) -> None:
+        with ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(left), _CHUNK):
                 chunk = left[start : start + _CHUNK].tolist()
                 file.writelines(pool.map(self._packed, chunk, self._store.named(chunk)))
                 advance(len(chunk))
-        return self._publish(starts, sizes)
+        file.flush()
 
     def _packed(self, row: int, name: tuple[str, int]) -> bytes:
         return self._known.packed(*name) or self._computed(row)

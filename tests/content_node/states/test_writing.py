@@ -16,6 +16,7 @@ from content_node.states.file import open_states
 from content_node.states.known import known_states
 from content_node.states.manifest import DATA, STARTS, STATES_FILE
 from content_node.states.writing import StatesWriter
+from winnow.errors import UnavailableError
 
 COUNT, HOLES = 600, (3, 599)
 
@@ -73,6 +74,7 @@ def test_what_is_there_is_not_computed_again(shard: Path) -> None:
     session = LowerSession()
     assert write(shard, lower(session)) == [(COUNT - len(HOLES),) * 2]
     assert not session.runs
+    assert not list(shard.glob("*.partial"))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 1000])
@@ -87,6 +89,21 @@ def test_an_interrupted_call_is_gone_on_with(shard: Path, cut: int) -> None:
     ((total, done),) = write(shard, lower())
     assert total == COUNT - len(HOLES)
     assert 0 < done < total
+    expect_all(shard, lower())
+    assert not list(shard.glob("*.partial"))
+
+
+def test_two_at_once_are_refused(shard: Path) -> None:
+    class Again(LowerSession):
+        """Another process, while the first one computes."""
+
+        def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+            if not self.runs:
+                with pytest.raises(UnavailableError, match="another process is computing"):
+                    write(shard, lower())
+            return super().run(inputs, stop)
+
+    StatesWriter(shard, lower(Again())).write(1, lambda *_: None, lambda _: None)
     expect_all(shard, lower())
     assert not list(shard.glob("*.partial"))
 
