@@ -69,12 +69,21 @@ def calibrate(
     bundle: BundleOption = BUNDLE,
     work: WorkOption = WORK,
     seed: SeedOption = SEED,
+    found: Annotated[
+        bool,
+        typer.Option(
+            "--found",
+            help="Fit on the passages that mine-ranking found; matching words stay worth what they "
+            "are.",
+        ),
+    ] = False,
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
     Also fits the worth of matching words in retrieval, and the rules for stopping early.
     """
-    score = calibration.calibrate(Workspace(work), bundle, seed, typer.echo)
+    fitted = calibration.calibrate_on_found if found else calibration.calibrate
+    score = fitted(Workspace(work), bundle, seed, typer.echo)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
         f"+ {score.distance:.4f} distance; no answer below {score.no_answer_below:.3f}"

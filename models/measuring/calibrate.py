@@ -1,8 +1,8 @@
 """Fitting the weights of the final score on training questions that no model has seen.
 
-For each question the retriever's best passages are read. The weights maximise the probability
-that the softmax of the scores gives to passages whose span is right: the chance that the merged
-answer is right. Pure tensors but for the reading.
+For each question the retriever's best passages are read, in the order of hybrid distance. The
+weights maximise the probability that the softmax of the scores gives to passages whose span is
+right: the chance that the merged answer is right. Pure tensors but for the reading.
 """
 
 import random
@@ -31,6 +31,17 @@ _KEPT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A passage that was found for a question."""
+
+    passage: Passage
+    distance: float
+    """Squared distance of the encodings."""
+    hybrid_distance: float
+    """That less what matching words are worth."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Passages that were read, in the order of their hybrid distance."""
 
@@ -54,29 +65,40 @@ def sample(
     return chosen
 
 
-def candidates(
-    questions: Sequence[TrainingQuestion],
-    passages: Sequence[Passage],
-    near: Near,
-    word_weight: float,
-    reader: OfflineReader,
-) -> Candidates:
-    """Reads the best `PASSAGES` of those near every question."""
+def best_of(near: Near, passages: Sequence[Passage], word_weight: float) -> list[list[Retrieved]]:
+    """The best `PASSAGES` of those near every question, best first."""
     every = near.hybrid_distances(word_weight)
     order = every.argsort(1, kind="stable")[:, :PASSAGES]
-    hybrid, distances = (np.take_along_axis(each, order, 1) for each in (every, near.distances))
-    found = np.take_along_axis(near.places, order, 1)
+    columns = [np.take_along_axis(each, order, 1) for each in (near.places, near.distances, every)]
+    return [
+        [
+            Retrieved(passages[place], distance, hybrid)
+            for place, distance, hybrid in zip(
+                *(column[row].tolist() for column in columns), strict=True
+            )
+        ]
+        for row in range(len(order))
+    ]
+
+
+def candidates(
+    questions: Sequence[TrainingQuestion],
+    retrieved: Sequence[Sequence[Retrieved]],
+    reader: OfflineReader,
+) -> Candidates:
+    """Reads what was `retrieved` for every question: as many passages for each."""
     work = [
-        (question.question, passages[place], float(distance))
-        for question, places, own in zip(questions, found, distances, strict=True)
-        for place, distance in zip(places, own, strict=True)
+        (question.question, found.passage, found.distance)
+        for question, row in zip(questions, retrieved, strict=True)
+        for found in row
     ]
     readings = reader.read_all(work, "read candidates")
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
-    answers = [question.answer for question in questions for _ in range(found.shape[1])]
+    answers = [q.answer for q, row in zip(questions, retrieved, strict=True) for _ in row]
     right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
+    hybrid = np.array([[found.hybrid_distance for found in row] for row in retrieved])
     return Candidates(
-        features.reshape(*found.shape, 3), hybrid, np.array(right).reshape(found.shape)
+        features.reshape(*hybrid.shape, 3), hybrid, np.array(right).reshape(hybrid.shape)
     )
 
 

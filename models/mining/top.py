@@ -1,6 +1,7 @@
 """What the served retriever finds for a question in an index: what a reader will meet."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,3 +64,20 @@ class Top:
             own = Passage(passage.title, passage.text)
             found.append(Found(own, hit.distance, hit.words))
         return found
+
+
+def found_before(path: Path) -> Iterator[tuple[str, list[Found]]]:
+    """Every question of a file with what was found for it; half a line at its end is cut off."""
+    if not path.exists():
+        return
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    path.write_bytes(whole + b"\n" if whole else b"")
+    for line in whole.splitlines():
+        row = json.loads(line)
+        yield (
+            row["question"],
+            [
+                Found(Passage(**each["passage"]), each["distance"], each["words"])
+                for each in row["found"]
+            ],
+        )

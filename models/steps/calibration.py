@@ -11,12 +11,22 @@ from tokenizers import Tokenizer
 from models.assemble import Score, amend
 from models.data.rows import Passage
 from models.measuring import stopping
-from models.measuring.calibrate import Candidates, candidates, exact_match_by_passages, fit, sample
+from models.measuring.calibrate import (
+    PASSAGES,
+    Candidates,
+    Retrieved,
+    best_of,
+    candidates,
+    exact_match_by_passages,
+    fit,
+    sample,
+)
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near, fit_words, recall_by_passages, retrieve
 from models.measuring.stopping import Stopped
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
+from models.mining.top import found_before
 from models.steps.mining import load_held_out
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
@@ -41,18 +51,46 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Say) -> Score:
     them into the bundle.
     """
     bundle = load_bundle(target)
-    passages, held_out = load_held_out(work)
+    passages, held_out = load_held_out(work.mined)
     asked = sample(held_out, CALIBRATION, seed)
     near = _retrieve(asked, passages, bundle, work)
     word_weight = _fit_words(near, asked, say)
+    amend(target, retrieval={"words": word_weight})
+    return _fit_reading(work, target, asked, best_of(near, passages, word_weight), say)
+
+
+def calibrate_on_found(work: Workspace, target: Path, seed: int, say: Say) -> Score:
+    """The same on what `mine-ranking` found for them; retrieval stays what it was found with."""
+    words = load_bundle(target).manifest.retrieval.words
+    found = dict(found_before(work.found))
+    _, held_out = load_held_out(work.ranked)
+    asked = [each for each in held_out if len(found.get(each.question, ())) >= PASSAGES]
+    asked = sample(asked, CALIBRATION, seed)
+    retrieved = [
+        [
+            Retrieved(each.passage, each.distance, each.distance - words * each.words)
+            for each in found[question.question][:PASSAGES]
+        ]
+        for question in asked
+    ]
+    return _fit_reading(work, target, asked, retrieved, say)
+
+
+def _fit_reading(
+    work: Workspace,
+    target: Path,
+    asked: Sequence[TrainingQuestion],
+    retrieved: Sequence[Sequence[Retrieved]],
+    say: Say,
+) -> Score:
+    bundle = load_bundle(target)
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
-    found = candidates(asked, passages, near, word_weight, reader)
+    found = candidates(asked, retrieved, reader)
     np.savez_compressed(work.candidates, **asdict(found))
     score = _fit_score(found, say)
     rules = _fit_stopping(found, score, say)
     amend(
         target,
-        retrieval={"words": word_weight},
         score=_rounded(asdict(score)),
         stopping=[{"max_loss": each.max_loss, **_rounded(asdict(each.rule))} for each in rules],
     )

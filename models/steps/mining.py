@@ -50,13 +50,13 @@ def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
     return passages, learnt
 
 
-def load_held_out(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and the questions that no model learns from.
+def load_held_out(mined: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages of a mining, and the questions that no model learns from.
 
     Raises:
         DataError: nothing was mined yet.
 
     """
-    passages, questions = load(work.mined)
+    passages, questions = load(mined)
     _, held = split(questions, passages)
     return passages, held

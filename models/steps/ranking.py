@@ -1,7 +1,7 @@
 """The reader learns to rank: trained further on what the served retriever finds."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, load, save, unseen
 from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.top import Found, Top
+from models.mining.top import Found, Top, found_before
 from models.network.architecture import Reader, freeze_embeddings, load_body
 from models.network.restoring import restored
 from models.network.weights import open_tokenizer
@@ -99,7 +99,7 @@ def _asked(
     questions: Sequence[Question], index: Path, bundle: Bundle, hidden: set[str], kept: Path
 ) -> list[Asked]:
     """What is found for every question; kept in a file, line by line."""
-    known = dict(_kept(kept))
+    known = dict(found_before(kept))
     left = [question for question in questions if question.text not in known]
     top = Top(index, bundle)
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])
@@ -116,20 +116,3 @@ def _asked(
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             known[text] = found
     return [Asked(question, tuple(known[question.text])) for question in questions]
-
-
-def _kept(path: Path) -> Iterator[tuple[str, list[Found]]]:
-    """What was found before an interruption; half a line at the end is found anew."""
-    if not path.exists():
-        return
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    path.write_bytes(whole + b"\n" if whole else b"")
-    for line in whole.splitlines():
-        row = json.loads(line)
-        yield (
-            row["question"],
-            [
-                Found(Passage(**each["passage"]), each["distance"], each["words"])
-                for each in row["found"]
-            ],
-        )

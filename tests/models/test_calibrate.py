@@ -1,14 +1,26 @@
 """Fitting the final score."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from models.assemble import Score
-from models.data.rows import DataError
-from models.measuring.calibrate import Candidates, exact_match_by_passages, fit, sample
+from models.data.rows import DataError, Passage
+from models.measuring.calibrate import (
+    Candidates,
+    Retrieved,
+    best_of,
+    candidates,
+    exact_match_by_passages,
+    fit,
+    sample,
+)
 from models.measuring.retrieving import MOST, Near, fit_words, recall_by_passages
 from models.mining.mine import TrainingQuestion
+from winnow.domain.passage import Passage as Stored
+from winnow.domain.reading import Reading
 
 
 def found(questions: int = 300, passages: int = 10) -> Candidates:
@@ -105,3 +117,31 @@ def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
     chosen = sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
     assert chosen == sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
     assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10
+
+
+def test_the_best_of_what_is_near_comes_in_the_order_of_hybrid_distance() -> None:
+    passages = [Passage("", name) for name in "abc"]
+    places = np.array([[2, 0, 1]])
+    found = Near(places, np.array([[0.1, 0.2, 0.3]]), np.array([[0.0, 5.0, 0.0]]))
+    (row,) = best_of(found, passages, word_weight=0.1)
+    assert [each.passage.text for each in row] == ["a", "c", "b"]
+    assert [each.hybrid_distance for each in row] == pytest.approx([-0.3, 0.1, 0.3])
+
+
+class Scripted:
+    """Reads a passage as its title; relevance is the length of its text."""
+
+    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
+        return [
+            Reading(Stored("", "", p.title), 0, len(p.title), 0, len(p.text), 1, distance, 0, 0)
+            for _, p, distance in work
+        ]
+
+
+def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None:
+    asked = [TrainingQuestion("who", answer, 0, "squad", 0, ()) for answer in ("Ada", "Bo")]
+    row = [Retrieved(Passage("Ada", "x"), 0.5, 0.2), Retrieved(Passage("Bo", "xxx"), 0.4, 0.3)]
+    read = candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]
+    assert read.right.tolist() == [[True, False], [False, True]]
+    assert read.features[0].tolist() == [[1, 1, 0.5], [3, 1, 0.4]]
+    assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
