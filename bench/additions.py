@@ -19,7 +19,7 @@ from pathlib import Path
 
 from models.data.directory import DEVELOPMENT, DataDirectory
 from models.data.holding_out import split
-from models.measuring.calibrate import candidates, exact_match_by_passages, fit, sample
+from models.measuring.calibrate import best_of, candidates, exact_match_by_passages, fit, sample
 from models.measuring.gold import read_gold
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import retrieve
@@ -110,9 +110,10 @@ class Additions:
                 step = max(len(asked) // self._options.limit, 1)
                 found[which] = read_gold(reader, asked[::step][: self._options.limit], which).em
             weight = bundle.manifest.retrieval.words
-            read = candidates(self._asked, self._passages, self._near, weight, reader)
-        (retrieved,) = exact_match_by_passages(read, fit(read), [DEFAULT_PASSAGES])
-        return {**found, "held out": round(retrieved, 1)}
+            retrieved = best_of(self._near, self._passages, weight)
+            read = candidates(self._asked, retrieved, reader)
+        (held_out,) = exact_match_by_passages(read, fit(read), [DEFAULT_PASSAGES])
+        return {**found, "held out": round(held_out, 1)}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.assemble import Score
+from models.data.answers import contains_answer
 from models.data.rows import DataError, Passage
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
@@ -51,6 +52,8 @@ class Candidates:
     """[questions, passages]."""
     right: NDArray[np.bool_]
     """Whether their spans are, [questions, passages]."""
+    bearing: NDArray[np.bool_]
+    """Whether they contain the answer anywhere, [questions, passages]."""
 
 
 def sample(
@@ -97,8 +100,16 @@ def candidates(
     answers = [q.answer for q, row in zip(questions, retrieved, strict=True) for _ in row]
     right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
     hybrid = np.array([[found.hybrid_distance for found in row] for row in retrieved])
+    bearing = [
+        contains_answer(found.passage, [question.answer])
+        for question, row in zip(questions, retrieved, strict=True)
+        for found in row
+    ]
     return Candidates(
-        features.reshape(*hybrid.shape, 3), hybrid, np.array(right).reshape(hybrid.shape)
+        features.reshape(*hybrid.shape, 3),
+        hybrid,
+        np.array(right).reshape(hybrid.shape),
+        np.array(bearing).reshape(hybrid.shape),
     )
 
 

@@ -21,6 +21,7 @@ from models.measuring.calibrate import (
     fit,
     sample,
 )
+from models.measuring.confidence import fit_confidence
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near, fit_words, recall_by_passages, retrieve
 from models.measuring.stopping import Stopped
@@ -88,10 +89,11 @@ def _fit_reading(
     found = candidates(asked, retrieved, reader)
     np.savez_compressed(work.candidates, **asdict(found))
     score = _fit_score(found, say)
+    confidence = fit_confidence(found, score, DEFAULT_PASSAGES)
     rules = _fit_stopping(found, score, say)
     amend(
         target,
-        score=_rounded(asdict(score)),
+        score={**_rounded(asdict(score)), "confidence": _rounded(asdict(confidence))},
         stopping=[{"max_loss": each.max_loss, **_rounded(asdict(each.rule))} for each in rules],
     )
     return score

@@ -15,6 +15,7 @@ from stateless.encoding import Cut, QuestionEncoder
 from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
+from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
@@ -34,12 +35,15 @@ class Answerer:
         limits: Limits,
         metrics: FrontMetrics,
         weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
+        confidence: Confidence | None = None,
     ) -> None:
         """`rule_for` gives the rule that stops reading early, if any may lose that much; `weigh`
-        says how rare the words of a question are, in an index that was written to.
+        says how rare the words of a question are, in an index that was written to; `confidence`
+        how likely an answer is right.
         """
         self._weigh = weigh
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
+        self._confidence = confidence
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
@@ -100,7 +104,7 @@ class Answerer:
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()
             raise
         with span("merge"):
-            answers = merge(searched.readings, question.answers)
+            answers = merge(searched.readings, question.answers, self._confidence)
         timings.calls = recording.calls()
         timings.total = recording.now()
         timings.merge = timings.total - timings.merge_start

@@ -113,4 +113,5 @@ def _answerer(
         limits,
         front.metrics,
         words.weigh,
+        manifest.confidence,
     )

@@ -30,7 +30,7 @@ def found(questions: int = 300, passages: int = 10) -> Candidates:
     noise = generator.normal(size=(questions, passages, 3))
     features = noise + right[..., None] * np.array([3.0, 1.0, -1.0])
     scaled = features * np.array([1.0, 4.0, 0.1])
-    return Candidates(scaled, scaled[..., 2], right)
+    return Candidates(scaled, scaled[..., 2], right, right)
 
 
 def test_weights_have_the_sign_of_what_they_know() -> None:
@@ -64,7 +64,8 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
 
 
 def test_a_reader_that_is_never_right_is_named_as_the_fault() -> None:
-    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), np.zeros((3, 4), np.bool_))
+    never = np.zeros((3, 4), np.bool_)
+    candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
     with pytest.raises(DataError, match="none of 3 training questions"):
         fit(candidates)
 
@@ -145,3 +146,4 @@ def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None
     assert read.right.tolist() == [[True, False], [False, True]]
     assert read.features[0].tolist() == [[1, 1, 0.5], [3, 1, 0.4]]
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
+    assert read.bearing.tolist() == read.right.tolist()  # both titles are answers

@@ -16,7 +16,7 @@ def found(questions: int = 400, passages: int = 12) -> Candidates:
     relevance = generator.normal(size=right.shape) + 6 * right
     distances = np.sort(generator.random(right.shape) * 2, axis=1)
     features = np.stack([relevance, np.zeros_like(relevance), distances], axis=-1)
-    return Candidates(features, distances, right)
+    return Candidates(features, distances, right, right)
 
 
 def test_less_is_read_the_more_may_be_lost_and_no_more_is_expected_to_be_lost_than_promised() -> (

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
@@ -95,6 +96,15 @@ class ReaderEntry(_Part):
         return (self.file,) if self.apart is None else (self.apart.lower, self.file)
 
 
+class ConfidenceEntry(_Part):
+    """How likely an answer is right; see `winnow.domain.confidence`."""
+
+    relevance: float
+    span: float
+    distance: float
+    bias: float
+
+
 class ScoreEntry(_Part):
     """Weights of the final score, and the score under which an answer is not shown as one."""
 
@@ -102,6 +112,8 @@ class ScoreEntry(_Part):
     span: float
     distance: float
     no_answer_below: float
+    confidence: ConfidenceEntry | None = None
+    """None in bundles that were calibrated before there was one."""
 
 
 class RetrievalEntry(_Part):
@@ -183,10 +195,16 @@ class Manifest(_Part):
             self.files[self.encoder.question].sha256,
             *(self.files[name].sha256 for name in self.reader.files),
             self.reader.model_dump_json(exclude_none=True),  # as before there were halves
-            self.score.model_dump_json(),
+            self.score.model_dump_json(exclude_none=True),  # as before there was a confidence
             self.retrieval.model_dump_json(),
             *(entry.model_dump_json() for entry in self.stopping),
         )
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How likely answers are right, if that was fitted."""
+        entry = self.score.confidence
+        return None if entry is None else Confidence(**entry.model_dump())
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
         """The rule that reads least of those that lose no more than `max_loss`, if there is one."""

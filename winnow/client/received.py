@@ -51,6 +51,7 @@ def _answer(message: answer_pb2.Answer) -> Answer:
         distance=message.distance,
         hybrid_distance=message.hybrid_distance,
         words=message.words,
+        confidence=message.confidence if message.HasField("confidence") else None,
     )
 
 

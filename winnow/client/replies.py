@@ -48,6 +48,8 @@ class Answer:
     """The distance less what the question's words in the passage are worth: lower is nearer."""
     words: float = 0.0
     """BM25 of the question's words in the passage: higher is better."""
+    confidence: float | None = None
+    """Probability that the answer is right, 0 to 1; None if the cluster's bundle has none."""
 
 
 @dataclass(frozen=True, slots=True)

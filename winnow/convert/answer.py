@@ -154,6 +154,7 @@ def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
         shard=answer.shard,
         hybrid_distance=reading.hybrid_distance,
         words=reading.words,
+        confidence=answer.confidence,
     )
 
 

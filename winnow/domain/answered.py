@@ -49,6 +49,8 @@ class Answer:
 
     reading: Reading
     shard: int
+    confidence: float | None = None
+    """The probability that it is right, 0 to 1; None if the bundle cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,6 +318,7 @@ class Answer(google.protobuf.message.Message):
     SHARD_FIELD_NUMBER: builtins.int
     HYBRID_DISTANCE_FIELD_NUMBER: builtins.int
     WORDS_FIELD_NUMBER: builtins.int
+    CONFIDENCE_FIELD_NUMBER: builtins.int
     text: builtins.str
     """Exactly passage.text[start:end]."""
     start: builtins.int
@@ -340,6 +341,8 @@ class Answer(google.protobuf.message.Message):
     """
     words: builtins.float
     """BM25 of the question's words in the passage. Higher is better."""
+    confidence: builtins.float
+    """Probability that the answer is right, 0 to 1. Absent if the bundle has none."""
     @property
     def passage(self) -> Global___Passage: ...
     def __init__(
@@ -356,9 +359,12 @@ class Answer(google.protobuf.message.Message):
         shard: builtins.int | None = ...,
         hybrid_distance: builtins.float = ...,
         words: builtins.float = ...,
+        confidence: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "end", b"end", "passage", b"passage", "shard", b"shard", "start", b"start"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_end", b"_end", "_shard", b"_shard", "_start", b"_start", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text", "words", b"words"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "end", b"end", "passage", b"passage", "shard", b"shard", "start", b"start"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_confidence", b"_confidence", "_end", b"_end", "_shard", b"_shard", "_start", b"_start", "confidence", b"confidence", "distance", b"distance", "end", b"end", "hybrid_distance", b"hybrid_distance", "passage", b"passage", "relevance", b"relevance", "score", b"score", "shard", b"shard", "span_score", b"span_score", "start", b"start", "text", b"text", "words", b"words"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_confidence", b"_confidence"]) -> typing.Literal["confidence"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_end", b"_end"]) -> typing.Literal["end"] | None: ...
     @typing.overload

@@ -15,6 +15,7 @@ from stateless.encoding import QuestionEncoder
 from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
+from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
 from winnow.domain.shard import ShardInfo
@@ -53,10 +54,17 @@ def answerer(
     registry: CollectorRegistry,
     *shards: FakeSearcher,
     rule: StoppingRule | None = None,
+    confidence: Confidence | None = None,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
-        encoder, cluster, 0.0, lambda _: rule, Limits(0.02, 0.4), FrontMetrics(registry)
+        encoder,
+        cluster,
+        0.0,
+        lambda _: rule,
+        Limits(0.02, 0.4),
+        FrontMetrics(registry),
+        confidence=confidence,
     )
 
 
@@ -78,6 +86,17 @@ async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
     )
     assert not got.has_answer
     assert len(got.answers) == 1
+
+
+@pytest.mark.parametrize("fitted", [None, Confidence(1.0, 0.0, 0.0, 0.0)])
+async def test_every_answer_says_how_likely_it_is_if_the_bundle_can_tell(
+    encoder: QuestionEncoder, registry: CollectorRegistry, fitted: Confidence | None
+) -> None:
+    shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0)])]
+    own = answerer(encoder, registry, *shards, confidence=fitted)
+    got = await own.answer(ASKED, Deadline.after(5))
+    said = [answer.confidence for answer in got.answers]
+    assert said == [None if fitted is None else fitted.of(a.reading) for a in got.answers]
 
 
 async def test_a_dead_shard_shows_in_coverage_and_metrics(

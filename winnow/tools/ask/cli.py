@@ -102,7 +102,7 @@ def ask(
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
       answers: text, start, end, score, relevance, span_score, distance,
-        hybrid_distance, words, shard, passage (id, title, text, metadata),
+        hybrid_distance, words, confidence, shard, passage (id, title, text, metadata),
       coverage: complete, known, searched, failed,
         shards (shard, passages, status, reason, sequence),
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,

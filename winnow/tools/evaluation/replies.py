@@ -30,11 +30,11 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "milliseconds": round(outcome.seconds * 1e3, 2),
         "failed": outcome.reply is None,
         "error": outcome.error,
-        "answers": [_answer(answer) for answer in answers],
+        "answers": [_answer(answer, outcome.asked.gold) for answer in answers],
     }
 
 
-def _answer(answer: answer_pb2.Answer) -> dict[str, Any]:
+def _answer(answer: answer_pb2.Answer, gold: str | None) -> dict[str, Any]:
     return {
         "text": answer.text,
         "passage": answer.passage.id,
@@ -44,4 +44,6 @@ def _answer(answer: answer_pb2.Answer) -> dict[str, Any]:
         "span_score": answer.span_score,
         "distance": answer.distance,
         "hybrid_distance": answer.hybrid_distance,
+        "confidence": answer.confidence if answer.HasField("confidence") else None,
+        "gold": answer.passage.text == gold,
     }

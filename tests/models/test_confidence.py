@@ -1,0 +1,60 @@
+"""How likely answers are right, fitted."""
+
+import numpy as np
+
+from models.assemble import Score
+from models.measuring.calibrate import Candidates
+from models.measuring.confidence import fit_confidence
+from winnow.domain.confidence import Confidence
+from winnow.domain.passage import Passage
+from winnow.domain.reading import Reading
+
+SCORE = Score(1.0, 0.0, 0.0)
+
+
+def found(questions: int = 2000, passages: int = 5) -> Candidates:
+    """One passage of each bears the answer; the surer the reader, the more often it is right."""
+    generator = np.random.default_rng(1)
+    bearing = np.zeros((questions, passages), np.bool_)
+    bearing[np.arange(questions), generator.integers(0, passages, questions)] = True
+    features = generator.normal(size=(questions, passages, 3))
+    features[..., 0] += 3 * bearing
+    right = bearing & (generator.random(bearing.shape) < 1 / (1 + np.exp(2 - features[..., 0])))
+    return Candidates(features, features[..., 2], right, bearing)
+
+
+def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float], list[bool]]:
+    said, right = [], []
+    for kept in (np.ones_like(candidates.bearing), ~candidates.bearing):
+        best = np.where(kept, candidates.features[..., 0], -np.inf).argmax(1)
+        for row, place in enumerate(best):
+            figures = candidates.features[row, place].tolist()
+            relevance, span, distance = candidates.features[row, place].tolist()
+            read = Reading(Passage("", "", "x"), 0, 1, 0.0, relevance, span, distance, 0.0)
+            said.append(fitted.of(read))
+            right.append(bool(candidates.right[row, place]))
+    return said, right
+
+
+def test_confidence_is_the_share_of_right_answers() -> None:
+    candidates = found()
+    said, right = confidences(candidates, fit_confidence(candidates, SCORE, 5))
+    assert abs(np.mean(said) - np.mean(right)) < 0.01
+    sure = np.array(said) > np.median(said)
+    for part in (sure, ~sure):
+        assert abs(np.array(said)[part].mean() - np.array(right)[part].mean()) < 0.03
+
+
+def test_what_the_reader_is_surer_of_is_likelier_right() -> None:
+    assert fit_confidence(found(), SCORE, 5).relevance > 0
+
+
+def test_a_question_all_of_whose_passages_bear_the_answer_counts_once() -> None:
+    candidates = found(200)
+    every = np.ones_like(candidates.bearing)
+    fitted = fit_confidence(
+        Candidates(candidates.features, candidates.hybrid_distances, candidates.right, every),
+        SCORE,
+        5,
+    )
+    assert np.isfinite([fitted.relevance, fitted.span, fitted.distance, fitted.bias]).all()
