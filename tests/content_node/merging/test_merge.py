@@ -253,3 +253,19 @@ def test_a_process_that_is_ended_is_an_error(fed: Fed) -> None:
     child.stop()
     with pytest.raises(WinnowError, match="ended with exit code -9"):
         child.run()
+
+
+def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
+    """It is derived, and several times as large as all else: a disk may have no room for it."""
+    fed.apply([("new 0", "one")])
+
+    def carry(_: Path, made: Path) -> None:
+        (made / "states-of.partial").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    done = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    assert "No space left" in done.without_states
+    assert not list(Path(done.directory).glob("states*"))
+    expect_same(opened(done), fed)
+    again = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    assert again.without_states == ""
