@@ -4,7 +4,11 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
+from content_node.states.manifest import DATA, STARTS, open_states_manifest
+from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 
@@ -43,3 +47,19 @@ def item_of(file: OpenFile) -> Item:
     with file.reader() as reader:
         digest = hashlib.file_digest(reader, "sha256").hexdigest()
     return Item(file.path.name, file, FileEntry(sha256=digest, bytes=file.size), verified=True)
+
+
+def opened_states(directory: Path, generation: str) -> list[Item]:
+    """The states beside a base, as their manifest vouches for them; none where there are no good
+    ones of this generation.
+    """
+    try:
+        manifest, named = open_states_manifest(directory)
+        if manifest.generation != generation:
+            return []
+        data, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
+        of_data = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
+        of_starts = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
+        return [Item(DATA, data, of_data), Item(STARTS, starts, of_starts), item_of(named)]
+    except (ArtefactError, ValidationError):
+        return []

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+import structlog
+
 from content_node.indexing.verify import identity_faults
 from content_node.shard.manifest import (
     SHARD_FILE,
@@ -14,17 +16,18 @@ from content_node.shard.manifest import (
     ShardManifest,
     read_index_manifest,
 )
-from content_node.snapshots.contents import item_of
+from content_node.snapshots.contents import Item, item_of
 from content_node.snapshots.copying import Copying, Progress
 from content_node.snapshots.manifest import Snapshot, SnapshotShard
 from content_node.snapshots.noting import note
 from content_node.snapshots.opening import open_place
 from content_node.snapshots.place import SNAPSHOTS
-from content_node.snapshots.shard import open_contents
+from content_node.snapshots.shard import Contents, open_contents
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
+_log = structlog.get_logger("content_node")
 _DIGITS = 8
 
 
@@ -84,8 +87,9 @@ class _Taking:
                 _expect_of(index, manifest, directory, len(self._parts))
             stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
             self._copying.put(stage, contents.items)
+            items = (*contents.items, *self._with_states(directory, contents))
         place = shard_name(manifest.shard, manifest.shards)
-        self._files |= {item.within(place).path: item.entry for item in contents.items}
+        self._files |= {item.within(place).path: item.entry for item in items}
         self._parts.append(
             SnapshotShard(
                 shard=manifest.shard, sequence=contents.sequence, passages=contents.passages
@@ -93,6 +97,23 @@ class _Taking:
         )
         self._sources.append(directory)
         self._manifest = manifest
+
+    def _with_states(self, directory: Path, contents: Contents) -> tuple[Item, ...]:
+        """Derived: where they are damaged, or made anew just now, they are left out."""
+        if not contents.states:
+            return ()
+        shard = contents.manifest
+        try:
+            stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
+            self._copying.put(stage, contents.states)
+        except ArtefactError as error:
+            _log.warning(
+                "the states of the shard are not in the snapshot",
+                shard=str(directory),
+                reason=str(error),
+            )
+            return ()
+        return contents.states
 
     def snapshot(self, now: datetime) -> Snapshot:
         """Of all that was copied."""

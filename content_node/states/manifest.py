@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
+from winnow.files.opened import OpenFile
 from winnow.files.vouching import is_vouched, open_object, read_object, vouched
 
 FORMAT = 2
@@ -43,8 +44,16 @@ class StatesManifest(BaseModel):
 
 def read_states_manifest(directory: Path) -> StatesManifest:
     """Reads `states.json` of a shard; raises ArtefactError if there is no good one."""
+    return open_states_manifest(directory)[0]
+
+
+def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
+    """The manifest of a shard's states and its file; raises ArtefactError if there is no good
+    one.
+    """
     path = directory / STATES_FILE
-    text, content = read_object(open_object(path, "a shard with states"))
+    file = open_object(path, "a shard with states")
+    text, content = read_object(file)
     if not is_vouched(text, content):
         raise ArtefactError(f"{path} is damaged: it is not as it was written; make it again")
     if content.get("format") != FORMAT:
@@ -52,7 +61,7 @@ def read_states_manifest(directory: Path) -> StatesManifest:
             f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"
         )
     try:
-        return StatesManifest.model_validate(content)
+        return StatesManifest.model_validate(content), file
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
