@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-import structlog
-
 from content_node.indexing.verify import identity_faults
 from content_node.shard.manifest import (
     SHARD_FILE,
@@ -16,7 +14,7 @@ from content_node.shard.manifest import (
     ShardManifest,
     read_index_manifest,
 )
-from content_node.snapshots.contents import Item, item_of
+from content_node.snapshots.contents import Item, item_of, warn_without_states
 from content_node.snapshots.copying import Copying, Progress
 from content_node.snapshots.manifest import Snapshot, SnapshotShard
 from content_node.snapshots.noting import note
@@ -27,7 +25,6 @@ from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
-_log = structlog.get_logger("content_node")
 _DIGITS = 8
 
 
@@ -107,11 +104,7 @@ class _Taking:
             stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
             self._copying.put(stage, contents.states)
         except ArtefactError as error:
-            _log.warning(
-                "the states of the shard are not in the snapshot",
-                shard=str(directory),
-                reason=str(error),
-            )
+            warn_without_states(directory, str(error))
             return ()
         return contents.states
 

@@ -14,7 +14,7 @@ from content_node.states.manifest import (
     STARTS,
     STATES_FILE,
     StatesManifest,
-    read_states_manifest,
+    open_states_manifest,
 )
 from content_node.states.states import States, unpacked
 from winnow.errors import ArtefactError
@@ -101,9 +101,12 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
     if not fingerprint or not (directory / STATES_FILE).exists():
         return None
     try:
-        manifest = read_states_manifest(directory)
+        manifest, named = open_states_manifest(directory)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
-            return StateFile.beside(directory, manifest)
+            states = StateFile.beside(directory, manifest)
+            if named.named:  # else the files beside it may be of another reader
+                return states
+            raise ArtefactError("they were made anew just now: start the node again")
         what = "reader" if manifest.fingerprint != fingerprint else "generation"
         reason = f"they are of another {what}"
     except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)

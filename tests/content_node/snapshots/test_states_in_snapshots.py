@@ -7,6 +7,7 @@ import pytest
 from conftest import Recorder
 from fake_halves import lower
 from live_shards import Fed, built
+from structlog.testing import capture_logs
 
 from content_node.indexing.written import written
 from content_node.merging.merge import merge
@@ -76,7 +77,9 @@ def test_damaged_states_are_left_out_of_a_snapshot(shard: Path, name: str) -> No
     data = bytearray((shard / name).read_bytes())
     data[-1] ^= 1
     (shard / name).write_bytes(data)
-    copy = restored(shard)
+    with capture_logs() as logs:
+        copy = restored(shard)
+    assert "not in the snapshot" in logs[0]["event"]
     assert opened(copy).states is None
     assert not any((copy / name).exists() for name in FILES)
 

@@ -12,18 +12,20 @@ from content_node.reader.lower import Lower
 from content_node.shard import open_shard
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.segment import Segment
-from content_node.states import writing
+from content_node.states import file, writing
 from content_node.states.file import open_states
 from content_node.states.known import known_states
 from content_node.states.manifest import (
     DATA,
     STARTS,
     STATES_FILE,
+    StatesManifest,
     read_states_manifest,
     write_states_manifest,
 )
 from content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.opened import OpenFile
 
 COUNT, HOLES = 600, (3, 599)
 
@@ -91,8 +93,8 @@ def test_an_interrupted_call_is_gone_on_with(shard: Path, cut: int) -> None:
     assert not (shard / STATES_FILE).exists()
     (partial,) = shard.glob("states-*.partial")
     size = partial.stat().st_size
-    with partial.open("rb+") as file:  # what the disk had not got yet
-        file.truncate(size - cut)
+    with partial.open("rb+") as opened:  # what the disk had not got yet
+        opened.truncate(size - cut)
     ((total, done),) = write(shard, lower())
     assert total == COUNT - len(HOLES)
     assert 0 < done < total
@@ -134,9 +136,9 @@ def test_what_the_machine_lost_when_it_went_down_is_computed_again(shard: Path) 
     with pytest.raises(CutOffError):
         write(shard, lower(Interrupted()))
     (partial,) = shard.glob("states-*.partial")
-    with partial.open("rb+") as file:
-        file.seek(partial.stat().st_size // 2)
-        file.write(bytes(64))
+    with partial.open("rb+") as opened:
+        opened.seek(partial.stat().st_size // 2)
+        opened.write(bytes(64))
     ((_, done),) = write(shard, lower())
     assert 0 < done < 256
     expect_all(shard, lower())
@@ -174,6 +176,22 @@ def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None
     assert "another reader" in logs[0]["reason"]
     assert write(shard, lower())[0][1] == 0
     expect_all(shard, lower())
+
+
+def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
+    shard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sizes are the same."""
+    write(shard, lower())
+    open_manifest = file.open_states_manifest
+
+    def meanwhile(directory: Path) -> tuple[StatesManifest, OpenFile]:
+        found = open_manifest(directory)
+        write(shard, lower(fingerprint="0" * 16))
+        return found
+
+    monkeypatch.setattr(file, "open_states_manifest", meanwhile)
+    assert open_shard(shard, ef=64, states_of="f" * 16).states is None
 
 
 def test_states_of_another_generation_are_not_used(shard: Path) -> None:
