@@ -139,7 +139,7 @@ def build(
     with BuildProgress() as progress:
         manifest = build_index(plan, loaded, progress, chosen)
         if states:
-            _compute_states(out, loaded, threads, progress)
+            compute_states(out, loaded, threads, progress)
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
@@ -154,7 +154,8 @@ def build(
         )
 
 
-def _compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
+def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
+    """Puts states beside an index that was just built; where that fails, says how to go on."""
     try:
         write_states(out, bundle, threads, progress)
     except BaseException:  # also Ctrl-C

@@ -34,7 +34,7 @@ def write_states(
     """
     special = Tokenizer(bundle.tokenizer).special
     lower = open_lower(bundle, special, InferenceOptions(runs=threads))
-    return [write_shard_states(each, lower, threads, progress) for each in _shards(directory)]
+    return [write_shard_states(each, lower, threads, progress) for each in shards(directory)]
 
 
 def write_shard_states(
@@ -78,8 +78,9 @@ def _made(
         ) from error
 
 
-def _shards(directory: Path) -> list[Path]:
+def shards(directory: Path) -> list[Path]:
+    """Those of an index, or a shard itself; raises ArtefactError if it is neither."""
     if (directory / SHARD_FILE).exists() and not (directory / INDEX_FILE).exists():
         return [directory]
-    shards = read_index_manifest(directory).shards
-    return [directory / shard_name(shard, shards) for shard in range(shards)]
+    count = read_index_manifest(directory).shards
+    return [directory / shard_name(shard, count) for shard in range(count)]

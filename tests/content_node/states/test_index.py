@@ -1,6 +1,7 @@
 """States of a shard that is merged meanwhile, by a node that has none."""
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,16 @@ import pytest
 from conftest import Recorder
 from fake_halves import LowerSession, lower
 from live_shards import Fed, built
+from rich.console import Console
 
+from content_node.indexing import cli
+from content_node.indexing.progress import BuildProgress
 from content_node.indexing.written import written
 from content_node.merging.merge import merge
 from content_node.shard import open_shard
-from content_node.states.index import write_shard_states
+from content_node.states.index import shards, write_shard_states
 from content_node.states.manifest import STATES_FILE
+from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
@@ -69,3 +74,27 @@ def test_a_disk_that_refuses_is_told_with_what_to_do(fed: Fed) -> None:
     (written(fed.shard).base / STATES_FILE).mkdir()
     with pytest.raises(ArtefactError, match="goes on from what is there"):
         states_computed(fed, LowerSession())
+
+
+def test_a_build_that_is_interrupted_while_it_computes_states_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, bundle: Bundle
+) -> None:
+    """The index is there by then: the same command would refuse to build it."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "write_states", interrupted)
+    said = StringIO()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        BuildProgress(Console(file=said, width=200)) as progress,
+    ):
+        cli.compute_states(Path("out"), bundle, 1, progress)
+    assert "`winnow index states out` goes on" in said.getvalue()
+
+
+def test_a_shard_alone_can_have_states_and_another_directory_cannot(fed: Fed) -> None:
+    assert shards(fed.shard) == [fed.shard]
+    with pytest.raises(ArtefactError, match=r"index\.json"):
+        shards(fed.shard / "live")
