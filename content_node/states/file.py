@@ -50,8 +50,10 @@ class StateFile:
         file, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
         starts.verify(manifest.starts_sha256, manifest.starts_bytes)
         ends = integers(starts)
-        if file.size != manifest.bytes or ends[-1:].tolist() != [file.size]:
-            raise ArtefactError(f"{file.path} does not end where its last passage ends")
+        if file.size != manifest.bytes:
+            raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
+        if [*ends[:1], *ends[-1:]] != [0, file.size] or (ends[1:] < ends[:-1]).any():
+            raise ArtefactError(f"{starts.path} does not lead through {file.path}")
         return cls(file, ends, manifest.width)
 
     @property

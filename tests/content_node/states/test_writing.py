@@ -25,6 +25,7 @@ from content_node.states.manifest import (
 )
 from content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.checksum import sha256
 from winnow.files.opened import OpenFile
 
 COUNT, HOLES = 600, (3, 599)
@@ -223,6 +224,22 @@ def test_altered_starts_are_noticed(shard: Path) -> None:
     assert "is damaged" in logs[0]["reason"]
     write(shard, lower())
     expect_all(shard, lower())
+
+
+@pytest.mark.parametrize("start", [1, 2**63, 2**64 - 1])
+def test_starts_that_lead_elsewhere_are_not_used_whatever_vouches_for_them(
+    shard: Path, start: int
+) -> None:
+    write(shard, lower())
+    starts = np.load(shard / STARTS)
+    starts[0 if start == 1 else 7] = start
+    np.save(shard / STARTS, starts)
+    manifest = read_states_manifest(shard)
+    forged = manifest.model_copy(update={"starts_sha256": sha256(shard / STARTS)})
+    write_states_manifest(shard, forged)
+    with capture_logs() as logs:
+        assert open_shard(shard, ef=64, states_of="f" * 16).states is None
+    assert "does not lead through" in logs[0]["reason"]
 
 
 @pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
