@@ -20,6 +20,7 @@ from content_node.states.manifest import (
     STARTS,
     STATES_FILE,
     StatesManifest,
+    open_states_manifest,
     read_states_manifest,
     write_states_manifest,
 )
@@ -184,7 +185,7 @@ def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
 ) -> None:
     """All sizes are the same."""
     write(shard, lower())
-    open_manifest = file.open_states_manifest
+    open_manifest = open_states_manifest
 
     def meanwhile(directory: Path) -> tuple[StatesManifest, OpenFile]:
         found = open_manifest(directory)
