@@ -21,7 +21,7 @@ from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
 from content_node.states.index import write_states
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.domain.layout import MOST_SHARDS, shard_name
 from winnow.settings.common import cores
 
@@ -139,7 +139,7 @@ def build(
     with BuildProgress() as progress:
         manifest = build_index(plan, loaded, progress, chosen)
         if states:
-            write_states(out, loaded, threads, progress)
+            compute_states(out, loaded, threads, progress)
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
@@ -154,6 +154,15 @@ def build(
         )
 
 
+def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
+    """Puts states beside an index that was just built; where that fails, says how to go on."""
+    try:
+        write_states(out, bundle, threads, progress)
+    except BaseException:  # also Ctrl-C
+        progress.say(f"{out} is whole but for its states: `winnow index states {out}` goes on")
+        raise
+
+
 def _engine(name: EngineName, threads: int, workers: int | None, ray_address: str) -> Engine:
     if name is EngineName.RAY:
         return RayEngine(workers, ray_address)
@@ -165,7 +174,9 @@ def _engine(name: EngineName, threads: int, workers: int | None, ray_address: st
 
 @app.command(name="states")
 def add_states(
-    directory: _Directory,
+    directory: Annotated[
+        Path, typer.Argument(help="Directory of an index, or of one of its shards.")
+    ],
     bundle: Annotated[
         Path | None,
         typer.Option(help="Directory of the models.", show_default="the default"),
@@ -238,6 +249,7 @@ def verify(
 ) -> None:
     """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
 
+    States that were computed beforehand are checked where there are some.
     Nodes may serve the index and write to it meanwhile.
     """
     reports = verify_index(directory, sample, min_recall)

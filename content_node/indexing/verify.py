@@ -8,12 +8,14 @@ from pathlib import Path
 
 from content_node.indexing.contents import Asked, check_contents
 from content_node.indexing.verify_writes import check_writes
+from content_node.indexing.written import written
 from content_node.shard.manifest import (
     IndexManifest,
     ShardManifest,
     read_index_manifest,
     read_shard_manifest,
 )
+from content_node.states.checking import states_fault
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, WinnowError
 
@@ -47,7 +49,10 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     if total != index.passages and not any(report.faults for report in reports):
         fault = f"the shards hold {total} passages, the index manifest says {index.passages}"
         reports[0] = replace(reports[0], faults=(fault,))
-    return [_with_writes(each, place, asked) for each, place in zip(reports, shards, strict=True)]
+    reports = [
+        _with_writes(each, place, asked) for each, place in zip(reports, shards, strict=True)
+    ]
+    return [_with_states(each, place) for each, place in zip(reports, shards, strict=True)]
 
 
 def _verify_built(directory: Path, shard: int, index: IndexManifest, asked: Asked) -> ShardReport:
@@ -80,6 +85,18 @@ def _with_writes(built: ShardReport, directory: Path, asked: Asked) -> ShardRepo
         sequence=found.sequence,
         unmerged=found.unmerged,
     )
+
+
+def _with_states(found: ShardReport, directory: Path) -> ShardReport:
+    """The report of a shard with what is beside its newest generation."""
+    try:
+        base = written(directory).base
+        fault = states_fault(base)
+    except Exception:  # noqa: BLE001 (the faults say so already, or a merge has just removed it)
+        return found
+    if not fault:
+        return found
+    return _with_fault(found, fault if base == directory else f"{base.name}: {fault}")
 
 
 def _with_fault(built: ShardReport, fault: str) -> ShardReport:

@@ -26,14 +26,14 @@ _EF = 128
 
 
 Carry = Callable[[Path, Path], None]
-"""Puts beside the second generation what lies beside the first."""
+"""Puts beside the second generation what lies beside the first. It can be done without."""
 
 
 def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = None) -> Merged:
     """Makes the generation of `shard` that holds its log up to a write, of what `base` holds.
 
-    `tell` is called with the name of each stage; `carry` has the last word before the generation is
-    put in place. A generation that is there already is taken if it is good.
+    `tell` is called with the name of each stage; `carry` comes before the generation is put in
+    place. A generation that is there already is taken if it is good.
 
     Raises:
         WinnowError: it cannot be made; nothing is left of it.
@@ -42,10 +42,10 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = 
     generation = generation_path(shard, upto)
     with _named(generation), locked(shard / LIVE / LOCK):
         remove_partial(shard)  # of merges that were killed
-        manifest = _there(generation)
+        manifest, lacking = _there(generation), ""
         if manifest is None:
-            manifest = _made(base, shard, generation, upto, tell, carry)
-    return Merged(str(generation), manifest.sequence, manifest.passages, manifest.rows)
+            manifest, lacking = _made(base, shard, generation, upto, tell, carry)
+    return Merged(str(generation), manifest.sequence, manifest.passages, manifest.rows, lacking)
 
 
 def _there(generation: Path) -> ShardManifest | None:
@@ -65,8 +65,9 @@ def _there(generation: Path) -> ShardManifest | None:
 
 def _made(
     base: Path, shard: Path, generation: Path, upto: int, tell: Tell, carry: Carry | None
-) -> ShardManifest:
-    partial = partial_path(generation)
+) -> tuple[ShardManifest, str]:
+    """What was made, and why nothing could be carried on."""
+    partial, lacking = partial_path(generation), ""
     partial.mkdir()
     try:
         reach("merge.begun")
@@ -76,7 +77,7 @@ def _made(
         reach("merge.verified")
         if carry is not None:
             tell("states")
-            carry(base, partial)
+            lacking = _carried(carry, base, partial)
         partial.rename(generation)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -84,7 +85,21 @@ def _made(
     reach("merge.renamed")
     sync_directory(generation.parent)
     reach("merge.synced")
-    return manifest
+    return manifest, lacking
+
+
+def _carried(carry: Carry, base: Path, made: Path) -> str:
+    """Why that was not possible, and then nothing of it is left: writes that cannot be merged would
+    be refused in the end, and without what is carried a generation is whole.
+    """
+    whole = set(made.iterdir())
+    try:
+        carry(base, made)
+    except Exception as error:  # noqa: BLE001 (a full disk, a bundle that was replaced)
+        for path in set(made.iterdir()) - whole:
+            path.unlink()
+        return str(error) or repr(error)
+    return ""
 
 
 def _verified(directory: Path) -> ShardManifest:

@@ -137,6 +137,12 @@ class Merger(Generic[Base]):
             rows=merged.rows,
             seconds=round(spent, 3),
         )
+        if merged.without_states:
+            _log.warning(
+                "states could not be carried on by the merge, and are computed for each question; "
+                "`winnow index states` makes them anew",
+                reason=merged.without_states,
+            )
         await self._clean()
 
     async def _clean(self) -> None:

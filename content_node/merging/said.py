@@ -20,6 +20,8 @@ class Merged:
     passages: int
     rows: int
     """Also those that hold nothing."""
+    without_states: str = ""
+    """Why the states that its base has could not be carried on; empty if nothing is lacking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from content_node.reader.lower import open_lower
 from content_node.states.known import known_states
+from content_node.states.manifest import STATES_FILE
 from content_node.states.writing import StatesWriter
 from winnow.bundle import load_bundle
 from winnow.text.tokenizer import Tokenizer
@@ -16,10 +17,12 @@ def carry_states(bundle: Path, base: Path, made: Path) -> None:
     """Puts states beside `made` if there are some of the bundle's reader beside `base`.
 
     Raises:
-        ArtefactError: a passage cannot be read.
+        ArtefactError: a passage, or the bundle, cannot be read.
         OSError: they cannot be written.
 
     """
+    if not (base / STATES_FILE).exists():
+        return
     loaded = load_bundle(bundle)
     known = known_states(base, loaded.manifest.lower_fingerprint)
     if known is not None:

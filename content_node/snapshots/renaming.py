@@ -15,6 +15,12 @@ from content_node.live.reading import LIVE, log_path
 from content_node.live.schema import get_state, put_state
 from content_node.merging.names import newest_first
 from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from content_node.states.manifest import (
+    STATES_FILE,
+    read_states_manifest,
+    write_states_manifest,
+)
+from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
 from winnow.journal.journal import JOURNAL
 
@@ -44,5 +50,16 @@ def _rename(shard: Path, name: str) -> None:
     for generation in newest_first(each.name for each in (shard / LIVE).iterdir()):
         place = shard / LIVE / generation
         manifest = read_shard_manifest(place)
-        write(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
+        renamed = write(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
         sync_directory(place)
+        _rename_states(place, manifest.generation, renamed.generation)
+
+
+def _rename_states(directory: Path, before: str, after: str) -> None:
+    """The rows are the same under the new name of the generation."""
+    if not (directory / STATES_FILE).exists():
+        return
+    with contextlib.suppress(ArtefactError):  # then they are not used
+        states = read_states_manifest(directory)
+        if states.generation == before:
+            write_states_manifest(directory, states.model_copy(update={"generation": after}))

@@ -15,7 +15,7 @@ from content_node.live.reading import LIVE
 from content_node.merging.names import sequence_of
 from content_node.merging.newest import newest_name
 from content_node.shard.manifest import ShardManifest
-from content_node.snapshots.contents import Item, opened_base
+from content_node.snapshots.contents import Item, opened_base, opened_states
 from content_node.snapshots.log_copy import LogCopy, copy_log
 from winnow.errors import ArtefactError, UnavailableError
 
@@ -34,6 +34,8 @@ class Contents:
     """The last write that is in them."""
     passages: int
     """In the newest generation."""
+    states: tuple[Item, ...] = ()
+    """Beside the newest generation; it is whole without them."""
 
 
 @contextlib.contextmanager
@@ -55,7 +57,8 @@ def open_contents(directory: Path) -> Iterator[Contents]:
                 passages = (newest.manifest if newest else built).passages
                 sequence = log.last if log else newest.sequence if newest else 0
                 items = (*base, *_below_live(newest, log))
-                yield Contents(built, items, sequence, passages)
+                states = _states(directory, built, newest)
+                yield Contents(built, items, sequence, passages, states)
                 return
     raise UnavailableError(
         f"{directory} was merged again and again while it was copied: take the snapshot later"
@@ -92,6 +95,13 @@ def _consistent(directory: Path, room: Path) -> tuple[_Generation | None, LogCop
 def _opened(directory: Path, name: str) -> _Generation:
     manifest, items = opened_base(directory / LIVE / name)
     return _Generation(name, manifest, tuple(item.within(name) for item in items))
+
+
+def _states(directory: Path, built: ShardManifest, newest: _Generation | None) -> tuple[Item, ...]:
+    if newest is None:
+        return tuple(opened_states(directory, built.generation))
+    items = opened_states(directory / LIVE / newest.name, newest.manifest.generation)
+    return tuple(item.within(newest.name).within(LIVE) for item in items)
 
 
 def _below_live(newest: _Generation | None, log: LogCopy | None) -> Iterator[Item]:

@@ -14,13 +14,13 @@ from content_node.shard.manifest import (
     ShardManifest,
     read_index_manifest,
 )
-from content_node.snapshots.contents import item_of
+from content_node.snapshots.contents import Item, item_of, warn_without_states
 from content_node.snapshots.copying import Copying, Progress
 from content_node.snapshots.manifest import Snapshot, SnapshotShard
 from content_node.snapshots.noting import note
 from content_node.snapshots.opening import open_place
 from content_node.snapshots.place import SNAPSHOTS
-from content_node.snapshots.shard import open_contents
+from content_node.snapshots.shard import Contents, open_contents
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -84,8 +84,9 @@ class _Taking:
                 _expect_of(index, manifest, directory, len(self._parts))
             stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
             self._copying.put(stage, contents.items)
+            items = (*contents.items, *self._with_states(directory, contents))
         place = shard_name(manifest.shard, manifest.shards)
-        self._files |= {item.within(place).path: item.entry for item in contents.items}
+        self._files |= {item.within(place).path: item.entry for item in items}
         self._parts.append(
             SnapshotShard(
                 shard=manifest.shard, sequence=contents.sequence, passages=contents.passages
@@ -93,6 +94,19 @@ class _Taking:
         )
         self._sources.append(directory)
         self._manifest = manifest
+
+    def _with_states(self, directory: Path, contents: Contents) -> tuple[Item, ...]:
+        """Derived: where they are damaged, or made anew just now, they are left out."""
+        if not contents.states:
+            return ()
+        shard = contents.manifest
+        try:
+            stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
+            self._copying.put(stage, contents.states)
+        except ArtefactError as error:
+            warn_without_states(directory, str(error))
+            return ()
+        return contents.states
 
     def snapshot(self, now: datetime) -> Snapshot:
         """Of all that was copied."""

@@ -1,16 +1,28 @@
 """The states of a shard's passages on disk, read one passage at a time."""
 
+import threading
 from pathlib import Path
+from typing import Self
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from content_node.shard.stored_array import integers
-from content_node.states.manifest import DATA, STARTS, STATES_FILE, read_states_manifest
+from content_node.states.manifest import (
+    DATA,
+    STARTS,
+    STATES_FILE,
+    StatesManifest,
+    open_states_manifest,
+)
 from content_node.states.states import States, unpacked
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 _log = structlog.get_logger("content_node")
+_TOLD = 20
+"""Damaged passages that are told: a whole file of them would fill the log."""
 
 
 class StateFile:
@@ -21,23 +33,43 @@ class StateFile:
     rest of the shard: every passage has a checksum of its own.
     """
 
-    def __init__(self, directory: Path, width: int) -> None:
-        """Raises ArtefactError if the files are missing or do not fit each other."""
-        self._file, self._width = OpenFile(directory / DATA), width
-        self._starts = integers(OpenFile(directory / STARTS))
-        end = int(self._starts[-1]) if len(self._starts) else 0
-        if end != self._file.size or (self._starts[1:] < self._starts[:-1]).any():
-            raise ArtefactError(f"{self._file.path} does not end where its last passage ends")
+    def __init__(self, file: OpenFile, starts: NDArray[np.int64], width: int) -> None:
+        """`starts`: where the states of each row begin, and where those of the last one end."""
+        self._file, self._starts, self._width = file, starts, width
+        self._told: set[int] = set()
+        self._telling = threading.Lock()
+
+    @classmethod
+    def beside(cls, directory: Path, manifest: StatesManifest) -> Self:
+        """The states that `manifest` is of.
+
+        Raises:
+            ArtefactError: the files are missing, or are others.
+
+        """
+        file, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
+        starts.verify(manifest.starts_sha256, manifest.starts_bytes)
+        ends = integers(starts)
+        if file.size != manifest.bytes:
+            raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
+        if [*ends[:1], *ends[-1:]] != [0, file.size] or (ends[1:] < ends[:-1]).any():
+            raise ArtefactError(f"{starts.path} does not lead through {file.path}")
+        return cls(file, ends, manifest.width)
 
     @property
     def rows(self) -> int:
         """How many rows it is of, also those that hold no passage."""
         return max(len(self._starts) - 1, 0)
 
-    def packed(self, row: int) -> bytes:
-        """The states of a row as they lie there; empty if there are none."""
+    def read(self, row: int) -> States | None:
+        """The states of a row; None if there are none.
+
+        Raises:
+            ArtefactError: they are damaged.
+
+        """
         start, end = self._starts[row : row + 2].tolist()
-        return self._file.read(end - start, start) if end > start else b""
+        return unpacked(self._file.read(end - start, start), self._width) if end > start else None
 
     def load(self, row: int) -> States | None:
         """The states of a passage; None if there are none, or they are damaged.
@@ -45,16 +77,25 @@ class StateFile:
         What is lacking is computed instead, so that no answer is lost with it.
         """
         try:
-            data = self.packed(row)
-            return unpacked(data, self._width) if data else None
+            return self.read(row)
         except ArtefactError as error:
-            _log.warning(
-                "states are damaged, and are computed for each question instead",
-                file=str(self._file.path),
-                row=row,
-                reason=str(error),
-            )
+            if self._is_new(row):
+                _log.warning(
+                    "states are damaged, and are computed for each question instead; `winnow "
+                    f"index states` makes them anew; at most {_TOLD} such passages are told",
+                    file=str(self._file.path),
+                    row=row,
+                    reason=str(error),
+                )
             return None
+
+    def _is_new(self, row: int) -> bool:
+        """Whether damage of this row is to be told: once, and not of too many."""
+        with self._telling:
+            if row in self._told or len(self._told) == _TOLD:
+                return False
+            self._told.add(row)
+            return True
 
 
 def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile | None:
@@ -62,12 +103,15 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
     if not fingerprint or not (directory / STATES_FILE).exists():
         return None
     try:
-        manifest = read_states_manifest(directory)
+        manifest, named = open_states_manifest(directory)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
-            return StateFile(directory, manifest.width)
+            states = StateFile.beside(directory, manifest)
+            if named.named:  # else the files beside it may be of another reader
+                return states
+            raise ArtefactError("they were made anew just now: start the node again")
         what = "reader" if manifest.fingerprint != fingerprint else "generation"
         reason = f"they are of another {what}"
-    except ArtefactError as error:
+    except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
         reason = str(error)
     _log.warning(
         "the states beside the shard are not used, and computed for each question; "

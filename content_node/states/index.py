@@ -1,44 +1,86 @@
-"""The states of all shards of an index."""
+"""The states of all shards of an index, or of one shard."""
 
+from functools import partial
 from pathlib import Path
 
 from content_node.indexing.plan import Progress
 from content_node.indexing.written import written
-from content_node.reader.lower import open_lower
-from content_node.shard.manifest import read_index_manifest
+from content_node.reader.lower import Lower, open_lower
+from content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from content_node.states.known import Known
 from content_node.states.manifest import StatesManifest
-from content_node.states.writing import StatesWriter
+from content_node.states.writing import Advance, Started, StatesWriter
 from winnow.bundle import Bundle
-from winnow.domain.layout import shard_name
-from winnow.errors import ArtefactError
+from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
 STAGE = "states of shard {shard}"
+_TRIES = 5
+"""What was computed before a merge is only copied after it."""
 
 
 def write_states(
     directory: Path, bundle: Bundle, threads: int, progress: Progress
 ) -> list[StatesManifest]:
-    """Puts states beside the newest generation of every shard.
+    """Puts states beside the newest generation of every shard; `directory` may be a shard, too.
 
     Raises:
         ArtefactError: the bundle's reader has none, a shard is damaged, or they cannot be written;
             what was written is kept, and the same call goes on from there.
+        UnavailableError: another process is at it, or a shard was merged again and again meanwhile.
 
     """
     special = Tokenizer(bundle.tokenizer).special
     lower = open_lower(bundle, special, InferenceOptions(runs=threads))
-    shards, made = read_index_manifest(directory).shards, []
-    for shard in range(shards):
-        place = written(directory / shard_name(shard, shards)).base
+    return [write_shard_states(each, lower, threads, progress) for each in shards(directory)]
 
-        def started(total: int, done: int, shard: int = shard) -> None:
-            progress.start(STAGE.format(shard=shard), total, done)
 
+def write_shard_states(
+    shard: Path, lower: Lower, threads: int, progress: Progress
+) -> StatesManifest:
+    """Puts states beside the newest generation of a shard; raises as `write_states`.
+
+    A node may be merging it meanwhile, without states: those that were computed go to what it made.
+    """
+    known: Known | None = None
+    for _ in range(_TRIES):
+        now = written(shard)
+        started = partial(progress.start, STAGE.format(shard=now.manifest.shard))
         try:
-            made.append(StatesWriter(place, lower).write(threads, started, progress.advance))
-        except OSError as error:
-            reason = error.strerror or error
-            raise ArtefactError(f"{place}: its states cannot be written: {reason}") from error
-    return made
+            writer = StatesWriter(now.base, lower, known)
+            made = _made(writer, threads, started, progress.advance)
+        except ArtefactError:
+            if now.base.exists():
+                raise
+        else:
+            known = writer.known
+            if made is not None and written(shard).base == now.base:
+                return made
+    raise UnavailableError(
+        f"{shard} was merged again and again while its states were computed: do it again later"
+    )
+
+
+def _made(
+    writer: StatesWriter, threads: int, started: Started, advance: Advance
+) -> StatesManifest | None:
+    """None if the directory is gone by now."""
+    try:
+        return writer.write(threads, started, advance)
+    except OSError as error:
+        if not writer.directory.exists():
+            return None
+        raise ArtefactError(
+            f"{writer.directory}: its states cannot be written: {error.strerror or error}: see to "
+            "that, and `winnow index states` goes on from what is there"
+        ) from error
+
+
+def shards(directory: Path) -> list[Path]:
+    """Those of an index, or a shard itself; raises ArtefactError if it is neither."""
+    if (directory / SHARD_FILE).exists() and not (directory / INDEX_FILE).exists():
+        return [directory]
+    count = read_index_manifest(directory).shards
+    return [directory / shard_name(shard, count) for shard in range(count)]

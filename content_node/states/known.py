@@ -33,7 +33,7 @@ class OfGeneration:
     def packed(self, identifier: str, sequence: int) -> bytes:
         """The states of the same write; see `Known`."""
         found = self._store.entry(identifier)
-        if found is None or found.sequence != sequence:
+        if found is None or found.sequence != sequence or found.row >= self._states.rows:
             return b""
         states = self._states.load(found.row)
         return states.packed() if states is not None else b""

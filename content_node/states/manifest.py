@@ -4,14 +4,16 @@ They are derived: a shard is whole without them, and no checksum of the shard co
 """
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
+from winnow.files.opened import OpenFile
 from winnow.files.vouching import is_vouched, open_object, read_object, vouched
 
+FORMAT = 2
+"""Since then it vouches for where the states of each passage begin, too."""
 STATES_FILE, DATA, STARTS = "states.json", "states.bin", "states-starts.npy"
 FILES = (STATES_FILE, DATA, STARTS)
 
@@ -21,7 +23,7 @@ class StatesManifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
-    format: Literal[1] = 1
+    format: int = FORMAT
     fingerprint: str
     """Names the lower layers of the reader that made them."""
     generation: str
@@ -34,22 +36,36 @@ class StatesManifest(BaseModel):
     """Of the states."""
     sha256: str
     """Of the states; each passage has a checksum of its own beside that."""
+    starts_bytes: int = Field(ge=0)
+    """Of the file that says where the states of each row begin."""
+    starts_sha256: str
     checksum: str = ""
 
 
 def read_states_manifest(directory: Path) -> StatesManifest:
     """Reads `states.json` of a shard; raises ArtefactError if there is no good one."""
+    return open_states_manifest(directory)[0]
+
+
+def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
+    """The manifest of a shard's states and its file; raises ArtefactError if there is no good
+    one.
+    """
     path = directory / STATES_FILE
-    text, content = read_object(open_object(path, "a shard with states"))
+    file = open_object(path, "a shard with states")
+    text, content = read_object(file)
+    if not is_vouched(text, content):
+        raise ArtefactError(f"{path} is damaged: it is not as it was written; make it again")
+    if content.get("format") != FORMAT:
+        raise ArtefactError(
+            f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"
+        )
     try:
-        manifest = StatesManifest.model_validate(content)
+        return StatesManifest.model_validate(content), file
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(f"{path} is damaged: {place}: {first['msg']}") from error
-    if not is_vouched(text, content):
-        raise ArtefactError(f"{path} is damaged: it is not as it was written; make it again")
-    return manifest
 
 
 def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:

@@ -63,7 +63,9 @@ def unpacked(data: bytes, width: int) -> States:
     body = data[:-_SUM]
     if crc32(body) != int.from_bytes(data[-_SUM:], "little"):
         raise ArtefactError("the states of a passage are damaged: their checksum is another one")
-    tokens = len(body) // (_SCALE + width)
+    tokens, rest = divmod(len(body), _SCALE + width)
+    if rest:
+        raise ArtefactError(f"the states of a passage are damaged: they are not of width {width}")
     scales = np.frombuffer(body, "<f4", tokens).astype(np.float32)
     levels = np.frombuffer(body, np.int8, offset=tokens * _SCALE).reshape(tokens, width)
     return States(levels, scales)

@@ -3,12 +3,12 @@
 Interrupted at any moment, the same call goes on where it was: what is on disk is whole passages.
 """
 
+import contextlib
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.saving import save_array
 from content_node.shard.store import PassageStore
 from content_node.states.file import StateFile
-from content_node.states.known import Known, Nothing
+from content_node.states.known import Known, Nothing, OfGeneration
 from content_node.states.manifest import (
     DATA,
     STARTS,
@@ -27,12 +27,13 @@ from content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from content_node.states.states import packed_size
+from content_node.states.states import packed_size, unpacked
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.files.durable import sync_file
 from winnow.files.opened import OpenFile
 
+LOCK = "states.lock"
 _CHUNK = 256
 """Passages between two writes: what an interruption may lose."""
 _CONNECTIONS = 4
@@ -45,80 +46,104 @@ class StatesWriter:
 
     def __init__(self, directory: Path, lower: Lower, known: Known | None = None) -> None:
         """What is `known` is copied. Raises ArtefactError if `directory` holds no shard."""
-        self._directory, self._lower, self._known = directory, lower, known or Nothing()
+        self.directory, self._lower, self._known = directory, lower, known or Nothing()
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
         self._wanted = lower.fingerprint, self._manifest.generation
         self._partial = directory / f"states-{'-'.join(self._wanted)}.partial"
+        self._made: StateFile | None = None
+
+    @property
+    def known(self) -> Known:
+        """What was computed, also if the directory is gone since."""
+        return OfGeneration(self._store, self._made) if self._made else self._known
 
     def write(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
         """Computes what is lacking. `started` is told how many passages there are, and how many
         of them are done; `advance` of those that are done since.
 
         Raises:
-            ArtefactError: a passage cannot be read.
+            ArtefactError: a passage cannot be read, or the reader's states are not as its bundle
+                says.
             UnavailableError: another process is at it.
             OSError: the disk is full, say; what was written is kept.
 
         """
-        with self._partial.open("ab") as file:
-            self._expect_alone(file)
-            if (found := self._found()) is not None:
-                self._partial.unlink()
-                started(self._manifest.passages, self._manifest.passages)
-                return found
-            self._remove_others()
-            rows, sizes = self._rows()
-            starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
-            left = rows[np.searchsorted(rows, self._resume(starts)) :]
-            started(len(rows), len(rows) - len(left))
-            self._append(file, left, threads, advance)
-            return self._publish(starts, sizes)
+        if (found := self._found()) is None:
+            with self._alone():
+                # whoever held the lock may have made them just now
+                found = self._found()
+                if found is None:
+                    return self._written(threads, started, advance)
+        started(self._manifest.passages, self._manifest.passages)
+        return found
 
-    def _expect_alone(self, file: IO[bytes]) -> None:
-        """Two that write to one file would spoil it; the kernel frees the lock with the process."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UnavailableError(
-                f"another process is computing the states of {self._directory}: wait for it"
-            ) from error
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Two that write would spoil each other's files, also with two readers; the kernel frees
+        the lock with the process.
+        """
+        with (self.directory / LOCK).open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UnavailableError(
+                    f"another process is computing the states of {self.directory}: wait for it"
+                ) from error
+            yield
+
+    def _written(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
+        self._remove_others()
+        rows, sizes = self._rows()
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        with self._partial.open("ab"):
+            file = OpenFile(self._partial)  # open from here on, also if a merge removes it
+        left = rows[self._done(file, rows, starts) :]
+        started(len(rows), len(rows) - len(left))
+        self._append(left, sizes, threads, advance)
+        self._made = StateFile(file, starts, self._lower.width)
+        return self._publish(starts, sizes)
 
     def _append(
-        self, file: IO[bytes], left: NDArray[np.int64], threads: int, advance: Advance
+        self, left: NDArray[np.int64], sizes: NDArray[np.int64], threads: int, advance: Advance
     ) -> None:
-        with ThreadPoolExecutor(threads, "states") as pool:
+        with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(left), _CHUNK):
-                chunk = left[start : start + _CHUNK].tolist()
-                file.writelines(pool.map(self._packed, chunk, self._store.named(chunk)))
+                chunk = left[start : start + _CHUNK]
+                each = chunk.tolist(), sizes[chunk].tolist(), self._store.named(chunk.tolist())
+                file.writelines(pool.map(self._packed, *each))
                 advance(len(chunk))
-        file.flush()
 
-    def _packed(self, row: int, name: tuple[str, int]) -> bytes:
-        return self._known.packed(*name) or self._computed(row)
-
-    def _computed(self, row: int) -> bytes:
-        return self._lower.states(self._store.load([row])[0]).packed()
+    def _packed(self, row: int, size: int, name: tuple[str, int]) -> bytes:
+        data = self._known.packed(*name)
+        if len(data) != size:  # also of a passage that was prepared otherwise
+            data = self._lower.states(self._store.load([row])[0]).packed()
+        if len(data) != size:
+            raise ArtefactError(
+                f"the reader's lower layers do not give states of {self._lower.width} values, as "
+                "its bundle says"
+            )
+        return data
 
     def _found(self) -> StatesManifest | None:
         """What is there already, if it is whole to the last bit."""
         try:
-            found = read_states_manifest(self._directory)
+            found = read_states_manifest(self.directory)
             if (found.fingerprint, found.generation) != self._wanted:
                 return None
-            OpenFile(self._directory / DATA).verify(found.sha256, found.bytes)
-            StateFile(self._directory, found.width)
+            OpenFile(self.directory / DATA).verify(found.sha256, found.bytes)
+            self._made = StateFile.beside(self.directory, found)
         except ArtefactError:
             return None
         return found
 
     def _remove_others(self) -> None:
         """What another reader made, or an interrupted call for it; and what is damaged."""
-        for path in self._directory.glob("states-*.partial"):
+        for path in self.directory.glob("states-*.partial"):
             if path != self._partial:
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
-            (self._directory / name).unlink(missing_ok=True)
+            (self.directory / name).unlink(missing_ok=True)
 
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that hold a passage, and the bytes of the states of every row."""
@@ -128,16 +153,22 @@ class StatesWriter:
             sizes[row] = packed_size(tokens, self._lower.width)
         return rows, sizes
 
-    def _resume(self, starts: NDArray[np.uint64]) -> int:
-        """The first row that is not on disk whole; half a passage is cut off."""
-        written = self._partial.stat().st_size if self._partial.exists() else 0
-        row = int(np.searchsorted(starts, written, side="right")) - 1
-        if written:
-            os.truncate(self._partial, int(starts[row]))
-        return row
+    def _done(self, file: OpenFile, rows: NDArray[np.int64], starts: NDArray[np.int64]) -> int:
+        """How many passages are on disk as they were written. What follows is cut off: half a
+        passage, or what the machine had not written yet when it went down.
+        """
+        done = 0
+        for row in rows.tolist():
+            start, end = starts[row : row + 2].tolist()
+            if end > file.size or not _is_whole(file.read(end - start, start), self._lower.width):
+                break
+            done += 1
+        os.truncate(self._partial, int(starts[rows[done]] if done < len(rows) else starts[-1]))
+        return done
 
-    def _publish(self, starts: NDArray[np.uint64], sizes: NDArray[np.int64]) -> StatesManifest:
+    def _publish(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> StatesManifest:
         sync_file(self._partial)
+        save_array(starts.astype(np.uint64), self.directory / STARTS)
         width, held = self._lower.width, sizes[sizes > 0]
         each = packed_size(1, width) - packed_size(0, width)
         manifest = StatesManifest(
@@ -147,8 +178,22 @@ class StatesWriter:
             tokens=int((held - packed_size(0, width)).sum()) // each,
             bytes=self._partial.stat().st_size,
             sha256=sha256(self._partial),
+            starts_bytes=(self.directory / STARTS).stat().st_size,
+            starts_sha256=sha256(self.directory / STARTS),
         )
-        save_array(starts, self._directory / STARTS)
-        self._partial.rename(self._directory / DATA)
-        write_states_manifest(self._directory, manifest)
+        self._partial.rename(self.directory / DATA)
+        try:
+            write_states_manifest(self.directory, manifest)
+        except BaseException:
+            with contextlib.suppress(OSError):  # what was computed is gone on with
+                (self.directory / DATA).rename(self._partial)
+            raise
         return manifest
+
+
+def _is_whole(data: bytes, width: int) -> bool:
+    try:
+        unpacked(data, width)
+    except ArtefactError:
+        return False
+    return True

@@ -73,8 +73,10 @@ class ApartEntry(_Part):
     """Their file; that of the reader holds the upper layers alone."""
     width: int = Field(gt=0, le=_MOST)
     """Values of a token's state."""
-    passage_tokens: int = Field(gt=32, le=_MOST)
-    """Most tokens of a passage's half: longer passages are read in windows."""
+    passage_tokens: int = Field(gt=34, le=_MOST)
+    """Most tokens of a passage's half: longer passages are read in windows. There is room for some
+    of the passage beside the longest title and two special tokens.
+    """
     passage_position: int = Field(gt=2, le=_MOST)
     """Where a passage begins, wherever its question ends."""
 

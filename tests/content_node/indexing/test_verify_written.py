@@ -18,6 +18,7 @@ from content_node.live.entry import Logged
 from content_node.live.reading import log_path
 from content_node.merging.names import generation_path
 from content_node.shard.saving import FILES
+from content_node.states.manifest import STATES_FILE
 
 FIRST, SECOND = PASSAGES[0][0], PASSAGES[1][0]
 
@@ -154,3 +155,14 @@ def test_writes_meanwhile_change_nothing_of_what_is_checked(fed: FedIndex) -> No
     assert (found[0].last, seen) == (5, [4, 5])
     assert verified(fed).sequence == 7
     fed.close()
+
+
+def test_damaged_states_are_named(fed: FedIndex) -> None:
+    """Of the newest generation alone: nothing else is served, or made anew."""
+    fed.close()
+    (fed.shards[0] / STATES_FILE).write_text("{}")
+    assert verified(fed).faults == ()
+    (generation_path(fed.shards[0], 3) / STATES_FILE).write_text("{}")
+    [fault] = verified(fed).faults
+    assert fault.startswith(f"{generation_path(fed.shards[0], 3).name}: its states are not used")
+    assert "`winnow index states` makes them anew" in fault

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_halves import lower
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_shards import Fed, built
@@ -18,6 +19,7 @@ from content_node.merging.merge import merge
 from content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
 from content_node.merging.said import Merged
 from content_node.shard import StoredSegment, open_shard
+from content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
 
@@ -253,3 +255,31 @@ def test_a_process_that_is_ended_is_an_error(fed: Fed) -> None:
     child.stop()
     with pytest.raises(WinnowError, match="ended with exit code -9"):
         child.run()
+
+
+def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
+    """It is derived, and several times as large as all else: a disk may have no room for it."""
+    fed.apply([("new 0", "one")])
+
+    def carry(_: Path, made: Path) -> None:
+        (made / "states-of.partial").write_text("half")
+        raise OSError(28, "No space left on device")
+
+    done = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    assert "No space left" in done.without_states
+    assert not list(Path(done.directory).glob("states*"))
+    expect_same(opened(done), fed)
+    again = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    assert again.without_states == ""
+
+
+def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Path) -> None:
+    gone = tmp_path / "no bundle"
+    fed.apply([("new 0", "one")])
+    done = MergeChild(fed.shard, fed.shard, fed.log.last, bundle=gone).run()
+    assert done.without_states == ""  # there are none
+    StatesWriter(Path(done.directory), lower()).write(1, lambda *_: None, lambda _: None)
+    fed.apply([("new 1", "two")])
+    again = MergeChild(Path(done.directory), fed.shard, fed.log.last, bundle=gone).run()
+    assert "no bundle" in again.without_states
+    expect_same(opened(again), fed)

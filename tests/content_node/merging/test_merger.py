@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 from tenacious import happens
 
 from content_node.merging.merger import Merger
@@ -63,13 +64,14 @@ class FakeMerge:
     upto: int
     stopped: bool = False
     runs: Callable[[], None] = lambda: None
+    lacking: str = ""
 
     def run(self) -> Merged:
         self.shard.done.append(f"merge {self.base} to {self.upto}")
         if "merge" in self.shard.fails:
             raise WinnowError("the process ended with exit code -9")
         self.runs()
-        return Merged(str(self.upto), self.upto, 1, 1)
+        return Merged(str(self.upto), self.upto, 1, 1, self.lacking)
 
     def stop(self) -> None:
         self.stopped = True
@@ -83,6 +85,7 @@ class Stage:
         self.merges: list[FakeMerge] = []
         self.slept: list[float] = []
         self.runs: Callable[[], None] = lambda: None
+        self.lacking = ""
         self._turns = asyncio.Semaphore(0)
         self.registry = CollectorRegistry()
         self.merger: Merger[Path] = Merger(
@@ -96,7 +99,7 @@ class Stage:
         )
 
     def _begin(self, base: Path, upto: int) -> FakeMerge:
-        self.merges.append(FakeMerge(self.shard, base, upto, runs=self.runs))
+        self.merges.append(FakeMerge(self.shard, base, upto, runs=self.runs, lacking=self.lacking))
         return self.merges[-1]
 
     async def _sleep(self, seconds: float) -> None:
@@ -228,4 +231,17 @@ async def test_while_a_shard_is_merged_its_metrics_say_so(stage: Stage) -> None:
     stage.shard.write(10)
     await stage.look()
     assert (seen, merging()) == ([1], 0)
+    task.cancel()
+
+
+async def test_a_merge_without_the_states_of_its_base_is_told(stage: Stage) -> None:
+    stage.lacking = "No space left on device"
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    with capture_logs() as logs:
+        await stage.look()
+    (told,) = (log for log in logs if log["log_level"] == "warning")
+    assert "`winnow index states` makes them anew" in told["event"]
+    assert told["reason"] == stage.lacking
     task.cancel()

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_halves import APART, ENTRY, LowerSession, UpperSession, lower
+from fake_halves import APART, ENTRY, SPECIAL, LowerSession, UpperSession, lower
+from pydantic import ValidationError
 
 from content_node.reader.halves import HalvesModel
+from content_node.reader.lower import Lower
 from content_node.reader.model import WindowLogits
 from content_node.reader.prepare import longest_question
 from content_node.shard.store import StoredPassage
 from content_node.states.states import rounded
+from winnow.bundle.manifest import ApartEntry
 from winnow.domain.passage import Passage
 from winnow.text.tokenizer import Tokens
 
@@ -39,6 +42,19 @@ def test_stored_states_give_the_logits_that_computed_ones_give(tokens: int, titl
     kept = list(model.windows((7, 8), replace(passage, states=own.states(passage))))
     assert len(computed) == len(kept)
     assert all(map(same, computed, kept))
+
+
+@pytest.mark.parametrize("tokens", [33, 34, 35])
+def test_beside_the_longest_title_there_is_room_for_a_passage_or_the_bundle_is_refused(
+    tokens: int,
+) -> None:
+    about = {**APART.model_dump(), "passage_tokens": tokens}
+    if tokens < 35:
+        with pytest.raises(ValidationError, match="greater than 34"):
+            ApartEntry.model_validate(about)
+        return
+    own = Lower(LowerSession(), SPECIAL, ENTRY, ApartEntry.model_validate(about), "")
+    assert own.tokens(stored(tokens=3, title=40)) == 3 * tokens
 
 
 @pytest.mark.parametrize("tokens", LENGTHS)

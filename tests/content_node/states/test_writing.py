@@ -12,11 +12,22 @@ from content_node.reader.lower import Lower
 from content_node.shard import open_shard
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.segment import Segment
+from content_node.states import file, writing
 from content_node.states.file import open_states
 from content_node.states.known import known_states
-from content_node.states.manifest import DATA, STARTS, STATES_FILE
+from content_node.states.manifest import (
+    DATA,
+    STARTS,
+    STATES_FILE,
+    StatesManifest,
+    open_states_manifest,
+    read_states_manifest,
+    write_states_manifest,
+)
 from content_node.states.writing import StatesWriter
-from winnow.errors import UnavailableError
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.checksum import sha256
+from winnow.files.opened import OpenFile
 
 COUNT, HOLES = 600, (3, 599)
 
@@ -84,8 +95,8 @@ def test_an_interrupted_call_is_gone_on_with(shard: Path, cut: int) -> None:
     assert not (shard / STATES_FILE).exists()
     (partial,) = shard.glob("states-*.partial")
     size = partial.stat().st_size
-    with partial.open("rb+") as file:  # what the disk had not got yet
-        file.truncate(size - cut)
+    with partial.open("rb+") as opened:  # what the disk had not got yet
+        opened.truncate(size - cut)
     ((total, done),) = write(shard, lower())
     assert total == COUNT - len(HOLES)
     assert 0 < done < total
@@ -108,6 +119,57 @@ def test_two_at_once_are_refused(shard: Path) -> None:
     assert not list(shard.glob("*.partial"))
 
 
+def test_two_at_once_are_refused_also_with_two_readers(shard: Path) -> None:
+    """Or the manifest of one would name the states of the other."""
+
+    class Again(LowerSession):
+        def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+            if not self.runs:
+                with pytest.raises(UnavailableError, match="another process is computing"):
+                    write(shard, lower(fingerprint="0" * 16))
+            return super().run(inputs, stop)
+
+    StatesWriter(shard, lower(Again())).write(1, lambda *_: None, lambda _: None)
+    expect_all(shard, lower())
+
+
+def test_what_the_machine_lost_when_it_went_down_is_computed_again(shard: Path) -> None:
+    """The file has its length, and zeros where nothing was written yet."""
+    with pytest.raises(CutOffError):
+        write(shard, lower(Interrupted()))
+    (partial,) = shard.glob("states-*.partial")
+    with partial.open("rb+") as opened:
+        opened.seek(partial.stat().st_size // 2)
+        opened.write(bytes(64))
+    ((_, done),) = write(shard, lower())
+    assert 0 < done < 256
+    expect_all(shard, lower())
+
+
+def test_without_room_for_the_manifest_nothing_is_lost(
+    shard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writing, "write_states_manifest", full)
+        with pytest.raises(OSError, match="No space"):
+            write(shard, lower())
+    assert write(shard, lower()) == [(COUNT - len(HOLES),) * 2]
+    expect_all(shard, lower())
+
+
+def test_a_reader_whose_states_are_of_another_width_is_refused(shard: Path) -> None:
+    class Narrow(LowerSession):
+        def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+            return [super().run(inputs, stop)[0][..., :-1]]
+
+    with pytest.raises(ArtefactError, match="as its bundle says"):
+        write(shard, lower(Narrow()))
+    assert not (shard / STATES_FILE).exists()
+
+
 def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None:
     write(shard, lower(fingerprint="0" * 16))
     generation = read_shard_manifest(shard).generation
@@ -118,11 +180,67 @@ def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None
     expect_all(shard, lower())
 
 
+def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
+    shard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sizes are the same."""
+    write(shard, lower())
+    open_manifest = open_states_manifest
+
+    def meanwhile(directory: Path) -> tuple[StatesManifest, OpenFile]:
+        found = open_manifest(directory)
+        write(shard, lower(fingerprint="0" * 16))
+        return found
+
+    monkeypatch.setattr(file, "open_states_manifest", meanwhile)
+    assert open_shard(shard, ef=64, states_of="f" * 16).states is None
+
+
 def test_states_of_another_generation_are_not_used(shard: Path) -> None:
     write(shard, lower())
     with capture_logs() as logs:
         assert open_states(shard, "1" * 16, "f" * 16) is None
     assert "another generation" in logs[0]["reason"]
+
+
+def test_states_of_another_version_are_not_used_and_made_anew(shard: Path) -> None:
+    write(shard, lower())
+    other = read_states_manifest(shard).model_copy(update={"format": 1})
+    write_states_manifest(shard, other)
+    with capture_logs() as logs:
+        assert open_shard(shard, ef=64, states_of="f" * 16).states is None
+    assert "has format 1, this version reads 2" in logs[0]["reason"]
+    write(shard, lower())
+    expect_all(shard, lower())
+
+
+def test_altered_starts_are_noticed(shard: Path) -> None:
+    """One passage would get the states of another one."""
+    write(shard, lower())
+    starts = np.load(shard / STARTS)
+    starts[1] -= 1
+    np.save(shard / STARTS, starts)
+    with capture_logs() as logs:
+        assert open_shard(shard, ef=64, states_of="f" * 16).states is None
+    assert "is damaged" in logs[0]["reason"]
+    write(shard, lower())
+    expect_all(shard, lower())
+
+
+@pytest.mark.parametrize("start", [1, 2**63, 2**64 - 1])
+def test_starts_that_lead_elsewhere_are_not_used_whatever_vouches_for_them(
+    shard: Path, start: int
+) -> None:
+    write(shard, lower())
+    starts = np.load(shard / STARTS)
+    starts[0 if start == 1 else 7] = start
+    np.save(shard / STARTS, starts)
+    manifest = read_states_manifest(shard)
+    forged = manifest.model_copy(update={"starts_sha256": sha256(shard / STARTS)})
+    write_states_manifest(shard, forged)
+    with capture_logs() as logs:
+        assert open_shard(shard, ef=64, states_of="f" * 16).states is None
+    assert "does not lead through" in logs[0]["reason"]
 
 
 @pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
@@ -145,10 +263,21 @@ def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> No
     segment = open_shard(shard, ef=64, states_of="f" * 16)
     with capture_logs() as logs:
         assert segment.load(0).states is None
-    assert "damaged" in logs[0]["event"]
+        assert segment.load(0).states is None
+    (told,) = logs  # however often it is read
+    assert "damaged" in told["event"]
     assert segment.load(1).states is not None
     write(shard, lower())  # a call finds the damage and mends it
     expect_all(shard, lower())
+
+
+def test_a_file_of_damaged_passages_does_not_fill_the_log(shard: Path) -> None:
+    write(shard, lower())
+    (shard / DATA).write_bytes(bytes((shard / DATA).stat().st_size))
+    segment = open_shard(shard, ef=64, states_of="f" * 16)
+    with capture_logs() as logs:
+        assert all(segment.load(row).states is None for row in range(4, 200))
+    assert len(logs) == 20
 
 
 def test_what_another_generation_has_is_copied(shard: Path, tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""States of a shard that is merged meanwhile, by a node that has none."""
+
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Recorder
+from fake_halves import LowerSession, lower
+from live_shards import Fed, built
+from rich.console import Console
+
+from content_node.indexing import cli
+from content_node.indexing.progress import BuildProgress
+from content_node.indexing.written import written
+from content_node.merging.merge import merge
+from content_node.shard import open_shard
+from content_node.states.index import shards, write_shard_states
+from content_node.states.manifest import STATES_FILE
+from winnow.bundle import Bundle
+from winnow.errors import ArtefactError
+
+TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Fed:
+    fed = Fed(built(tmp_path, TEXTS), TEXTS)
+    fed.apply([("new 0", "one"), ("built 3", None)])
+    merge(fed.shard, fed.shard, fed.log.last, lambda _: None)
+    fed.apply([("new 1", "two")])
+    return fed
+
+
+def states_computed(fed: Fed, session: LowerSession) -> None:
+    write_shard_states(fed.shard, lower(session), 1, Recorder())
+
+
+def expect_states(fed: Fed) -> None:
+    segment = open_shard(written(fed.shard).base, ef=64, states_of="f" * 16)
+    assert segment.states is not None
+    for row in segment.store.numbers().tolist():
+        stored = segment.load(row)
+        assert stored.states is not None
+        assert np.array_equal(stored.states.levels, lower().states(stored).levels)
+
+
+class Merging(LowerSession):
+    """A node merges the shard while the first passage is computed, and tidies up or not yet."""
+
+    def __init__(self, fed: Fed, tidies: bool) -> None:
+        super().__init__()
+        self._fed, self._tidies = fed, tidies
+
+    def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
+        if not self.runs:
+            base = written(self._fed.shard).base
+            merge(base, self._fed.shard, self._fed.log.last, lambda _: None)
+            if self._tidies:
+                shutil.rmtree(base)
+        return super().run(inputs, stop)
+
+
+@pytest.mark.parametrize("tidies", [True, False])
+def test_what_a_node_merges_meanwhile_gets_them_too(fed: Fed, tidies: bool) -> None:
+    session = Merging(fed, tidies)
+    states_computed(fed, session)
+    expect_states(fed)
+    assert len(session.runs) == len(fed.passages)  # each once
+
+
+def test_a_disk_that_refuses_is_told_with_what_to_do(fed: Fed) -> None:
+    (written(fed.shard).base / STATES_FILE).mkdir()
+    with pytest.raises(ArtefactError, match="goes on from what is there"):
+        states_computed(fed, LowerSession())
+
+
+def test_a_build_that_is_interrupted_while_it_computes_states_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, bundle: Bundle
+) -> None:
+    """The index is there by then: the same command would refuse to build it."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "write_states", interrupted)
+    said = StringIO()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        BuildProgress(Console(file=said, width=200)) as progress,
+    ):
+        cli.compute_states(Path("out"), bundle, 1, progress)
+    assert "`winnow index states out` goes on" in said.getvalue()
+
+
+def test_a_shard_alone_can_have_states_and_another_directory_cannot(fed: Fed) -> None:
+    assert shards(fed.shard) == [fed.shard]
+    with pytest.raises(ArtefactError, match=r"index\.json"):
+        shards(fed.shard / "live")
