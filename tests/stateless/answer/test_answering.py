@@ -75,9 +75,7 @@ async def test_the_best_answer_of_all_shards_comes_first(
 async def test_it_says_what_stopping_might_lose_and_which_passages_the_answer_rests_on(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
-    shard = FakeSearcher(
-        [reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)], idle=2
-    )
+    shard = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)], idle=2)
     admitted = replace(ASKED, question=replace(ASKED.question, max_loss=0.3))
     stops = answerer(encoder, registry, shard, rule=StoppingRule(1.0, 1.0, 4.0), read_ahead=2)
     got = await stops.answer(admitted, Deadline.after(30))

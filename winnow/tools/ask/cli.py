@@ -13,6 +13,7 @@ from winnow.tools.ask.positions import positions
 from winnow.tools.exits import FAILED
 from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
+from winnow.tools.stopping import MaxLoss
 
 
 @with_credentials
@@ -43,18 +44,14 @@ def ask(
     ] = None,
     answers: Annotated[
         int | None,
-        typer.Option(min=1, max=100, help="Answers wanted.", show_default="the server's"),
-    ] = None,
-    max_loss: Annotated[
-        float | None,
         typer.Option(
-            min=0,
+            min=1,
             max=100,
-            help="Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every "
-            "passage.",
+            help="Answers wanted; fewer if reading stops early.",
             show_default="the server's",
         ),
     ] = None,
+    max_loss: MaxLoss = None,
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
