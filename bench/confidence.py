@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.text.scores import exact_match
+from winnow.tools.evaluation.replies import read_whole_replies
 
 PARTS = 10
 PRECISIONS = (0.7, 0.8, 0.9, 0.95)
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=10)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
-    rows = [json.loads(line) for path in options.replies for line in path.open(encoding="utf-8")]
+    rows = [row for path in options.replies for row in read_whole_replies(path)]
     rows = [row for row in rows if not row["failed"]]
     as_is, without = ([best(row, options.passages, gone) for row in rows] for gone in (False, True))
     named = {"as it is": as_is, "gold passage taken out": without, "both": as_is + without}

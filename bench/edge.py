@@ -65,7 +65,9 @@ def question(passages: int, name: Callable[[int], str] = lambda _flight: "") -> 
     """Asks for so many passages, each flight under a name."""
 
     async def ask(channel: grpc.aio.Channel, text: str, flight: int) -> bool:
-        request = answer_pb2.AnswerRequest(fresh=True, question=text, passages_to_read=passages)
+        request = answer_pb2.AnswerRequest(
+            fresh=True, question=text, passages_to_read=passages, max_loss=0
+        )
         metadata = ((KEY, key),) if (key := name(flight)) else ()
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
         call = stub.Answer(request, timeout=_TIMEOUT, metadata=metadata)

@@ -109,7 +109,7 @@ class Asking:
     async def ask(self, tally: Tally, name: str, passages: int, deadline: float) -> bool:
         """Asks the next question; whether it is answered."""
         request = answer_pb2.AnswerRequest(
-            question=next(self._questions), passages_to_read=passages, fresh=True
+            question=next(self._questions), passages_to_read=passages, max_loss=0, fresh=True
         )
         began = time.perf_counter()
         metadata = ((KEY, name),) if name else ()

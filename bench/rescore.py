@@ -1,6 +1,6 @@
 """The accuracy curve that other score weights would have given, without asking again.
 
-    winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
+    winnow evaluate … --passages-to-read 20 --max-loss 0 --replies dev-nq.jsonl
     python bench/rescore.py --replies dev-nq.jsonl [--bundle DIR] [--json]
 
 Reads what `winnow evaluate --replies` wrote and ranks the answers anew by the weights. Exact for
@@ -16,6 +16,7 @@ from content_node.reader.reader import combine
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import ScoreEntry
 from winnow.text.scores import exact_match, f1
+from winnow.tools.evaluation.replies import read_whole_replies
 
 STEPS = (1, 2, 5, 10, 20)
 
@@ -45,7 +46,7 @@ def main() -> None:
     parser.add_argument("--replies", type=Path, required=True)
     parser.add_argument("--bundle", type=Path, default=default_bundle())
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.replies.open(encoding="utf-8")]
+    rows = read_whole_replies(options.replies)
     print(json.dumps(curve(rows, read_manifest(options.bundle).score), indent=2))
 
 

@@ -54,6 +54,7 @@ async def measure(
                     question=asked.question,
                     passages_to_read=passages,
                     answers=100,
+                    max_loss=0,
                     read_scope=read_scope_message(scope),
                     fresh=True,
                 )

@@ -1,6 +1,6 @@
 """What stopping early costs and saves, for rules of a bundle, without asking again.
 
-    winnow evaluate … --passages-to-read 20 --replies dev-nq.jsonl
+    winnow evaluate … --passages-to-read 20 --max-loss 0 --replies dev-nq.jsonl
     python bench/stopping.py --replies dev-nq.jsonl [--bundle DIR] [--passages 10]
 
 Reads what `winnow evaluate --replies` wrote (every passage's answer, score and hybrid distance) and
@@ -15,6 +15,7 @@ from typing import Any
 from winnow.bundle import default_bundle, read_manifest
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.text.scores import exact_match
+from winnow.tools.evaluation.replies import read_whole_replies
 
 
 def stopped(ranked: list[dict[str, Any]], rule: StoppingRule) -> int:
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--bundle", type=Path, default=default_bundle())
     parser.add_argument("--passages", type=int, default=10)
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.replies.open(encoding="utf-8")]
+    rows = read_whole_replies(options.replies)
     manifest = read_manifest(options.bundle)
     for entry in manifest.stopping:
         rule = manifest.stopping_rule(entry.max_loss)

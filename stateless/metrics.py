@@ -44,6 +44,12 @@ class FrontMetrics:
             buckets=COUNTS,
             registry=registry,
         )
+        self.passages_needed = Histogram(
+            "winnow_front_passages_needed",
+            "Passages that the answers to one question rest on, without those read ahead in vain",
+            buckets=COUNTS,
+            registry=registry,
+        )
         self.coverage = Histogram(
             "winnow_front_coverage_ratio",
             "Share of known passages that was searched",

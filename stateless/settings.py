@@ -72,19 +72,20 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
     )
     max_loss: float = Field(
-        0.0,
+        0.3,
         ge=0,
         le=100,
         description="Exact match, in percent, that stopping early may lose, unless the question "
-        "says otherwise: 0 to 100. 0 reads every passage.",
+        "says otherwise: 0 to 100. 0 reads every passage, as does a bundle without a rule for so "
+        "little, per-shard reading, and retrieval that is not hybrid.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores
         default_factory=lambda: min(cores(), _MOST_AHEAD),
         ge=0,
         le=100,
-        description="Most passages of a question to read at the same time with --max-loss. Uses "
-        "idle cores: answers come sooner and stay the same. 0 never reads ahead.",
+        description="Most passages of a question to read at once where reading may stop early. "
+        "Uses idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
     encoder_threads: int = Field(
         default_factory=cores,

@@ -75,7 +75,7 @@ def answered(question: Question) -> Answered:
     reading = Reading(passage, 0, 17, 8.5, 3.5, 5.0, 0.0, 0.0, 2.0)
     coverage = Coverage((ShardCoverage(0, 12, ShardStatus.SEARCHED, "", 7),))
     answers = (Answer(reading, 0),) * question.answers
-    work = (question.passages_to_read, question.passages_to_read, 3)
+    work = (question.passages_to_read, question.passages_to_read, 3, 1)
     return Answered(answers, True, coverage, Timings(), *work, question.read_scope, False)
 
 

@@ -74,6 +74,8 @@ def full_reply() -> answer_pb2.AnswerResponse:
         question_truncated=True,
         passages_asked=10,
         passages_granted=10,
+        passages_needed=4,
+        max_loss=0.3,
     )  # fmt: skip
     best = reply.answers.add(
         text=text[start : start + 10], start=start, end=start + 10, score=8.5, shard=0,

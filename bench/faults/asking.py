@@ -17,7 +17,7 @@ class Asking:
     async def __call__(self, question: str) -> Row:
         """A row without its times."""
         request = answer_pb2.AnswerRequest(
-            question=question, passages_to_read=self._passages, fresh=True
+            question=question, passages_to_read=self._passages, max_loss=0, fresh=True
         )
         try:
             self.reply = await self._client.ask(request, self._deadline)

@@ -80,7 +80,7 @@ async def cancelled(stage: Stage) -> None:
     threads = await stage.nodes("winnow_node_reader_threads") / nodes
     stage.phase("cancelling")
     question = answer_pb2.AnswerRequest(
-        question="What is this about?", passages_to_read=100, fresh=True
+        question="What is this about?", passages_to_read=100, max_loss=0, fresh=True
     )
 
     async def busy() -> bool:

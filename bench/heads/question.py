@@ -50,7 +50,7 @@ async def question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
 
 
 async def _ask(client: AnswerClient, asked: str, heads: list[str]) -> float:
-    request = answer_pb2.AnswerRequest(question=asked, heads=heads, fresh=True)
+    request = answer_pb2.AnswerRequest(question=asked, heads=heads, max_loss=0, fresh=True)
     began = time.perf_counter()
     reply = await client.ask(request, _DEADLINE)
     spent = time.perf_counter() - began

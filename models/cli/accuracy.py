@@ -33,7 +33,9 @@ def measure(
 def record(
     evaluation: Annotated[
         list[str],
-        typer.Option(help="NAME=FILE: a question set, and the output of winnow evaluate --json."),
+        typer.Option(
+            help="NAME=FILE: a question set, and the output of winnow evaluate --max-loss 0 --json."
+        ),
     ],
     index: Annotated[str, typer.Option(help="Contents of the index, in words.")],
     bundle: BundleOption = BUNDLE,
@@ -56,12 +58,17 @@ def _curve(evaluation: str) -> tuple[str, dict[str, dict[str, float]]]:
     """The name in NAME=FILE, and EM and F1 by passages read."""
     name, _, file = evaluation.partition("=")
     try:
-        figures = json.loads(Path(file).read_text(encoding="utf-8"))["figures"]
-        return name, {
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+        curve = {
             str(each["passages"]): {"em": round(each["exact_match"], 2), "f1": round(each["f1"], 2)}
-            for each in figures
+            for each in found["figures"]
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise typer.BadParameter(
             f"{evaluation!r} is not NAME=FILE with the output of winnow evaluate --json: {error}"
         ) from error
+    if found.get("max_loss") != 0:
+        raise typer.BadParameter(
+            f"{file}: reading may have stopped early: make it by winnow evaluate --max-loss 0"
+        )
+    return name, curve

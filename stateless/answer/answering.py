@@ -94,7 +94,8 @@ class Answerer:
             recording,
         )
         try:
-            searched = await search(calls, self._rule_for(question.max_loss), timings)
+            rule = self._rule_for(question.max_loss)
+            searched = await search(calls, rule, timings)
             timings.merge_start = recording.now()
             for shard, sequence in searched.sequences.items():
                 self._cluster.answered(shard, sequence)
@@ -116,8 +117,10 @@ class Answerer:
             passages_asked=admitted.asked,
             passages_granted=admitted.granted,
             passages_read=searched.read,
+            passages_needed=searched.needed,
             read_scope=question.read_scope,
             question_truncated=encoded.truncated,
+            max_loss=question.max_loss if rule else 0.0,
         )
         self._observe(answered)
         return answered
@@ -140,6 +143,7 @@ class Answerer:
         metrics, timings = self._metrics, answered.timings
         here, exemplar = current(), current().exemplar
         here.set("winnow.passages_read", answered.passages_read)
+        here.set("winnow.passages_needed", answered.passages_needed)
         here.set("winnow.complete", answered.coverage.complete)
         for stage in FRONT_STAGES:
             metrics.stage.labels(stage).observe(getattr(timings, stage), exemplar)
@@ -150,6 +154,7 @@ class Answerer:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
+        metrics.passages_needed.observe(answered.passages_needed)
         coverage = answered.coverage
         # an index from which everything was deleted can be searched, too
         share = 1.0 if coverage.complete else coverage.searched / max(coverage.known, 1)

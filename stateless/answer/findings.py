@@ -19,10 +19,20 @@ class Searched:
 
     readings: Mapping[int, tuple[Reading, ...]]
     failures: Mapping[int, Failure]
-    read: int
-    """Passages that were read, also those that turned out not to be needed."""
+    in_vain: int = 0
+    """Passages that were read ahead, and turned out not to be needed."""
     sequences: Mapping[int, int] = field(default_factory=dict)
     """The last write that a shard had when it retrieved, by shard."""
+
+    @property
+    def needed(self) -> int:
+        """Passages that count: the same, however many were read ahead."""
+        return sum(map(len, self.readings.values()))
+
+    @property
+    def read(self) -> int:
+        """Passages that were read, also in vain."""
+        return self.needed + self.in_vain
 
 
 @dataclass(slots=True)
@@ -76,8 +86,7 @@ class Findings:
     def searched(self, in_vain: int = 0) -> Searched:
         """The result; `in_vain`: passages that were read and not needed."""
         readings = {shard: tuple(own) for shard, own in self.readings.items() if own}
-        read = sum(map(len, readings.values())) + in_vain
-        return Searched(readings, self.failures, read, self.sequences)
+        return Searched(readings, self.failures, in_vain, self.sequences)
 
 
 def _unread(read: Read) -> Failure:

@@ -77,7 +77,12 @@ def test_the_accuracy_of_some_questions_is_not_recorded_as_that_of_the_bundle() 
 def test_a_curve_is_recorded_under_its_name(bundle: Path, tmp_path: Path) -> None:
     found = tmp_path / "dev.json"
     found.write_text(
-        json.dumps({"figures": [{"passages": 5, "exact_match": 40.127, "f1": 45.5, "recall": 1}]})
+        json.dumps(
+            {
+                "figures": [{"passages": 5, "exact_match": 40.127, "f1": 45.5, "recall": 1}],
+                "max_loss": 0.0,
+            }
+        )
     )
     done = invoke("record", "--evaluation", f"dev={found}", "--index", "few", "--bundle", bundle)
     assert done.exit_code == 0, done.output
@@ -85,6 +90,19 @@ def test_a_curve_is_recorded_under_its_name(bundle: Path, tmp_path: Path) -> Non
     assert accuracy["passages_read"] == {"dev": {"5": {"em": 40.13, "f1": 45.5}}}
     assert accuracy["index"] == "few"
     assert "gold" in accuracy
+
+
+@pytest.mark.parametrize("max_loss", [{"max_loss": 0.3}, {"max_loss": None}, {}])
+def test_a_curve_of_which_reading_may_have_stopped_early_is_not_recorded(
+    bundle: Path, tmp_path: Path, max_loss: dict[str, float | None]
+) -> None:
+    found, before = tmp_path / "dev.json", (bundle / "bundle.json").read_bytes()
+    figures = [{"passages": 5, "exact_match": 40.127, "f1": 45.5}]
+    found.write_text(json.dumps({"figures": figures, **max_loss}))
+    refused = invoke("record", "--evaluation", f"dev={found}", "--index", "few", "--bundle", bundle)
+    assert refused.exit_code == 2
+    assert "--max-loss 0" in " ".join(refused.output.replace("│", " ").split())
+    assert (bundle / "bundle.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float]
     for kept in (np.ones_like(candidates.bearing), ~candidates.bearing):
         best = np.where(kept, candidates.features[..., 0], -np.inf).argmax(1)
         for row, place in enumerate(best):
-            figures = candidates.features[row, place].tolist()
             relevance, span, distance = candidates.features[row, place].tolist()
             read = Reading(Passage("", "", "x"), 0, 1, 0.0, relevance, span, distance, 0.0)
             said.append(fitted.of(read))

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from stateless.answer.validation import Defaults, validate
 from stateless.heads.ring_setting import RingSetting
 from stateless.settings import FrontSettings
-from winnow.domain.question import PartialResults, Patience
+from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
+from winnow.domain.request import AnswerRequest
 from winnow.settings.source import SettingsError
 
 NODE = "127.0.0.1:9000"
@@ -119,3 +121,14 @@ def test_an_address_may_have_as_many_calls_as_it_takes_to_fill_the_front() -> No
     """Or it would be told of its address where there is no room for anybody."""
     given = {"shards": [NODE], "peer_calls": 10, "max_in_flight": 64}
     assert FrontSettings.load(given, None, {}).most_peer_calls == 128
+
+
+@pytest.mark.parametrize("scope", list(ReadScope))
+@pytest.mark.parametrize("retriever", list(Retriever))
+def test_reading_stops_early_by_default_and_no_question_fails_for_it(
+    scope: ReadScope, retriever: Retriever
+) -> None:
+    settings = FrontSettings.load({}, None, {"WINNOW_FRONT_SHARDS": NODE})
+    defaults = Defaults(10, 3, scope, 10, settings.max_loss, retriever)
+    can = scope is ReadScope.GLOBAL and retriever is Retriever.HYBRID
+    assert validate(AnswerRequest("Who?"), defaults).max_loss == (0.3 if can else 0)

@@ -25,7 +25,7 @@ def test_filters_find_what_was_fed_by_fields_that_no_passage_had_before(
 
         def found(where: str) -> list[str]:
             """With the last write: the front need not have heard of its field yet."""
-            reply = asking.ask(ASKED, where=where, after=[put.position])
+            reply = asking.ask(ASKED, where=where, max_loss=0, after=[put.position])
             assert reply.coverage.complete
             return [answer.passage.id for answer in reply.answers]
 

@@ -66,7 +66,7 @@ class Answering:
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         question = admitted.question
-        work = (admitted.asked, admitted.granted, 0)
+        work = (admitted.asked, admitted.granted, 0, 0)
         return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
 
 

@@ -41,13 +41,14 @@ def asked(question: str, **options: Any) -> answer_pb2.AnswerRequest:
 
 
 def essence(reply: answer_pb2.AnswerResponse) -> list[tuple[Any, ...]]:
-    return [
+    answers = [
         (
             *(a.text, a.start, a.passage.id, a.score, a.relevance),
             *(a.distance, a.hybrid_distance, a.words),
         )
         for a in reply.answers
     ]
+    return [(reply.passages_needed,), *answers]
 
 
 @pytest.mark.parametrize("words", WORDS)
@@ -62,7 +63,7 @@ async def test_sharding_changes_no_answer_and_no_score(
                 for q, _ in QUESTIONS
                 for options in DEPTHS
             ]
-    assert len(seen[1][0]) == 5
+    assert len(seen[1][0]) == 1 + 5
     for shards in (2, 3, 8):
         assert seen[shards] == seen[1]
 

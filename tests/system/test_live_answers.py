@@ -56,18 +56,18 @@ def ids(reply: Reply) -> list[str]:
 def test_an_answer_that_was_known_is_not_given_after_a_write(start: Start) -> None:
     cluster = start(2)
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
-        first = asking.ask(ASKED)
+        first = asking.ask(ASKED, max_loss=0)
         assert [part.sequence for part in first.coverage.shards] == [0, 0]
         (put,) = feeding.put(WON)
-        after = asking.ask(ASKED)
+        after = asking.ask(ASKED, max_loss=0)
         assert not after.cached
         assert ids(after)[0] == "zorblax"
         assert after.coverage.shards[put.position.shard].sequence == put.position.sequence == 1
         (deleted,) = feeding.delete("zorblax")
-        gone = asking.ask(ASKED)
+        gone = asking.ask(ASKED, max_loss=0)
         assert not gone.cached
         assert "zorblax" not in ids(gone)
-        assert asking.ask(ASKED, after=[deleted.position]).coverage.complete
+        assert asking.ask(ASKED, max_loss=0, after=[deleted.position]).coverage.complete
 
 
 def test_coverage_counts_what_is_there_now(start: Start) -> None:
@@ -120,7 +120,7 @@ def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
     with Client(built.address) as one, Client(live.address) as other:
 
         def said(client: Client, question: str) -> list[object]:
-            reply = client.ask(question, fresh=True, passages_to_read=5, retriever="hybrid")
+            reply = client.ask(question, fresh=True, passages_to_read=5, max_loss=0)
             return [(a.passage.id, a.text, a.hybrid_distance, a.score) for a in reply.answers]
 
         for question in ("Who got the prize of 2007?", *(asked for asked, _ in QUESTIONS)):

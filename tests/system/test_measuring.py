@@ -14,10 +14,11 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.validation import MAX_CHARACTERS
 from winnow.client.channels import SERVICE
-from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.tools.evaluation.replies import read_whole_replies
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 pytestmark = pytest.mark.timeout(120)
@@ -32,11 +33,14 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
         self.address = "127.0.0.1:1"
         self.asked = 0
         self.filters: set[str] = set()
+        self.losses: set[float | None] = set()
         self.full = False
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         self.asked += 1
         self.filters.add(request.filter)
+        said = request.HasField("max_loss")
+        self.losses.add(request.max_loss if said else None)
         if self.full:
             raise OverloadedError("no room")
         if len(request.question) > MAX_CHARACTERS:
@@ -46,7 +50,9 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
         passage = answer_pb2.Passage(id="1", text="by Ada in full")
         return answer_pb2.AnswerResponse(
             answers=[answer_pb2.Answer(text="Ada", passage=passage, score=1.0)],
-            passages_read=1,
+            passages_read=2,
+            passages_needed=1,
+            max_loss=request.max_loss if said else 0.3,
             coverage=answer_pb2.Coverage(complete=True),
         )
 
@@ -116,6 +122,50 @@ async def test_every_question_of_an_evaluation_has_its_filter(front: Front, tmp_
     questions = written(tmp_path / "q.jsonl", RIGHT, BARE)
     result = await winnow("evaluate", front, questions, "--where", "year > 2010", "--json")
     assert (result.code, front.asked, front.filters) == (0, 2, {"year > 2010"})
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "used", "recall"), [([], None, 0.3, None), (["--max-loss", "0"], 0, 0, 100)]
+)
+async def test_an_evaluation_stops_early_as_the_server_does_or_as_it_is_told_to(
+    front: Front,
+    tmp_path: Path,
+    given: list[str],
+    asked: float | None,
+    used: float,
+    recall: float | None,
+) -> None:
+    questions, replies = written(tmp_path / "q.jsonl", RIGHT), tmp_path / "replies.jsonl"
+    result = await winnow("evaluate", front, questions, "--json", "--replies", str(replies), *given)
+    found = json.loads(result.out)
+    assert front.losses == {asked}
+    assert (found["max_loss"], found["passages_read"], found["passages_needed"]) == (used, 2, 1)
+    assert found["figures"][0]["recall_by_answer"] == recall
+    if used:
+        with pytest.raises(WinnowError, match="--max-loss 0"):
+            read_whole_replies(replies)
+    else:
+        assert len(read_whole_replies(replies)) == 1
+
+
+async def test_the_table_of_an_evaluation_says_why_there_is_no_recall(
+    front: Front, tmp_path: Path
+) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT)
+    result = await winnow("evaluate", front, questions)
+    assert "2.0 passages read each, 1.0 needed" in result.out
+    assert "reading may have stopped early (max_loss 0.3): no recall" in result.out
+
+
+@pytest.mark.parametrize(("given", "asked", "used"), [([], None, 0.3), (["--max-loss", "0"], 0, 0)])
+async def test_a_load_stops_early_as_the_server_does_or_as_it_is_told_to(
+    front: Front, tmp_path: Path, given: list[str], asked: float | None, used: float
+) -> None:
+    questions = written(tmp_path / "q.jsonl", RIGHT)
+    load = ["--clients", "1", "--seconds", "0.1", "--warm-up", "1", "--json"]
+    result = await winnow("bench", front, questions, *load, *given)
+    assert [each["max_loss"] for each in json.loads(result.out)] == [used]
+    assert front.losses == {asked}
 
 
 async def test_an_evaluation_fails_only_if_every_question_does(
@@ -197,6 +247,8 @@ async def test_an_output_that_cannot_be_written_is_found_out_before_anything_is_
         ("evaluate", ["--limit", "0"], "--limit"),
         ("evaluate", ["--timeout", "nan"], "--timeout"),
         ("evaluate", ["--max-loss", "101"], "--max-loss"),
+        ("bench", ["--max-loss", "-1"], "--max-loss"),
+        ("bench", ["--max-loss", "1", "--read-scope", "per-shard"], "--max-loss needs"),
     ],
 )
 async def test_a_number_out_of_bounds_is_refused(

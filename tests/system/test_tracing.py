@@ -173,6 +173,7 @@ async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> Non
     asked = {each.attributes["winnow.request_id"] for each in spans if each.kind is Kind.SERVER}
     assert asked == {reply.request_id}
     assert whole.attributes["winnow.passages_read"] == reply.passages_read
+    assert whole.attributes["winnow.passages_needed"] == reply.passages_needed
     assert whole.attributes["winnow.complete"] == reply.coverage.complete
 
 

@@ -18,7 +18,9 @@ class Options(TypedDict, total=False):
     passages_to_read: int | None
     """Passages to read: in all (global) or on each shard (per-shard). 1 to 100."""
     answers: int | None
-    """Answers wanted, best first, at most one per passage. 1 to 100."""
+    """Answers wanted, best first, at most one per passage read: fewer if reading stops early. 1 to
+    100.
+    """
     read_scope: ReadScope | Literal["global", "per-shard"] | None
     """Read the best passages of the whole cluster, or every shard's own best."""
     retriever: Retriever | Literal["dense", "sparse", "hybrid"] | None
@@ -26,7 +28,9 @@ class Options(TypedDict, total=False):
     max_answer_tokens: int | None
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
     max_loss: float | None
-    """Exact match, in percent, that stopping early may lose; 0 reads every passage. 0 to 100."""
+    """Exact match, in percent, that stopping early may lose; 0 reads every passage. 0 to 100. Needs
+    the global scope and the hybrid retriever.
+    """
     partial_results: PartialResults | Literal["allow", "forbid"] | None
     """Whether an answer may come from a part of the index."""
     min_coverage: float | None

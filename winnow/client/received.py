@@ -32,6 +32,8 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         question_truncated=message.question_truncated,
         heads=heads_of(message.heads),
         cached=message.cached,
+        passages_needed=message.passages_needed if message.HasField("passages_needed") else None,
+        max_loss=convert.decimal(message.max_loss) if message.HasField("max_loss") else None,
     )
 
 

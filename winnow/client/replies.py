@@ -90,6 +90,7 @@ class Reply:
     coverage: Coverage
     timings: Timings
     passages_read: int
+    """Also those that were read ahead and then not needed; 0 if `cached`."""
     passages_asked: int
     """Passages that should have been read, over all shards."""
     passages_granted: int
@@ -104,6 +105,12 @@ class Reply:
     """What the heads that were asked for say of the question, in that order."""
     cached: bool = False
     """Nothing was read for it: the same question was asked before, or at the same time."""
+    passages_needed: int | None = None
+    """Passages that the answers rest on; None if the front node is too old to say."""
+    max_loss: float | None = None
+    """Exact match, in percent, that stopping early might lose: 0 if every passage had to be read;
+    None if the front node is too old to say.
+    """
 
     @property
     def answer(self) -> str | None:

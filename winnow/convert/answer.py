@@ -68,11 +68,11 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         _choice("read_scope", message.read_scope, _SCOPES_BACK, violations),
         _choice("retriever", message.retriever, _RETRIEVERS_BACK, violations),
         message.max_answer_tokens if message.HasField("max_answer_tokens") else None,
-        _decimal(message.max_loss) if message.HasField("max_loss") else None,
+        decimal(message.max_loss) if message.HasField("max_loss") else None,
         _choice("partial_results", message.partial_results, _PARTIAL_BACK, violations),
-        _decimal(message.min_coverage) if message.HasField("min_coverage") else None,
-        _decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
-        _decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
+        decimal(message.min_coverage) if message.HasField("min_coverage") else None,
+        decimal(message.min_wait_factor) if message.HasField("min_wait_factor") else None,
+        decimal(message.max_wait_factor) if message.HasField("max_wait_factor") else None,
         tuple(message.heads),
         message.fresh,
         message.filter,
@@ -113,6 +113,8 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
         passages_granted=answered.passages_granted,
         heads=map(head.head_to_message, answered.heads),
         cached=answered.cached,
+        passages_needed=answered.passages_needed,
+        max_loss=answered.max_loss,
     )
 
 
@@ -135,7 +137,7 @@ def _positions(
     return tuple(Position(message.shard, message.sequence) for message in named)
 
 
-def _decimal(single: float) -> float:
+def decimal(single: float) -> float:
     """A number as it was written: in single precision 0.55 of 20 shards would be 12, not 11."""
     return round(single, _DIGITS)
 

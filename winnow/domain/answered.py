@@ -69,6 +69,8 @@ class Answered:
     """Passages that might be read, over all shards: fewer where there was too much to do."""
     passages_read: int
     """Passages that were read, also those that turned out not to be needed."""
+    passages_needed: int
+    """Passages that the answers rest on, however many were read ahead or are remembered."""
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was longer than the encoder reads, and was cut."""
@@ -76,3 +78,5 @@ class Answered:
     """What the heads that were asked for say of the question, in that order."""
     cached: bool = False
     """Whether nothing was read for it: the same question was asked before, or at the same time."""
+    max_loss: float = 0.0
+    """Exact match, in percent, that stopping early might lose; 0 if all had to be read."""

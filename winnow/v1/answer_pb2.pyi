@@ -125,14 +125,17 @@ class AnswerRequest(google.protobuf.message.Message):
     READ_SCOPE_PER_SHARD.
     """
     answers: builtins.int
-    """Answers to return, 1 to 100, best first, at most one per passage."""
+    """Answers to return, 1 to 100, best first, at most one per passage read: fewer if reading stops
+    early (max_loss).
+    """
     read_scope: Global___ReadScope.ValueType
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
     """Longest answer in tokens of the reader, 1 to 64."""
     max_loss: builtins.float
     """Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every passage. Needs
-    READ_SCOPE_GLOBAL and RETRIEVER_HYBRID: with others, a value above 0 is an INVALID_ARGUMENT.
+    READ_SCOPE_GLOBAL and RETRIEVER_HYBRID: with others, a value above 0 is an INVALID_ARGUMENT, and
+    the server's default is not used.
     """
     partial_results: Global___PartialResults.ValueType
     min_coverage: builtins.float
@@ -239,6 +242,8 @@ class AnswerResponse(google.protobuf.message.Message):
     PASSAGES_GRANTED_FIELD_NUMBER: builtins.int
     HEADS_FIELD_NUMBER: builtins.int
     CACHED_FIELD_NUMBER: builtins.int
+    PASSAGES_NEEDED_FIELD_NUMBER: builtins.int
+    MAX_LOSS_FIELD_NUMBER: builtins.int
     has_answer: builtins.bool
     """Whether the best answer scores high enough to be shown as an answer."""
     passages_read: builtins.int
@@ -257,6 +262,15 @@ class AnswerResponse(google.protobuf.message.Message):
     """Whether nothing was read for this request: the same question was asked of the same index before,
     or at the same time. Then passages_read is 0, and of the timings only tokenise_ms and total_ms
     are set.
+    """
+    passages_needed: builtins.int
+    """Passages that the answers rest on: those read ahead in vain do not count, and an answer that is
+    cached has as many as when it was read. With READ_SCOPE_GLOBAL neither idle readers nor the
+    number of shards change it.
+    """
+    max_loss: builtins.float
+    """Exact match, in percent, that stopping early might lose: the request's max_loss, or the server's
+    default. 0 if every passage had to be read.
     """
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
@@ -287,17 +301,23 @@ class AnswerResponse(google.protobuf.message.Message):
         passages_granted: builtins.int | None = ...,
         heads: collections.abc.Iterable[winnow.v1.head_pb2.HeadPrediction] | None = ...,
         cached: builtins.bool | None = ...,
+        passages_needed: builtins.int | None = ...,
+        max_loss: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "timings", b"timings"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_cached", b"_cached", "_has_answer", b"_has_answer", "_max_loss", b"_max_loss", "_passages_asked", b"_passages_asked", "_passages_granted", b"_passages_granted", "_passages_needed", b"_passages_needed", "_passages_read", b"_passages_read", "answers", b"answers", "cached", b"cached", "coverage", b"coverage", "has_answer", b"has_answer", "heads", b"heads", "max_loss", b"max_loss", "passages_asked", b"passages_asked", "passages_granted", b"passages_granted", "passages_needed", b"passages_needed", "passages_read", b"passages_read", "question_truncated", b"question_truncated", "read_scope", b"read_scope", "request_id", b"request_id", "timings", b"timings"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_cached", b"_cached"]) -> typing.Literal["cached"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_has_answer", b"_has_answer"]) -> typing.Literal["has_answer"] | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_loss", b"_max_loss"]) -> typing.Literal["max_loss"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages_asked", b"_passages_asked"]) -> typing.Literal["passages_asked"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages_granted", b"_passages_granted"]) -> typing.Literal["passages_granted"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_passages_needed", b"_passages_needed"]) -> typing.Literal["passages_needed"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_passages_read", b"_passages_read"]) -> typing.Literal["passages_read"] | None: ...
 

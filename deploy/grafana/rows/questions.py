@@ -75,6 +75,8 @@ ROW = Row(
             "short",
             (mean("winnow_front_passages_read", FRONT), "mean"),
             (quantile(0.95, "winnow_front_passages_read", FRONT), "p95"),
+            (mean("winnow_front_passages_needed", FRONT), "mean needed"),
+            says="Idle readers read ahead: where reading stops early, answers need fewer.",
         ),
     ),
 )

@@ -55,6 +55,7 @@ def answerer(
     *shards: FakeSearcher,
     rule: StoppingRule | None = None,
     confidence: Confidence | None = None,
+    read_ahead: int = 0,
 ) -> Answerer:
     cluster = Cluster(dict(enumerate(shards)), {n: INFOS[n] for n in range(len(shards))})
     return Answerer(
@@ -62,7 +63,7 @@ def answerer(
         cluster,
         0.0,
         lambda _: rule,
-        Limits(0.02, 0.4),
+        Limits(0.02, 0.4, read_ahead=read_ahead),
         FrontMetrics(registry),
         confidence=confidence,
     )
@@ -76,6 +77,20 @@ async def test_the_best_answer_of_all_shards_comes_first(
     assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
     assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
+    assert (got.passages_needed, got.max_loss) == (3, 0.0), "without a rule all are read"
+    assert registry.get_sample_value("winnow_front_passages_needed_sum") == 3
+
+
+async def test_it_says_what_stopping_might_lose_and_which_passages_the_answer_rests_on(
+    encoder: QuestionEncoder, registry: CollectorRegistry
+) -> None:
+    shard = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)], idle=2)
+    admitted = replace(ASKED, question=replace(ASKED.question, max_loss=0.3))
+    stops = answerer(encoder, registry, shard, rule=StoppingRule(1.0, 1.0, 4.0), read_ahead=2)
+    got = await stops.answer(admitted, Deadline.after(30))
+    assert (got.max_loss, got.passages_needed, got.passages_read) == (0.3, 1, 2)
+    assert registry.get_sample_value("winnow_front_passages_read_sum") == 2
+    assert registry.get_sample_value("winnow_front_passages_needed_sum") == 1
 
 
 async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(

@@ -51,7 +51,7 @@ class Echo:
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
         scope = admitted.question.read_scope
-        work = (admitted.asked, admitted.granted, 0)
+        work = (admitted.asked, admitted.granted, 0, 0)
         return Answered((), False, Coverage(()), Timings(), *work, scope, False)
 
 

@@ -27,23 +27,23 @@ def test_all_shards_failing_without_a_reading_is_an_error(
     failures: list[Failure], error: type[WinnowError]
 ) -> None:
     with pytest.raises(error, match="no shard gave an answer"):
-        cover(INFOS, Searched({0: ()}, dict(enumerate(failures)), 0))
+        cover(INFOS, Searched({0: ()}, dict(enumerate(failures))))
 
 
 def test_a_failed_shard_lowers_the_coverage() -> None:
-    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE}, 1))
+    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE}))
     assert (covered.failed, covered.complete) == (10, False)
     assert [part.reason for part in covered.shards] == ["no reply", "", ""]
 
 
 def test_the_writes_that_shards_knew_of_are_said_also_of_one_that_failed_later() -> None:
-    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE, 2: LATE}, 1, {0: 7, 1: 0}))
+    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE, 2: LATE}, 0, {0: 7, 1: 0}))
     assert [part.sequence for part in covered.shards] == [7, 0, None]
 
 
 def test_all_shards_failing_with_a_reading_in_hand_is_a_partial_answer() -> None:
     found = {1: (reading("a"), reading("b"))}
-    covered = cover(INFOS, Searched(found, {0: LATE, 1: LATE, 2: FULL}, 2))
+    covered = cover(INFOS, Searched(found, {0: LATE, 1: LATE, 2: FULL}))
     assert (covered.searched, covered.known) == (0, 60)
     reasons = [part.reason for part in covered.shards]
     assert reasons == ["no reply", "no reply; 2 of its passages were read", "full"]

@@ -29,7 +29,8 @@ ROOM = 1 << 20
 def answer(text: str, coverage: Coverage = WHOLE, granted: int = 10) -> Answered:
     timings = Timings(read=0.5, total=0.6, shards={0: ShardTimings(read=0.5)})
     answers = (Answer(reading(text), 0),)
-    return Answered(answers, True, coverage, timings, 10, granted, granted, ReadScope.GLOBAL, False)
+    work = (10, granted, granted, 4)
+    return Answered(answers, True, coverage, timings, *work, ReadScope.GLOBAL, False)
 
 
 class Counted:
@@ -95,6 +96,7 @@ async def test_a_question_that_was_asked_before_is_answered_without_the_shards()
     assert again.answers == first.answers
     assert (first.cached, first.passages_read, first.timings.read) == (False, 10, 0.5)
     assert (again.cached, again.passages_read, again.timings) == (True, 0, Timings())
+    assert first.passages_needed == again.passages_needed == 4, "the answer rests on them still"
     assert (again.passages_asked, again.passages_granted) == (10, 10)
     assert house.counted.looks == ["miss", "hit"]
 

@@ -115,6 +115,7 @@ async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
     found = await read_ahead(SAFE, ahead, question(ReadScope.GLOBAL, 4), shard)
     assert [r.passage.id for r in found.readings[0]] == ["a"]
     assert found.read == read == len(shard.read_rows)
+    assert found.needed == 1
 
 
 def needed_and_ahead() -> tuple[FakeSearcher, FakeSearcher]:

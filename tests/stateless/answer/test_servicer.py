@@ -45,7 +45,7 @@ class Slow:
         self.asked.append(question)
         if question.text == "wait":
             await self.go_on.wait()
-        work = (admitted.asked, admitted.granted, 0)
+        work = (admitted.asked, admitted.granted, 0, 0)
         return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
 
 

@@ -54,7 +54,7 @@ def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
         "question", "answer", "has_answer", "answers", "coverage", "timings", "passages_read",
         "passages_asked", "passages_granted", "read_scope", "request_id", "question_truncated",
             "heads",
-        "cached",
+        "cached", "passages_needed", "max_loss",
     ]  # fmt: skip
     assert found["answer"] == "Zoe\u0308 Nowak"
     assert found["coverage"]["shards"][1]["status"] == "timeout"

@@ -7,7 +7,9 @@ from winnow.tools.questions import AskedQuestion
 from winnow.v1 import answer_pb2
 
 
-def reply(*answers: tuple[str, str, float, float]) -> answer_pb2.AnswerResponse:
+def reply(
+    *answers: tuple[str, str, float, float], max_loss: float | None = 0.0
+) -> answer_pb2.AnswerResponse:
     """A reply with (text, passage, score, distance) answers, best score first."""
     ordered = sorted(answers, key=lambda answer: -answer[2])
     return answer_pb2.AnswerResponse(
@@ -20,7 +22,9 @@ def reply(*answers: tuple[str, str, float, float]) -> answer_pb2.AnswerResponse:
             )
             for text, passage, score, distance in ordered
         ],
-        passages_read=len(answers),
+        passages_read=len(answers) + 1,
+        passages_needed=len(answers),
+        max_loss=max_loss,
         coverage=answer_pb2.Coverage(complete=True),
     )
 
@@ -61,3 +65,24 @@ def test_a_question_without_answers_is_counted_apart() -> None:
     found = report([Outcome(ASKED, good, 0.01), Outcome(bare, good, 0.01)], most=1)
     assert (found.questions, found.without_answers) == (2, 1)
     assert found.figures[0].exact_match == 100
+
+
+def test_where_reading_may_have_stopped_early_there_is_accuracy_but_no_recall() -> None:
+    whole = reply(("Ada", "by Ada in full", 5.0, 0.1), ("Bob", "of Bob", 1.0, 0.9))
+    early = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=0.3)
+    found = report([Outcome(ASKED, whole, 0.01), Outcome(ASKED, early, 0.01)], most=2)
+    assert (found.max_loss, found.passages_read, found.passages_needed) == (0.3, 2.5, 1.5)
+    for figures in found.figures:
+        assert figures.exact_match == 100
+        assert (figures.recall_by_answer, figures.recall_by_passage) == (None, None)
+
+
+@pytest.mark.parametrize(("asked", "recall"), [(0.0, 100), (0.3, None), (None, None)])
+def test_what_an_old_front_was_asked_counts_as_it_does_not_say_what_it_did(
+    asked: float | None, recall: float | None
+) -> None:
+    old = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=None)
+    old.ClearField("passages_needed")
+    found = report([Outcome(ASKED, old, 0.01)], 1, asked)
+    assert (found.max_loss, found.passages_needed) == (asked, None)
+    assert found.figures[0].recall_by_answer == recall

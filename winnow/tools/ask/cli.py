@@ -13,6 +13,7 @@ from winnow.tools.ask.positions import positions
 from winnow.tools.exits import FAILED
 from winnow.tools.filtering import Where
 from winnow.tools.predict.ids import head_ids
+from winnow.tools.stopping import MaxLoss
 
 
 @with_credentials
@@ -43,18 +44,14 @@ def ask(
     ] = None,
     answers: Annotated[
         int | None,
-        typer.Option(min=1, max=100, help="Answers wanted.", show_default="the server's"),
-    ] = None,
-    max_loss: Annotated[
-        float | None,
         typer.Option(
-            min=0,
+            min=1,
             max=100,
-            help="Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every "
-            "passage.",
+            help="Answers wanted; fewer if reading stops early.",
             show_default="the server's",
         ),
     ] = None,
+    max_loss: MaxLoss = None,
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
@@ -102,7 +99,8 @@ def ask(
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
       answers: text, start, end, score, relevance, span_score, distance,
-        hybrid_distance, words, confidence, shard, passage (id, title, text, metadata),
+        hybrid_distance, words, confidence, shard,
+        passage (id, title, text, metadata),
       coverage: complete, known, searched, failed,
         shards (shard, passages, status, reason, sequence),
       timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
@@ -111,7 +109,7 @@ def ask(
         calls (shard, kind, outcome, start_ms, ms, retrieve_start_ms,
         retrieve_ms, reads (passage_id, start_ms, ms)),
       passages_read, passages_asked, passages_granted, read_scope,
-      question_truncated, cached,
+      question_truncated, cached, passages_needed, max_loss,
       heads: head_id, version, failure, out_of_scope,
         labels (label, score, assigned),
         entities (label, text, start, end, score).

@@ -97,7 +97,15 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
         yield Text(f"  and {len(failed) - _MOST_SHARDS} more", style="yellow")
 
 
+def _read(reply: Reply) -> str:
+    """How many passages were read, and how many of them ahead and in vain."""
+    if reply.cached:
+        return "the answer was known"
+    needed = reply.passages_read if reply.passages_needed is None else reply.passages_needed
+    ahead = f", {needed} of them needed" if needed < reply.passages_read else ""
+    return f"for {reply.passages_read} passages read{ahead}"
+
+
 def _timings(reply: Reply, width: int, calls: bool) -> Iterator[Text]:
-    read = "the answer was known" if reply.cached else f"for {reply.passages_read} passages read"
-    yield Text(f"milliseconds, {read}", style="dim")
+    yield Text(f"milliseconds, {_read(reply)}", style="dim")
     yield from (timeline if calls else waterfall)(reply.timings, width)

@@ -23,6 +23,7 @@ from winnow.tools.failures import Failures
 from winnow.tools.filtering import Where
 from winnow.tools.outputs import reserved
 from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
+from winnow.tools.stopping import MaxLoss, check_max_loss
 from winnow.v1 import answer_pb2
 
 
@@ -36,14 +37,7 @@ def evaluate(
     passages_to_read: Annotated[
         int, typer.Option(min=1, max=100, help="Passages to read for each question.")
     ] = 10,
-    max_loss: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Exact match, in percent, to give up for speed; 0 reads every passage.",
-        ),
-    ] = 0.0,
+    max_loss: MaxLoss = None,
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
@@ -82,10 +76,12 @@ def evaluate(
     Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
     and latency percentiles. Accuracy is shown for every number of passages up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
+
+    Where reading may stop early, accuracy is of at most so many passages, and recall is left out:
+    passages that are not read cannot be recalled. Give --max-loss 0 for recall, and for
+    `winnow models record`.
     """
-    hybrid = retriever in (None, Retriever.HYBRID)
-    if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
-        raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
+    check_max_loss(max_loss, read_scope, retriever)
     asked = read_questions(questions, limit)
     expect_answers(asked, questions)
     request = answer_pb2.AnswerRequest(
@@ -99,7 +95,7 @@ def evaluate(
     )
     with reserved(replies):
         outcomes = asyncio.run(_run(address, asked, request, clients, timeout, credentials))
-        found = report(outcomes, passages_to_read)
+        found = report(outcomes, passages_to_read, max_loss)
         try:
             if as_json:
                 typer.echo(json.dumps(found.as_json(), indent=2))
@@ -130,21 +126,32 @@ def _show(found: Report) -> None:
     console = Console(highlight=False)
     table = Table("passages", "exact match", "F1", "recall (answer)", "recall (passage)")
     for figures in found.figures:
-        gold = figures.recall_by_passage
+        recalls = (figures.recall_by_answer, figures.recall_by_passage)
         table.add_row(
             str(figures.passages),
             f"{figures.exact_match:.1f}",
             f"{figures.f1:.1f}",
-            f"{figures.recall_by_answer:.1f}",
-            "" if gold is None else f"{gold:.1f}",
+            *("" if recall is None else f"{recall:.1f}" for recall in recalls),
         )
     console.print(table)
     console.print(
         f"{found.questions} questions, {found.failed} failed, {found.incomplete} not complete; "
-        f"{found.passages_read:.1f} passages read each; "
+        f"{found.passages_read:.1f} passages read each{_needed(found)}; "
         f"p50 {found.p50_ms:.1f} ms, p95 {found.p95_ms:.1f} ms, p99 {found.p99_ms:.1f} ms"
     )
+    if found.max_loss != 0:
+        console.print(f"reading may have stopped early ({_allowed(found)}): no recall")
+        console.print("--max-loss 0 reads every passage")
     if found.without_answers:
         console.print(f"{found.without_answers} have no answers: asked, but not in the table")
     for line in Failures(found.errors, found.said).lines():
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _needed(found: Report) -> str:
+    """How many passages answers rest on, if the front says so."""
+    return "" if found.passages_needed is None else f", {found.passages_needed:.1f} needed"
+
+
+def _allowed(found: Report) -> str:
+    return "no max_loss is told" if found.max_loss is None else f"max_loss {found.max_loss:g}"

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from winnow.tools.evaluation.tally import Outcome
+from winnow.errors import WinnowError
+from winnow.tools.evaluation.tally import Outcome, max_loss_of
 from winnow.tools.outputs import writing
 from winnow.v1 import answer_pb2
 
@@ -22,6 +23,22 @@ def write_replies(outcomes: Iterable[Outcome], path: Path) -> None:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
 
 
+def read_whole_replies(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file that `write_replies` wrote, if every passage was read.
+
+    Raises:
+        WinnowError: reading may have stopped early, so passages may be missing.
+
+    """
+    with path.open(encoding="utf-8") as file:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in file]
+    if any(not row["failed"] and row.get("max_loss") != 0 for row in rows):
+        raise WinnowError(
+            f"{path}: reading may have stopped early: make it by winnow evaluate --max-loss 0"
+        )
+    return rows
+
+
 def _row(outcome: Outcome) -> dict[str, Any]:
     answers = outcome.reply.answers if outcome.reply is not None else []
     return {
@@ -29,6 +46,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "accepted": outcome.asked.answers,
         "milliseconds": round(outcome.seconds * 1e3, 2),
         "failed": outcome.reply is None,
+        "max_loss": outcome.reply and max_loss_of(outcome.reply),
         "error": outcome.error,
         "answers": [_answer(answer, outcome.asked.gold) for answer in answers],
     }

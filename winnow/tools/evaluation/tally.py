@@ -1,7 +1,9 @@
 """From one reply to figures, and from many to a report. Pure.
 
 One reply that lists every passage read tells what reading fewer would have answered: the passages
-are read in the order of their hybrid distance, and scores do not depend on what else is read.
+are read in the order of their hybrid distance, and scores do not depend on what else is read. So it
+is where reading may stop early, too: looks come after the same passages whatever their number. But
+the passages that were then left unread are not told, and recall is of those as well.
 """
 
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.convert import answer as convert
 from winnow.text.scores import exact_match, f1, normalise
 from winnow.tools.failures import failures
 from winnow.tools.questions import AskedQuestion
@@ -25,10 +28,10 @@ class Figures:
     passages: int
     exact_match: float
     f1: float
-    recall_by_answer: float
-    """A passage read contains an accepted answer."""
+    recall_by_answer: float | None
+    """A passage contains an accepted answer; none where reading may have stopped early."""
     recall_by_passage: float | None
-    """The gold passage is among those read; none where the file gives no contexts."""
+    """The gold passage is among them; none there, too, and where the file gives no contexts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,13 @@ class Report:
     p95_ms: float
     p99_ms: float
     passages_read: float
-    """Mean of one question."""
+    """Mean of one question, also those read ahead in vain."""
+    passages_needed: float | None
+    """Mean of one question: those that its answers rest on; none if the front is too old to say."""
+    max_loss: float | None
+    """Exact match, in percent, that stopping early might lose, as replies say; 0 if every passage
+    was read. What was asked for if no reply says it, and none if that was left to the server.
+    """
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -68,14 +77,19 @@ class Outcome:
     """Why it failed: status, colon, words."""
 
 
-def report(outcomes: Sequence[Outcome], most: int) -> Report:
-    """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong."""
+def report(outcomes: Sequence[Outcome], most: int, max_loss: float | None = None) -> Report:
+    """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong.
+
+    `max_loss`: what every request said; none if it was left to the server.
+    """
     why = failures(outcome.error for outcome in outcomes if outcome.reply is None)
     judged = [outcome for outcome in outcomes if outcome.asked.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if times else (0.0, 0.0, 0.0)
     steps = sorted({step for step in STEPS if step < most} | {most})
+    needed = [r.passages_needed for r in replies if r.HasField("passages_needed")]
+    lost = max((loss for r in replies if (loss := max_loss_of(r)) is not None), default=max_loss)
     return Report(
         questions=len(outcomes),
         without_answers=len(outcomes) - len(judged),
@@ -83,15 +97,23 @@ def report(outcomes: Sequence[Outcome], most: int) -> Report:
         errors=why.errors,
         said=why.said,
         incomplete=sum(not reply.coverage.complete for reply in replies),
-        figures=tuple(_figures(judged, step) for step in steps),
+        figures=tuple(_figures(judged, step, lost == 0) for step in steps),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
         passages_read=float(np.mean([r.passages_read for r in replies])) if replies else 0.0,
+        passages_needed=float(np.mean(needed)) if needed else None,
+        max_loss=lost,
     )
 
 
-def _figures(outcomes: Sequence[Outcome], passages: int) -> Figures:
+def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
+    """What stopping early might lose, in percent; none if the front is too old to say."""
+    return convert.decimal(reply.max_loss) if reply.HasField("max_loss") else None
+
+
+def _figures(outcomes: Sequence[Outcome], passages: int, whole: bool) -> Figures:
+    """`whole`: whether every passage was read, so that recall can be told."""
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
         asked, near = outcome.asked, _nearest(outcome.reply, passages)
@@ -105,8 +127,8 @@ def _figures(outcomes: Sequence[Outcome], passages: int) -> Figures:
         passages,
         _percent(matches),
         _percent(overlaps),
-        _percent(by_answer),
-        _percent(by_passage) if by_passage else None,
+        _percent(by_answer) if whole else None,
+        _percent(by_passage) if by_passage and whole else None,
     )
 
 

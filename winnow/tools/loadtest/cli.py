@@ -21,6 +21,7 @@ from winnow.tools.loadtest.plot import plot
 from winnow.tools.loadtest.run import Runner
 from winnow.tools.outputs import reserved
 from winnow.tools.questions import read_questions
+from winnow.tools.stopping import MaxLoss, check_max_loss
 from winnow.v1 import answer_pb2
 
 
@@ -58,6 +59,7 @@ def bench(
             show_default="the server's",
         ),
     ] = None,
+    max_loss: MaxLoss = None,
     timeout: Annotated[
         float,
         typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
@@ -80,14 +82,19 @@ def bench(
     measures in an open loop: questions come at that rate, answered or not. Latencies are of
     answered questions. Exit code 1 if no question is answered.
 
+    Reading stops early as far as the server does by default: --max-loss 0 reads every passage.
+    With --json each measurement says which max_loss was used, null if no reply told.
+
     `winnow bench ladder` needs no running system: it measures what each lever of classifying text
     on CPUs is worth.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
+    check_max_loss(max_loss, read_scope)
     asked = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
+        max_loss=max_loss,
         read_scope=convert.read_scope_message(read_scope),
         fresh=not cached,
     )
@@ -97,9 +104,10 @@ def bench(
         loads = asyncio.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
         try:
             if as_json:
-                typer.echo(json.dumps([load.as_json() for load in loads], indent=2))
+                rows = [load.as_json() | {"max_loss": runner.max_loss} for load in loads]
+                typer.echo(json.dumps(rows, indent=2))
             else:
-                _show(loads)
+                _show(loads, runner.max_loss)
         finally:  # also if nobody reads what is shown
             if picture is not None:
                 plot(loads, picture)
@@ -117,7 +125,7 @@ def steps(most: int) -> Iterator[int]:
         yield most
 
 
-def _show(loads: list[Load]) -> None:
+def _show(loads: list[Load], max_loss: float | None) -> None:
     names = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", "max")
     table = Table(*names)
     for load in loads:
@@ -130,5 +138,7 @@ def _show(loads: list[Load]) -> None:
         )  # fmt: skip
     console = Console(highlight=False)
     console.print(table)
+    if max_loss:
+        console.print(f"reading may have stopped early (max_loss {max_loss:g})")
     for line in dict.fromkeys(line for load in loads for line in load.said.values()):
         console.print(f"failed: {line}", markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
+from winnow.convert import answer as convert
 from winnow.errors import WinnowError
 from winnow.telemetry.progress import Progress
 from winnow.tools.loadtest.loops import Load, closed_loop, open_loop
@@ -24,6 +25,11 @@ class Runner:
     ) -> None:
         self._address, self._request, self._timeout = address, request, timeout
         self._warm_up, self._credentials = warm_up, credentials
+        said = request.HasField("max_loss")
+        self.max_loss = convert.decimal(request.max_loss) if said else None
+        """Exact match, in percent, that stopping early might lose: as asked, and then as the last
+        reply said.
+        """
 
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
@@ -58,9 +64,12 @@ class Runner:
             request.CopyFrom(self._request)
             request.question = question
             try:
-                return await client.ask(request, self._timeout)
+                reply = await client.ask(request, self._timeout)
             finally:
                 progress.advance()
+            if reply.HasField("max_loss"):
+                self.max_loss = convert.decimal(reply.max_loss)
+            return reply
 
         progress.start("warming up", self._warm_up)
         for place in range(self._warm_up):

@@ -52,7 +52,8 @@ def run_(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, to give up for speed. May be repeated.",
+            help="Exact match, in percent, that stopping early may lose; 0 reads every passage. "
+            "May be repeated.",
             show_default="0 0.3",
         ),
     ] = None,
@@ -125,7 +126,8 @@ def levers_(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, to give up for speed in the last step.",
+            help="Exact match, in percent, that stopping early may lose in the last step; the "
+            "others read every passage.",
         ),
     ] = 1.0,
     out: _Out = Path("levers"),

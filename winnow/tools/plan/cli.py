@@ -36,7 +36,10 @@ def plan(
     passages_to_read: Annotated[
         int,
         typer.Option(
-            min=1, max=100, help="Passages read for a question, on average; --max-loss saves many."
+            min=1,
+            max=100,
+            help="Passages read for a question, on average: fewer where a front stops early "
+            "(--max-loss).",
         ),
     ] = 10,
     tokens: Annotated[

@@ -47,6 +47,6 @@ async def ask(
 
 async def _answer(client: AnswerClient, question: str, passages: int) -> answer_pb2.AnswerResponse:
     request = answer_pb2.AnswerRequest(
-        question=question, passages_to_read=passages, answers=passages, fresh=True
+        question=question, passages_to_read=passages, answers=passages, max_loss=0, fresh=True
     )
     return await client.ask(request, _TIMEOUT)

@@ -48,7 +48,7 @@ def test_everything_in_its_order(reply: Reply) -> None:
         "  shard 1: timeout (no reply in 2 s)",
         "the question was too long: its end was not used",
         "",
-        "milliseconds, for 10 passages read",
+        "milliseconds, for 10 passages read, 4 of them needed",
         "queue         0.5  ▏",
         "tokenise      0.2  █",
         "encode        4.0   ████",
@@ -58,6 +58,14 @@ def test_everything_in_its_order(reply: Reply) -> None:
         "total        40.0",
         "shard 0: queue 0.1, retrieve 1.5, read 30.0",
     ]
+
+
+@pytest.mark.parametrize("needed", [10, None], ids=["all needed", "an old front"])
+def test_where_nothing_is_known_to_be_read_in_vain_it_says_only_what_was_read(
+    reply: Reply, needed: int | None
+) -> None:
+    lines = text(replace(reply, passages_needed=needed)).splitlines()
+    assert "milliseconds, for 10 passages read" in lines
 
 
 def test_it_says_where_nothing_was_read_for_a_known_answer(reply: Reply) -> None:

@@ -69,6 +69,6 @@ def test_it_takes_the_place_of_the_stages_where_it_is_asked_for() -> None:
     console.print(shown(reply, 90, plain=True, calls=True), soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert "milliseconds, for 10 passages read\n" + " " * 35 + "from" in text
+    assert "milliseconds, for 10 passages read, 4 of them needed\n" + " " * 35 + "from" in text
     assert "shard 1: retrieve, abandoned" in text
     assert "shard 0: queue" not in text
