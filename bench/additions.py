@@ -92,7 +92,7 @@ class Additions:
         scale = options.steps * QUESTIONS / once
         plan = ReadingPlan({source: times * scale for source, times in kept.items()}, QUESTIONS, 1)
         reading = ReadingTask(student, self._encoded, plan, options.seed)
-        distilling = DistillingPlan(options.layers, variant.answers, variant.states)
+        distilling = DistillingPlan(options.layers, answers=variant.answers, states=variant.states)
         told = variant.answers or variant.states
         task = DistillingTask(reading, teacher, distilling) if told else reading
         train(task, Schedule(quantised=0.0, seed=options.seed), run, every=50)

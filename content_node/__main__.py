@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
+from winnow.inference.runtime import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
@@ -48,6 +49,7 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.settings.common import cores
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
@@ -99,7 +101,11 @@ async def _run(
     if not settings.pull and not settings.shard.is_dir():
         raise ArtefactError(f"there is no directory {settings.shard} to serve")
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
-    loading = Loading(partial(_load, settings, bundle, pool, metrics, FeedMetrics(registry)))
+    choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
+    options = replace(settings.inference, choosing=choosing)
+    loading = Loading(
+        partial(_load, settings, bundle, options, pool, metrics, FeedMetrics(registry))
+    )
     changing = Changing(servicer, server, metrics)
     merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
@@ -145,6 +151,7 @@ async def _run(
 def _load(
     settings: NodeSettings,
     bundle: Bundle,
+    options: InferenceOptions,
     pool: ReaderPool,
     metrics: NodeMetrics,
     feed_metrics: FeedMetrics,
@@ -162,7 +169,7 @@ def _load(
         feeding=settings.feed,
     )
     try:
-        return _answering(settings, bundle, tokenizer, pool, metrics, live)
+        return _answering(settings, bundle, options, tokenizer, pool, metrics, live)
     except BaseException:
         live.abandon()
         raise
@@ -171,13 +178,14 @@ def _load(
 def _answering(
     settings: NodeSettings,
     bundle: Bundle,
+    options: InferenceOptions,
     tokenizer: Tokenizer,
     pool: ReaderPool,
     metrics: NodeMetrics,
     live: LiveShard,
 ) -> _Loaded:
     shard = live.base
-    reader = open_reader(bundle, tokenizer.special, settings.inference, settings.max_tokens)
+    reader = open_reader(bundle, tokenizer.special, options, settings.max_tokens)
     pace = Pace(_HALF_LIFE, time.monotonic)
     searcher = LocalSearcher(live.view, reader, bundle, pool, pace, metrics)
     live.served_by(searcher.serve)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -16,6 +17,7 @@ from winnow.domain.encoder import EncoderInfo
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.inference.runtime import InferenceOptions
 from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
@@ -23,6 +25,7 @@ from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
@@ -41,7 +44,9 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     metrics = EncoderMetrics(registry)
     bundle = await process.bundle_of(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
-    model = await asyncio.to_thread(_open, bundle, tokenizer, settings)
+    choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
+    options = replace(settings.inference, choosing=choosing)
+    model = await asyncio.to_thread(_open, bundle, tokenizer, options)
     check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
     info = _info(bundle, model)
     boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
@@ -63,9 +68,9 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
         await asyncio.to_thread(encoder.close)
 
 
-def _open(bundle: Bundle, tokenizer: Tokenizer, settings: EncoderSettings) -> Encoder:
+def _open(bundle: Bundle, tokenizer: Tokenizer, options: InferenceOptions) -> Encoder:
     states = bool(bundle.manifest.encoder.states)
-    return open_question_encoder(bundle, tokenizer.special, settings.inference, states)
+    return open_question_encoder(bundle, tokenizer.special, options, states)
 
 
 def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:

@@ -21,6 +21,7 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.process import describe_process
+from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.metrics import TraceMetrics
 
 _SNAPSHOTS = {"winnow_node_snapshot_timestamp_seconds", "winnow_node_snapshot_sequence"}
@@ -34,7 +35,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReplicaMetrics, RpcMetrics, WarmHeadMetrics,
+        ReplicaMetrics, RpcMetrics, RuntimeMetrics, WarmHeadMetrics,
     ):  # fmt: skip
         made(registry)
     LogMetrics(registry, lambda: 0)

@@ -10,7 +10,7 @@ from content_node.reader.decode import best_span
 from content_node.reader.halves import HalvesModel
 from content_node.reader.lower import open_lower
 from content_node.reader.model import ReadingModel, WindowLogits
-from content_node.reader.whole import OUTPUTS, WholeModel
+from content_node.reader.whole import OUTPUTS, WholeModel, usual_read
 from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
@@ -117,9 +117,11 @@ def open_reader(
                 f"{bundle.directory} cannot be read with padding or in shorter windows: its reader "
                 "takes passages as they were prepared"
             )
+        # nothing is tried: states may have been stored by a machine that only looked at its flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
         return Reader(HalvesModel(open_lower(bundle, special, options), upper), score)
-    session = open_session(bundle.reader, OUTPUTS, entry.precision, options)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
+    usual = usual_read(special, entry)
+    session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=usual)
     return Reader(WholeModel(session, special, entry), score)

@@ -6,11 +6,13 @@ from content_node.reader.model import WindowLogits
 from content_node.reader.prepare import prepare
 from content_node.shard.store import StoredPassage
 from winnow.bundle.manifest import ReaderEntry
-from winnow.inference.session import Session, model_inputs
+from winnow.inference.session import Inputs, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
+_USUAL, _QUESTION = 160, 12
+"""Tokens of a usual read, and how many of them are the question's."""
 
 
 class WholeModel:
@@ -29,3 +31,10 @@ class WholeModel:
             start, end, relevance = self._session.run(inputs, stop)
             inside = slice(window.place, window.place + window.length)
             yield WindowLogits(window.first, start[0][inside], end[0][inside], float(relevance[0]))
+
+
+def usual_read(special: SpecialTokens, entry: ReaderEntry) -> Inputs:
+    """A made-up input of a usual length, to compare runtimes at."""
+    tokens, (asked, told) = min(_USUAL, entry.max_tokens), entry.token_types
+    types = [asked] * min(_QUESTION, tokens) + [told] * (tokens - _QUESTION)
+    return model_inputs([special.cls] * tokens, types)

@@ -9,10 +9,13 @@ import typer
 from models.cli.options import (
     BUNDLE,
     SEED,
+    VERSION,
     WEIGHTS,
     WORK,
     BundleOption,
+    MaxAnswerTokensOption,
     SeedOption,
+    VersionOption,
     WeightsOption,
     WorkOption,
 )
@@ -30,10 +33,8 @@ def assemble(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     name: Annotated[str, typer.Option(help="Name of the bundle.")] = "minilm-l6",
-    version: Annotated[str, typer.Option(help="Version of the bundle.")] = "1.0.0",
-    max_answer_tokens: Annotated[
-        int, typer.Option(min=1, help="Longest answer, in tokens.")
-    ] = MAX_ANSWER_TOKENS,
+    version: VersionOption = VERSION,
+    max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
     apart: Annotated[
         int,
         typer.Option(

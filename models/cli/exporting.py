@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from models.cli.options import SEED, SeedOption
+from models.cli.options import SEED, VERSION, MaxAnswerTokensOption, SeedOption, VersionOption
 from models.exporting.bundle import Choices, Sources, export_bundle
 from models.exporting.graph import Precision
 from models.exporting.manifest import Naming
@@ -53,11 +53,9 @@ def export(
         ),
     ] = None,
     name: _Name = None,
-    version: Annotated[str, typer.Option(help="Version of the bundle.")] = "1.0.0",
+    version: VersionOption = VERSION,
     licence: Annotated[str, typer.Option(help="Licence of the weights.")] = "not stated",
-    max_answer_tokens: Annotated[
-        int, typer.Option(min=1, help="Longest answer, in tokens.")
-    ] = MAX_ANSWER_TOKENS,
+    max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
     no_answer_below: Annotated[
         float,
         typer.Option(help="Lowest score at which a span counts as an answer.", show_default="none"),

@@ -64,7 +64,7 @@ def measure_heads(
         load_bundle(bundle),
         Workspace(work).states,
         MAX_LOSS,
-        lambda text: typer.echo(text, err=True),
+        _say,
     )
     found: dict[str, dict[str, Any]] = {}
     for each in BENCHMARKS:

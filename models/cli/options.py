@@ -11,6 +11,7 @@ from winnow.bundle import default_bundle
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
 BUNDLE = default_bundle()
 MAX_LOSS, EXTRA, QUANTISED, EVERY, SEED = 0.5, 25_000, 0.25, 50, 1
+QUESTIONS, RATE, VERSION = 16, 2e-4, "1.0.0"
 
 DataOption = Annotated[
     Path, typer.Option(help="Directory of public data, with qa/ and passages/ in it.")
@@ -37,6 +38,9 @@ QuantisedOption = Annotated[
 ScaleOption = Annotated[
     float, typer.Option(min=0.01, help="Length of the training: 0.5 is half as long, 2 is twice.")
 ]
+NegativesOption = Annotated[int, typer.Option(min=1, help="Negatives of each question.")]
+QuestionsOption = Annotated[int, typer.Option(min=1, help="Questions in a training step.")]
+RateOption = Annotated[float, typer.Option(min=0, help="Highest learning rate.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 LayersOption = Annotated[
     int | None,
@@ -48,6 +52,8 @@ LayersOption = Annotated[
     ),
 ]
 EveryOption = Annotated[int, typer.Option(min=1, help="Training steps between two checkpoints.")]
+VersionOption = Annotated[str, typer.Option(help="Version of the bundle.")]
+MaxAnswerTokensOption = Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -1,67 +1,33 @@
 """Learning to read with question and passage apart in the lower layers.
 
-A student with all of its teacher's layers sees what its teacher saw. It is told, beside the right
-answers, what the teacher makes of every token and passage, and the states of the teacher's upper
-layers (Cao et al. 2020, section 3.2).
+A student with all of its teacher's layers sees what its teacher saw, and is told the states of the
+teacher's upper layers (Cao et al. 2020, section 3.2).
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from models.network.apart import ApartReader
-from models.network.architecture import Reader, every_state
-from models.training.loop import Learnt, autocast
-from models.training.objective import imitation, states_apart
-from models.training.reading_task import ReadingTask, losses
+from models.network.architecture import every_state
+from models.training.taught_task import Inputs, TaughtTask, TeachingPlan
 
 
 @dataclass(frozen=True, slots=True)
-class ApartPlan:
-    """How much a student listens to its teacher; the right answers weigh 1."""
+class ApartPlan(TeachingPlan):
+    """How a student learns whose lower layers are apart."""
 
     apart: int
     """Layers in which question and passage are apart."""
-    answers: float = 2.0
-    """Weight of the teacher's spans and relevance."""
-    states: float = 1.0
-    """Weight of the states of the teacher's upper layers."""
 
 
-class ApartTask:
+class ApartTask(TaughtTask[ApartReader]):
     """The objective of `reading`, with a teacher whose layers are never apart."""
 
-    def __init__(self, reading: ReadingTask[ApartReader], teacher: Reader, plan: ApartPlan) -> None:
-        self.network, self._reading = reading.network, reading
-        self._teacher, self._plan = teacher.eval().requires_grad_(requires_grad=False), plan
+    told_as = "apart"
 
-    @property
-    def steps(self) -> int:
-        return self._reading.steps
+    def _states(self, inputs: Inputs) -> list[Tensor]:
+        return self.network.states(*inputs)[1:]
 
-    @property
-    def plan(self) -> dict[str, Any]:
-        return {**self._reading.plan, "apart": asdict(self._plan)}
-
-    def learn(self, step: int) -> Learnt:
-        """The losses of the questions of `step`, and how far student and teacher are apart."""
-        batch = self._reading.batch(step)
-        inputs = (batch.ids, batch.mask, batch.types)
-        with autocast(batch.ids.device.type):
-            states = self.network.states(*inputs)[1:]
-            said = self.network.read(states[-1])
-            with torch.no_grad():
-                model = every_state(self._teacher.body, *inputs)[-len(states) :]
-                told = self._teacher.read(model[-1])
-        taught = {
-            "answers": imitation(said, told, batch.inside) * self._plan.answers,
-            "states": self._apart(states, model, batch.mask) * self._plan.states,
-        }
-        return Learnt(losses(said, batch) | taught, batch.sequences)
-
-    @staticmethod
-    def _apart(said: list[Tensor], told: list[Tensor], mask: Tensor) -> Tensor:
-        own = [states_apart(*pair, mask) for pair in zip(said, told, strict=True)]
-        return torch.stack(own).mean()
+    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
+        return every_state(self._teacher.body, *inputs)[-layers:]

@@ -1,6 +1,6 @@
 """Opens the encoders of a front: in this process, or at an address."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stateless.composing.front import Front
 from winnow.bundle import Bundle
@@ -10,6 +10,7 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.rpc.channel import open_balanced
 from winnow.telemetry.caches import CacheMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
 from winnow.text.remote import SERVICE, RemoteTextEncoder
@@ -33,6 +34,7 @@ class Encoders:
     def __init__(self, front: Front) -> None:
         self._front = front
         self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
+        self._runtimes = RuntimeMetrics(front.registry)
 
     def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
         """The encoder of a bundle; the one at an address need not be there yet."""
@@ -47,9 +49,9 @@ class Encoders:
 
     def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
         settings = self._front.settings
-        model = open_question_encoder(
-            bundle, tokenizer.special, settings.inference, settings.serves_heads
-        )
+        choosing = self._runtimes.choosing(bundle.manifest.name)
+        options = replace(settings.inference, runs=settings.encoder_threads, choosing=choosing)
+        model = open_question_encoder(bundle, tokenizer.special, options, settings.serves_heads)
         _, states = model.with_states([])
         width = 0 if states is None else states.shape[1]
         return LocalTextEncoder(model, settings.encoder_threads), width

@@ -17,6 +17,8 @@ from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
 States = NDArray[np.float16]
+_USUAL = 20
+"""Tokens of a question, with special ones: runtimes are compared at that."""
 
 
 class Encoder:
@@ -75,7 +77,15 @@ def open_question_encoder(
             f"{bundle.directory} cannot serve heads: its manifest names no states of the encoder"
         )
     outputs = ["embedding", *filter(None, [inner])]
-    session = open_session(bundle.question_encoder, outputs, entry.asked_in, options, inner)
+    tokens = min(_USUAL, entry.max_question_tokens)
+    session = open_session(
+        bundle.question_encoder,
+        outputs,
+        entry.asked_in,
+        options,
+        inner,
+        usual=padded_inputs([[special.cls] * tokens]),
+    )
     return _checked(Encoder(session, special, entry.dimension))
 
 

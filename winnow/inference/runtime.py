@@ -1,19 +1,22 @@
-"""Which runtime runs a model, and how.
+"""Which runtimes can run a model, and how one of them does.
 
-The choice is a pure function of what the processor can do and of how the model is stored.
+Who is able, and who comes first, is a pure function of what the processor can do and of how the
+model is stored. `winnow.inference.choosing` tries them where there are several.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
+from winnow.inference.choosing import Choosing, ChosenBy
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.padded import PaddedSession
-from winnow.inference.session import Session
+from winnow.inference.session import Inputs, Session
 
 INT8, FLOAT = "int8", "fp32"
 _BFLOAT16 = {"amx_bf16", "avx512_bf16"}
@@ -23,7 +26,8 @@ class Runtime(str, Enum):
     """What runs models."""
 
     AUTO = "auto"
-    """OpenVINO for float models where the processor multiplies bfloat16 matrices (AMX)."""
+    """OpenVINO for float models where the processor multiplies bfloat16 matrices (AMX), unless
+    another measures clearly faster."""
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
     """In bfloat16 where the processor has it natively."""
@@ -42,15 +46,20 @@ class InferenceOptions:
     """Tokens that every input is filled up to; 0 for none."""
     runs: int = 1
     """Runs that go on at the same time. OpenVINO has to know, or they wait for one another."""
+    choosing: Choosing | None = None
+    """Tries the runtimes of a model that is only served. None, as where vectors are stored: the
+    processor's flags decide, and equal processors compute the same."""
 
 
 PLAIN = InferenceOptions()
 
 
-def choose(
+def able(
     asked: Runtime, precision: str, features: frozenset[str], openvino_installed: bool
-) -> Runtime:
-    """The runtime of a model stored in `precision` on a processor with such `features`.
+) -> tuple[Runtime, ...]:
+    """The runtimes of a model stored in `precision`, on a processor with such `features`.
+
+    The one that suits the processor comes first.
 
     Raises:
         ArtefactError: OpenVINO is asked for a model quantised for ONNX Runtime, which it runs
@@ -68,9 +77,12 @@ def choose(
             "or choose the runtime onnxruntime"
         )
     if asked is not Runtime.AUTO:
-        return asked
-    able = precision != INT8 and openvino_installed and "amx_bf16" in features
-    return Runtime.OPENVINO if able else Runtime.ONNXRUNTIME
+        return (asked,)
+    if precision == INT8 or not openvino_installed:
+        return (Runtime.ONNXRUNTIME,)
+    if "amx_bf16" in features:
+        return Runtime.OPENVINO, Runtime.ONNXRUNTIME
+    return Runtime.ONNXRUNTIME, Runtime.OPENVINO
 
 
 def open_session(
@@ -79,27 +91,49 @@ def open_session(
     precision: str,
     options: InferenceOptions = PLAIN,
     inner: str = "",
+    usual: Inputs | None = None,
 ) -> Session:
     """Opens a model stored in `precision` as `options` say.
 
-    `inner` names a value inside the model that becomes an output, too; empty for none.
+    `inner` names a value inside the model that becomes an output, too; empty for none. `usual` is
+    a made-up input of the usual length: with it, `options.choosing` tries the runtimes.
 
     Raises:
         ArtefactError: it cannot be opened, or not so.
 
     """
-    features = cpu_features()
+    runtimes = able(options.runtime, precision, cpu_features(), openvino.installed())
+    opening = partial(_open, path, outputs, options, inner)
+    first, choosing = runtimes[0], options.choosing
+    if choosing is None:
+        return opening(first)
+    if usual is not None and len(runtimes) > 1:
+        ways = {each.value: partial(opening, each) for each in runtimes}
+        return choosing.open(path.name, ways, usual)
+    session = opening(first)
+    choosing.set(path.name, first.value, _by(options.runtime, runtimes))
+    return session
+
+
+def _open(
+    path: Path, outputs: Sequence[str], options: InferenceOptions, inner: str, runtime: Runtime
+) -> Session:
     session: Session
-    chosen = choose(options.runtime, precision, features, openvino.installed())
-    if chosen is Runtime.OPENVINO:
-        bfloat16 = bool(features & _BFLOAT16)
+    if runtime is Runtime.OPENVINO:
+        bfloat16 = bool(cpu_features() & _BFLOAT16)
         session = OpenVinoSession(
             path, outputs, bfloat16, options.intra_op_threads, options.runs, inner
         )
     else:
-        cuda = chosen is Runtime.CUDA
+        cuda = runtime is Runtime.CUDA
         session = OnnxSession(path, outputs, options.intra_op_threads, inner, cuda)
     return PaddedSession(session, options.pad_to) if options.pad_to else session
+
+
+def _by(asked: Runtime, runtimes: Sequence[Runtime]) -> ChosenBy:
+    if asked is not Runtime.AUTO:
+        return ChosenBy.SETTING
+    return ChosenBy.FLAGS if len(runtimes) > 1 else ChosenBy.ONLY
 
 
 def runs_bfloat16() -> bool:

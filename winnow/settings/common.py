@@ -49,7 +49,8 @@ class ModelSettings(Settings):
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
-        "a GPU); auto chooses onnxruntime or openvino by the processor and the bundle.",
+        "a GPU). auto: for int8 models onnxruntime; for float models the faster of onnxruntime and "
+        "openvino, timed for a second at start if openvino is installed.",
     )
     intra_op_threads: int = Field(
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."

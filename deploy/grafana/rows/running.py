@@ -30,6 +30,16 @@ ROW = Row(
             says="Processes by bundle; more than one bundle is a deployment left half done.",
         ),
         numbers(
+            "Runtimes",
+            "short",
+            (
+                f"count by (model, runtime, chosen_by) ({where('winnow_model_runtime_info', ANY)})",
+                "{{model}} {{runtime}} ({{chosen_by}})",
+            ),
+            says="Processes by the runtime of each model. Where equal machines differ, so do the "
+            "last digits of their answers.",
+        ),
+        numbers(
             "Versions",
             "short",
             (f"count by (version) ({where('winnow_build_info', ANY)})", "{{version}}"),

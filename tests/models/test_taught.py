@@ -1,0 +1,103 @@
+"""Learning to read with a teacher: from its answers and from its states."""
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+import pytest
+import torch
+from torch import nn
+
+from models.network.apart import ApartReader
+from models.network.architecture import Reader, every_state, load_body, shorten
+from models.training.apart_task import ApartPlan, ApartTask
+from models.training.batching import Batch
+from models.training.distilling_task import DistillingPlan, DistillingTask
+from models.training.objective import states_apart
+from models.training.reading_task import ReadingTask
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass
+class OneBatch(Generic[Network]):
+    """The same two questions, with two passages each, at every step."""
+
+    network: Network
+    steps: int = 7
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return {"questions": 2}
+
+    def batch(self, step: int) -> Batch:
+        generator = torch.Generator().manual_seed(step)
+        ids = torch.randint(5, 30, (4, 12), generator=generator)
+        types = (torch.arange(12) >= 5).long().expand(4, 12)
+        inside = types.view(2, 2, 12).bool()
+        first, last = torch.tensor([6, 7]), torch.tensor([7, 9])
+        return Batch(ids, torch.ones_like(ids), types, inside, first, last)
+
+
+def reading_of(network: Network) -> ReadingTask[Network]:
+    return cast(ReadingTask[Network], OneBatch(network))
+
+
+@pytest.fixture
+def teacher(tiny_weights: Path) -> Reader:
+    torch.manual_seed(0)
+    return Reader(load_body(tiny_weights)).eval()
+
+
+def test_who_is_the_teacher_has_nothing_to_learn_from_it(teacher: Reader) -> None:
+    student = copy.deepcopy(teacher)
+    task = DistillingTask(reading_of(student), teacher, DistillingPlan(layers=2))
+    learnt = task.learn(0)
+    assert set(learnt.losses) == {"span", "relevance", "answers", "states"}
+    assert learnt.losses["answers"].item() == pytest.approx(0, abs=1e-4)
+    assert learnt.losses["states"].item() == pytest.approx(0, abs=1e-4)
+    assert learnt.sequences == 4
+
+
+def test_a_student_is_compared_in_the_layers_where_its_halves_are_together(
+    teacher: Reader,
+) -> None:
+    student = ApartReader(copy.deepcopy(teacher), 1)
+    task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
+    batch = task._reading.batch(0)
+    inputs = (batch.ids, batch.mask, batch.types)
+    upper = student.states(*inputs)[-1], every_state(teacher.body, *inputs)[-1]
+    # of two layers one is apart, so one is compared
+    expected = states_apart(*upper, batch.mask).item()
+    assert task.learn(0).losses["states"].item() == pytest.approx(expected, rel=0.05)
+
+
+def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Reader) -> None:
+    student = copy.deepcopy(teacher)
+    shorten(student.body, 1)
+    reading = reading_of(student)
+    once = DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=1, states=1)).learn(0)
+    more = DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=3, states=0)).learn(0)
+    assert more.losses["answers"].item() == pytest.approx(3 * once.losses["answers"].item())
+    assert once.losses["states"].item() > 0
+    assert more.losses["states"].item() == 0
+    assert more.losses["span"].item() == once.losses["span"].item()
+
+
+def test_only_the_student_learns(teacher: Reader) -> None:
+    student = ApartReader(copy.deepcopy(teacher), 1)
+    task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
+    sum(task.learn(0).losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+    assert any(each.grad is not None for each in student.parameters())
+    assert all(each.grad is None for each in teacher.parameters())
+
+
+def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
+    """A checkpoint goes on only by the plan that it was made by."""
+    weights = {"answers": 2.0, "states": 1.0}
+    apart = ApartTask(reading_of(ApartReader(teacher, 1)), teacher, ApartPlan(1))
+    assert apart.plan == {"questions": 2, "apart": {"apart": 1, **weights}}
+    small = DistillingTask(reading_of(teacher), teacher, DistillingPlan(3))
+    assert small.plan == {"questions": 2, "distilling": {"layers": 3, **weights}}
+    assert small.steps == 7

@@ -1,0 +1,129 @@
+"""Which of the runtimes that can run a model runs it: the one that is fastest here.
+
+Processors differ in more than their flags say, so each is tried for about a second in all. Knows
+names and how to open a session; does not know the runtimes.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from statistics import median
+
+from winnow.deadline import Clock
+from winnow.heap import trimming
+from winnow.inference.session import Inputs, Session
+from winnow.inference.turns import Timed, reason, run_in_turns
+from winnow.policy.faster import MARGIN, clearly_fastest
+
+Open = Callable[[], Session]
+_SECONDS = 1.0
+
+
+class ChosenBy(str, Enum):
+    """What a choice rests on."""
+
+    SETTING = "setting"
+    """The runtime was named."""
+    ONLY = "only"
+    """No other can run the model."""
+    FLAGS = "flags"
+    """What the processor says it can do."""
+    MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What runs a model, and why."""
+
+    model: str
+    """The name of its file."""
+    runtime: str
+    by: ChosenBy
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
+    """Of a run at the median, by runtime; empty if nothing was measured."""
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Why runtimes that were tried cannot run the model."""
+
+    @property
+    def why(self) -> str:
+        """The reason, for people."""
+        if self.by is not ChosenBy.MEASURED:
+            return "; ".join(f"{name} cannot run it: {why}" for name, why in self.faults.items())
+        first = next(iter(self.milliseconds))
+        if self.runtime == first:
+            return f"first by the processor's flags, and no other saves {MARGIN:.0%} of its time"
+        share = self.milliseconds[self.runtime] / self.milliseconds[first]
+        return f"takes {share:.0%} of the time of {first}, which is first by the processor's flags"
+
+
+class Choosing:
+    """Opens models in the fastest runtime, and says which one that is."""
+
+    def __init__(
+        self,
+        told: Callable[[Choice], None],
+        seconds: float = _SECONDS,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        """`told` is called after every choice; `seconds`: for one model."""
+        self._told, self._seconds, self._clock = told, seconds, clock
+
+    def set(self, model: str, runtime: str, by: ChosenBy) -> None:
+        """Says that there was nothing to measure."""
+        self._told(Choice(model, runtime, by))
+
+    def open(self, model: str, runtimes: Mapping[str, Open], inputs: Inputs) -> Session:
+        """A session in one of at least two runtimes, the preferred one first.
+
+        The others are closed. A runtime that cannot open the model or run the made-up `inputs` is
+        out; if none runs them, the first that opened it is taken.
+
+        Raises:
+            ArtefactError: no runtime can open it.
+
+        """
+        tried, faults = _opened(runtimes)
+        if len(tried) > 1:
+            run_in_turns(tried, inputs, self._seconds, self._clock)
+        taken, choice = _taken(model, tried, faults)
+        session = taken.session
+        del tried, taken
+        _give_back()
+        self._told(choice)
+        return session
+
+
+def _opened(runtimes: Mapping[str, Open]) -> tuple[list[Timed], dict[str, str]]:
+    opened: list[Timed] = []
+    faults: dict[str, str] = {}
+    for number, (name, open_) in enumerate(runtimes.items(), 1):
+        try:
+            opened.append(Timed(name, open_()))
+        except Exception as error:  # an extra may be broken in any way
+            if number == len(runtimes) and not opened:
+                raise
+            # not the error itself, whose frames would keep what is half open
+            faults[name] = reason(error)
+    return opened, faults
+
+
+def _taken(model: str, tried: list[Timed], faults: Mapping[str, str]) -> tuple[Timed, Choice]:
+    faults = {**faults, **{each.name: each.fault for each in tried if each.fault}}
+    match [each for each in tried if not each.fault]:
+        case []:  # the made-up input is one that the model does not take
+            return tried[0], Choice(model, tried[0].name, ChosenBy.FLAGS, faults=faults)
+        case [only]:
+            return only, Choice(model, only.name, ChosenBy.ONLY, faults=faults)
+        case able:
+            usual = [median(each.seconds) for each in able]
+            spent = {each.name: round(1e3 * own, 3) for each, own in zip(able, usual, strict=True)}
+            taken = able[clearly_fastest(usual)]
+            return taken, Choice(model, taken.name, ChosenBy.MEASURED, spent, faults)
+
+
+def _give_back() -> None:
+    """What was closed leaves as much free memory as a model takes."""
+    trim = trimming()
+    if trim is not None:
+        trim()

@@ -1,0 +1,61 @@
+"""Timing several sessions against one another: they run the same input in turns.
+
+What else the machine does then slows all of them alike. Does not know what is made of the times.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from winnow.deadline import Clock
+from winnow.inference.session import Inputs, Session
+
+_LEAST = 3
+"""Rounds, however long a run takes: a median of fewer would be chance."""
+
+
+@dataclass(eq=False, slots=True)
+class Timed:
+    """A session, and how long its runs took."""
+
+    name: str
+    session: Session
+    seconds: list[float] = field(default_factory=list)
+    fault: str = ""
+    """Why it cannot run the input; empty if it can."""
+
+    def run(self, inputs: Inputs, clock: Clock) -> None:
+        """Runs once, unless a run has failed."""
+        if self.fault:
+            return
+        began = clock()
+        try:
+            self.session.run(inputs)
+        except Exception as error:  # noqa: BLE001 (runtimes raise what they like)
+            self.fault = reason(error)
+        else:
+            self.seconds.append(clock() - began)
+
+
+def run_in_turns(sessions: Sequence[Timed], inputs: Inputs, seconds: float, clock: Clock) -> None:
+    """Has all sessions run `inputs` for about so many seconds in all; ends early if one is left.
+
+    Its first run is not counted, since it is slow in every runtime.
+    """
+    _round(sessions, inputs, clock)
+    for each in sessions:
+        each.seconds.clear()
+    end, rounds = clock() + seconds, 0
+    while sum(not each.fault for each in sessions) > 1 and (rounds < _LEAST or clock() < end):
+        # who comes second finds a cache that the first one has filled, so they change places
+        _round(sessions if rounds % 2 else reversed(sessions), inputs, clock)
+        rounds += 1
+
+
+def _round(sessions: Iterable[Timed], inputs: Inputs, clock: Clock) -> None:
+    for each in sessions:
+        each.run(inputs, clock)
+
+
+def reason(error: Exception) -> str:
+    """What an error says, or its name if it says nothing."""
+    return str(error) or type(error).__name__

@@ -1,0 +1,43 @@
+"""What says which runtime runs each model of a process."""
+
+from functools import partial
+
+import structlog
+from prometheus_client import CollectorRegistry, Gauge
+
+from winnow.inference.choosing import Choice, Choosing
+
+_log = structlog.get_logger("winnow.runtimes")
+
+
+class RuntimeMetrics:
+    """Runtimes by model: in the metrics, and in the log where one was chosen among several."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._info = Gauge(
+            "winnow_model_runtime_info",
+            "The runtime of a loaded model, and what it was chosen by: setting, only (no other can "
+            "run it), flags (of the processor) or measured; always 1",
+            ("bundle", "model", "runtime", "chosen_by"),
+            registry=registry,
+        )
+
+    def choosing(self, bundle: str) -> Choosing:
+        """Chooses for the models of the bundle of that name."""
+        return Choosing(partial(self.chosen, bundle))
+
+    def chosen(self, bundle: str, choice: Choice) -> None:
+        """Tells a choice for the bundle of that name."""
+        self._info.labels(bundle, choice.model, choice.runtime, choice.by.value).set(1)
+        if choice.why:
+            spent = {f"{name}_ms": each for name, each in choice.milliseconds.items()}
+            log = _log.warning if choice.faults else _log.info
+            log(
+                "runtime chosen",
+                bundle=bundle,
+                model=choice.model,
+                runtime=choice.runtime,
+                chosen_by=choice.by.value,
+                why=choice.why,
+                **spent,
+            )
