@@ -17,7 +17,7 @@ def merge(
     replied first.
     """
     answers = [
-        Answer(reading, shard, confidence and confidence.of(reading))
+        Answer(reading, shard, None if confidence is None else confidence.of(reading))
         for shard, found in readings.items()
         for reading in found
         if reading.end > reading.start

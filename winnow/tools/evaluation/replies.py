@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from winnow.errors import WinnowError
-from winnow.tools.evaluation.tally import Outcome, max_loss_of
+from winnow.tools.evaluation.tally import Outcome, max_loss_of, same
 from winnow.tools.outputs import writing
 from winnow.v1 import answer_pb2
 
@@ -48,11 +48,11 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "failed": outcome.reply is None,
         "max_loss": outcome.reply and max_loss_of(outcome.reply),
         "error": outcome.error,
-        "answers": [_answer(answer, outcome.asked.gold) for answer in answers],
+        "answers": [_answer(answer, outcome.asked.context) for answer in answers],
     }
 
 
-def _answer(answer: answer_pb2.Answer, gold: str | None) -> dict[str, Any]:
+def _answer(answer: answer_pb2.Answer, context: str | None) -> dict[str, Any]:
     return {
         "text": answer.text,
         "passage": answer.passage.id,
@@ -63,5 +63,5 @@ def _answer(answer: answer_pb2.Answer, gold: str | None) -> dict[str, Any]:
         "distance": answer.distance,
         "hybrid_distance": answer.hybrid_distance,
         "confidence": answer.confidence if answer.HasField("confidence") else None,
-        "gold": answer.passage.text == gold,
+        "gold": context is not None and same(answer.passage.text, context),
     }

@@ -122,7 +122,7 @@ def _figures(outcomes: Sequence[Outcome], passages: int, whole: bool) -> Figures
         overlaps.append(f1(said, asked.answers))
         by_answer.append(any(_contains(a.passage.text, asked.answers) for a in near))
         if asked.context is not None:
-            by_passage.append(any(_same(a.passage.text, asked.context) for a in near))
+            by_passage.append(any(same(a.passage.text, asked.context) for a in near))
     return Figures(
         passages,
         _percent(matches),
@@ -144,7 +144,7 @@ def _contains(text: str, answers: Sequence[str]) -> bool:
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
 
 
-def _same(text: str, context: str) -> bool:
+def same(text: str, context: str) -> bool:
     return text.split() == context.split()
 
 
