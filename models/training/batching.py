@@ -1,7 +1,7 @@
 """Examples to tensors: one step's questions, each with its positive and its negatives."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +26,24 @@ class Batch:
     @property
     def sequences(self) -> int:
         return int(self.ids.shape[0])
+
+    def parts(self, most: int) -> Iterator[tuple["Batch", float]]:
+        """The batch in parts of some questions, each with its share of the questions; at least
+        one question, and at most `most` pairs of tokens that look at each other.
+        """
+        questions, passages, width = self.inside.shape
+        some = max(most // (passages * width**2), 1)
+        for first in range(0, questions, some):
+            last = min(first + some, questions)
+            yield self._between(first, last), (last - first) / questions
+
+    def _between(self, first: int, last: int) -> "Batch":
+        passages = self.inside.shape[1]
+        rows = slice(first * passages, last * passages)
+        width = int(self.mask[rows].sum(1).max())
+        ids, mask, types = (each[rows, :width] for each in (self.ids, self.mask, self.types))
+        inside = self.inside[first:last, :, :width]
+        return Batch(ids, mask, types, inside, self.first[first:last], self.last[first:last])
 
 
 def make_batch(

@@ -8,7 +8,7 @@ the comparison.
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -83,8 +83,11 @@ class EncodingTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def learn(self, step: int) -> Learnt:
+    def parts(self, step: int) -> Iterator[Learnt]:
         """The retrieval loss of the questions of `step`."""
+        yield self._learn(step)  # texts are compared with each other: there are no parts
+
+    def _learn(self, step: int) -> Learnt:
         generator = random.Random(f"{self._seed}/{step}")
         asked = [
             question

@@ -5,7 +5,8 @@ Knows optimisers, schedules and checkpoints; what is learnt and from what is the
 """
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,6 +44,10 @@ class Learnt:
     losses: dict[str, Tensor]
     sequences: int
 
+    def times(self, share: float) -> "Learnt":
+        """The same, as a part of a step."""
+        return Learnt({name: loss * share for name, loss in self.losses.items()}, self.sequences)
+
 
 class Task(Protocol):
     """Something to learn. The same step gives the same examples, whatever came before."""
@@ -59,8 +64,8 @@ class Task(Protocol):
     def plan(self) -> dict[str, Any]:
         """Everything that decides what is learnt, as plain values."""
 
-    def learn(self, step: int) -> Learnt:
-        """The losses at `step`."""
+    def parts(self, step: int) -> Iterator[Learnt]:
+        """The losses at `step`, in parts that add up: one at a time needs memory."""
 
 
 @dataclass(slots=True)
@@ -135,16 +140,20 @@ class Trainer:
             enable(self._layers)
         for group in self._optimiser.param_groups:
             group["lr"] = self._schedule.rate * pace(done, self._schedule.warmup)
-        learnt = self._task.learn(self.step)
-        total = torch.stack(list(learnt.losses.values())).sum()
-        if not torch.isfinite(total):
-            raise TrainingError(f"the loss is {total.item()} at step {self.step}")
         self._optimiser.zero_grad()
-        total.backward()  # type: ignore[no-untyped-call]
+        losses: Counter[str] = Counter()
+        sequences = 0
+        for part in self._task.parts(self.step):
+            total = torch.stack(list(part.losses.values())).sum()
+            if not torch.isfinite(total):
+                raise TrainingError(f"the loss is {total.item()} at step {self.step}")
+            total.backward()  # type: ignore[no-untyped-call]
+            losses.update({name: loss.item() for name, loss in part.losses.items()})
+            sequences += part.sequences
         torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
         self._optimiser.step()
         self.step += 1
-        return {name: loss.item() for name, loss in learnt.losses.items()}, learnt.sequences
+        return dict(losses), sequences
 
     def _save(self) -> None:
         state: dict[str, Any] = {

@@ -5,7 +5,7 @@ it sooner, and the passages' vectors stay what they are. Needs questions only, n
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
@@ -66,8 +66,11 @@ class QuestionTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def learn(self, step: int) -> Learnt:
+    def parts(self, step: int) -> Iterator[Learnt]:
         """How far the student's vectors are from the teacher's, in themselves and as neighbours."""
+        yield self._learn(step)  # texts are compared with each other: there are no parts
+
+    def _learn(self, step: int) -> Learnt:
         inputs = _same_length([self._ids[number] for number in self.order[step]])
         with autocast("cpu"):
             said = self.network(*inputs).float()

@@ -1,5 +1,6 @@
 """Learning to read: spans and relevance, out of a positive and the retriever's own mistakes."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,6 +13,8 @@ from models.training.loop import Learnt, autocast
 from models.training.objective import absolute, loss
 from models.training.order import batches
 
+PAIRS = 2_500_000
+"""Pairs of tokens that look at each other at the same time: about 4 GB."""
 Network = TypeVar("Network", bound=nn.Module)
 """Takes ids, mask and types and gives `Logits`, as `Reader` does."""
 
@@ -50,9 +53,12 @@ class ReadingTask(Generic[Network]):
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def learn(self, step: int) -> Learnt:
+    def parts(self, step: int) -> Iterator[Learnt]:
         """Span and relevance loss of the questions of `step`."""
-        batch = self.batch(step)
+        for batch, share in self.batch(step).parts(PAIRS):
+            yield self._learn(batch).times(share)
+
+    def _learn(self, batch: Batch) -> Learnt:
         with autocast(batch.ids.device.type):
             said = self.network(batch.ids, batch.mask, batch.types)
         own = losses(said, batch)

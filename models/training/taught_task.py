@@ -5,6 +5,7 @@ some of the teacher's states. Which states these are is said by the tasks that a
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -13,9 +14,10 @@ from torch import Tensor
 
 from models.network.apart import ApartReader
 from models.network.architecture import Reader
+from models.training.batching import Batch
 from models.training.loop import Learnt, autocast
 from models.training.objective import imitation, states_apart
-from models.training.reading_task import ReadingTask, losses
+from models.training.reading_task import PAIRS, ReadingTask, losses
 
 Student = TypeVar("Student", bound=Reader | ApartReader)
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -50,9 +52,12 @@ class TaughtTask(ABC, Generic[Student]):
     def plan(self) -> dict[str, Any]:
         return {**self._reading.plan, self.told_as: asdict(self._plan)}
 
-    def learn(self, step: int) -> Learnt:
+    def parts(self, step: int) -> Iterator[Learnt]:
         """The losses of the questions of `step`, and how far student and teacher are apart."""
-        batch = self._reading.batch(step)
+        for batch, share in self._reading.batch(step).parts(PAIRS):
+            yield self._learn(batch).times(share)
+
+    def _learn(self, batch: Batch) -> Learnt:
         inputs = (batch.ids, batch.mask, batch.types)
         with autocast(batch.ids.device.type):
             states = self._states(inputs)

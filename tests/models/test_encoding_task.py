@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learning import only
 from tokenizers import Tokenizer
 
 from models.data.holding_out import is_held_out, split
@@ -39,16 +40,16 @@ def test_training_brings_questions_nearer_to_their_passages(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
     learnt = task(tiny_weights, EncodingPlan({"a": 12}, passages=8, together=4))
-    before = learnt.learn(0).losses["retrieval"].item()
+    before = only(learnt, 0).losses["retrieval"].item()
     Trainer(learnt, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(
         100, lambda _: None
     )
-    assert learnt.learn(0).losses["retrieval"].item() < before
+    assert only(learnt, 0).losses["retrieval"].item() < before
 
 
 def test_a_step_is_a_function_of_its_number(tiny_weights: Path) -> None:
     learnt = task(tiny_weights, EncodingPlan({"a": 2}, passages=8, together=4))
-    first, again = learnt.learn(1), learnt.learn(1)
+    first, again = only(learnt, 1), only(learnt, 1)
     assert torch.equal(first.losses["retrieval"], again.losses["retrieval"])
 
 

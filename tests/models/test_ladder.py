@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from learning import only
 from tokenizers import Tokenizer
 from torch.nn.functional import cosine_similarity
 
@@ -97,9 +98,9 @@ def test_a_student_of_questions_learns_its_teachers_vectors(
     words = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     plan = QuestionPlan(layers=1, passes=8, texts=16)
     task = QuestionTask(student, teacher, words, TEXTS, plan, seed=1)
-    before = task.learn(0).losses["distance"].item()
+    before = only(task, 0).losses["distance"].item()
     Trainer(task, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(100, lambda _: None)
-    assert task.learn(0).losses["distance"].item() < before / 2
+    assert only(task, 0).losses["distance"].item() < before / 2
 
 
 def test_texts_of_a_step_are_of_one_length_and_long_ones_are_cut(tiny_weights: Path) -> None:
@@ -108,7 +109,7 @@ def test_texts_of_a_step_are_of_one_length_and_long_ones_are_cut(tiny_weights: P
     texts = [*TEXTS, *(f"{'word1 ' * 100}word{n}" for n in range(8))]
     task = QuestionTask(network, network, words, texts, QuestionPlan(1, 1, texts=4), seed=1)
     assert task.steps == len(texts) / 4
-    assert {len(task.learn(step).losses) for step in range(task.steps)} == {2}
+    assert {len(only(task, step).losses) for step in range(task.steps)} == {2}
 
 
 def test_a_student_of_the_reader_starts_with_its_heads(tiny_weights: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import pytest
 import torch
+from learning import only
 from torch import nn
 
 from models.network.apart import ApartReader
@@ -53,7 +54,7 @@ def teacher(tiny_weights: Path) -> Reader:
 def test_who_is_the_teacher_has_nothing_to_learn_from_it(teacher: Reader) -> None:
     student = copy.deepcopy(teacher)
     task = DistillingTask(reading_of(student), teacher, DistillingPlan(layers=2))
-    learnt = task.learn(0)
+    learnt = only(task, 0)
     assert set(learnt.losses) == {"span", "relevance", "answers", "states"}
     assert learnt.losses["answers"].item() == pytest.approx(0, abs=1e-4)
     assert learnt.losses["states"].item() == pytest.approx(0, abs=1e-4)
@@ -70,15 +71,15 @@ def test_a_student_is_compared_in_the_layers_where_its_halves_are_together(
     upper = student.states(*inputs)[-1], every_state(teacher.body, *inputs)[-1]
     # of two layers one is apart, so one is compared
     expected = states_apart(*upper, batch.mask).item()
-    assert task.learn(0).losses["states"].item() == pytest.approx(expected, rel=0.05)
+    assert only(task, 0).losses["states"].item() == pytest.approx(expected, rel=0.05)
 
 
 def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Reader) -> None:
     student = copy.deepcopy(teacher)
     shorten(student.body, 1)
     reading = reading_of(student)
-    once = DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=1, states=1)).learn(0)
-    more = DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=3, states=0)).learn(0)
+    once = only(DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=1, states=1)), 0)
+    more = only(DistillingTask(reading, teacher, DistillingPlan(layers=1, answers=3, states=0)), 0)
     assert more.losses["answers"].item() == pytest.approx(3 * once.losses["answers"].item())
     assert once.losses["states"].item() > 0
     assert more.losses["states"].item() == 0
@@ -88,7 +89,7 @@ def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Read
 def test_only_the_student_learns(teacher: Reader) -> None:
     student = ApartReader(copy.deepcopy(teacher), 1)
     task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
-    sum(task.learn(0).losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+    sum(only(task, 0).losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
     assert any(each.grad is not None for each in student.parameters())
     assert all(each.grad is None for each in teacher.parameters())
 

@@ -145,6 +145,7 @@ def _contains(text: str, answers: Sequence[str]) -> bool:
 
 
 def same(text: str, context: str) -> bool:
+    """Whether two texts are one passage, white space aside."""
     return text.split() == context.split()
 
 
