@@ -62,7 +62,7 @@ def assemble(
             export_apart(directory, place, apart)
         else:
             export_reader(directory, place)
-        make_bundle(directory, place, bundle, name, version, max_answer_tokens, apart)
+        make_bundle(directory, place, bundle, name, version, max_answer_tokens, apart, encoder_of)
     typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
 
 

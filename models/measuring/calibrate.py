@@ -97,11 +97,11 @@ def candidates(
     ]
     readings = reader.read_all(work, "read candidates")
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
-    answers = [q.answer for q, row in zip(questions, retrieved, strict=True) for _ in row]
-    right = [exact_match(r.text, [a]) for r, a in zip(readings, answers, strict=True)]
+    answers = [q.answers for q, row in zip(questions, retrieved, strict=True) for _ in row]
+    right = [exact_match(r.text, a) for r, a in zip(readings, answers, strict=True)]
     hybrid = np.array([[found.hybrid_distance for found in row] for row in retrieved])
     bearing = [
-        contains_answer(found.passage, [question.answer])
+        contains_answer(found.passage, question.answers)
         for question, row in zip(questions, retrieved, strict=True)
         for found in row
     ]

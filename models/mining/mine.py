@@ -38,6 +38,13 @@ class TrainingQuestion:
     source: str
     positive: int
     negatives: tuple[int, ...]
+    others: tuple[str, ...] = ()
+    """Answers that are right, too."""
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All that are right."""
+        return (self.answer, *self.others)
 
 
 def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
@@ -67,7 +74,9 @@ def supervise(
     best: dict[str, tuple[float, Question]] = {}
     for (question, passage, answer, start), near in zip(pairs, nearness.tolist(), strict=True):
         if near >= _SIMILARITY_FLOOR and near > best.get(question.text, (0.0, None))[0]:
-            labelled = Question(question.text, (answer,), question.source, passage, start)
+            others = tuple(each for each in question.answers if each != answer)
+            known = (answer, *others)
+            labelled = Question(question.text, known, question.source, passage, start)
             best[question.text] = (near, labelled)
     return [question for _, question in best.values()]
 
@@ -100,6 +109,7 @@ def mine(
                 question.source,
                 number[question.gold],
                 tuple(negatives[:NEGATIVES]),
+                question.answers[1:],
             )
         )
     return passages, mined
@@ -140,5 +150,8 @@ def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
     with (directory / "questions.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return passages, [
-        TrainingQuestion(**{**row, "negatives": tuple(row["negatives"])}) for row in rows
+        TrainingQuestion(
+            **{**row, "negatives": tuple(row["negatives"]), "others": tuple(row.get("others", ()))}
+        )
+        for row in rows
     ]

@@ -83,6 +83,7 @@ def training_questions(
                 question.source,
                 positive,
                 tuple(others),
+                question.answers[1:],
             )
         )
     return list(numbers), made

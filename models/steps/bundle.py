@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from models.assemble import Description, Sources, assemble
+from models.assemble import Description, Sources, amend, assemble
 from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
+from winnow.bundle import read_manifest
 
 PRETRAINED = "sentence-transformers/all-MiniLM-L6-v2"
 """The weights that everything started from."""
@@ -23,27 +24,40 @@ def make_bundle(
     version: str,
     max_answer_tokens: int,
     apart: int = 0,
+    encoder_of: Path | None = None,
 ) -> None:
     """Puts the int8 graphs together, with a first guess of the score; `apart` is the number of
     layers in which the reader takes questions and passages apart.
+
+    The bundle `encoder_of` has the encoder already, and the reader that training went on from: what
+    is known of where they come from, and the worth of words in retrieval, is taken over.
     """
     reader = work.half("upper", "int8", apart) if apart else work.graph("reader", "int8")
     lower = work.half("lower", "int8", apart) if apart else None
     tokenizer = weights / "tokenizer.json"
     sources = Sources(work.graph("encoder", "int8"), reader, tokenizer, lower=lower)
     about = Description(
-        name, version, "int8", DIMENSION, max_answer_tokens, provenance=_provenance(work)
+        name,
+        version,
+        "int8",
+        DIMENSION,
+        max_answer_tokens,
+        provenance=_provenance(work, encoder_of),
     )
+    retrieval = None if encoder_of is None else read_manifest(encoder_of).retrieval
     assemble(target, sources, about)
+    if retrieval is not None:
+        amend(target, retrieval=retrieval.model_dump())
 
 
-def _provenance(work: Workspace) -> dict[str, Any]:
+def _provenance(work: Workspace, encoder_of: Path | None) -> dict[str, Any]:
     readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
-    return {
+    before = {} if encoder_of is None else read_manifest(encoder_of).provenance
+    return before | {
         "weights": PRETRAINED,
         "command": "winnow models build",
-        "encoder": _run(work.run("encoder")),
-        "readers": [_run(path) for path in readers],
+        **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
+        **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
         "ranking": _run(work.run("ranking")),
     }
 

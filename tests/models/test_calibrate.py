@@ -140,7 +140,10 @@ class Scripted:
 
 
 def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None:
-    asked = [TrainingQuestion("who", answer, 0, "squad", 0, ()) for answer in ("Ada", "Bo")]
+    asked = [
+        TrainingQuestion("who", "Ada", 0, "squad", 0, ()),
+        TrainingQuestion("who", "Al", 0, "squad", 0, (), ("Bo",)),
+    ]
     row = [Retrieved(Passage("Ada", "x"), 0.5, 0.2), Retrieved(Passage("Bo", "xxx"), 0.4, 0.3)]
     read = candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]
     assert read.right.tolist() == [[True, False], [False, True]]

@@ -94,7 +94,7 @@ def test_questions_that_were_never_mined_are_missed_with_what_to_do(tmp_path: Pa
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     passages = [Passage("Łódź", "a 🎻\tand\nmore"), Passage("", "b")]
     questions = [
-        TrainingQuestion("wer?", "🎻", 2, "a", 0, (1,)),
+        TrainingQuestion("wer?", "🎻", 2, "a", 0, (1,), ("violin", "Łódź")),
         TrainingQuestion("b?", "b", 0, "b", 1, ()),
     ]
     save(tmp_path, passages, questions)

@@ -1,6 +1,7 @@
 """Training questions out of what the served retriever finds; and a reader out of its int8 graph."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,12 @@ def test_negatives_are_what_was_found_without_an_answer_in_that_order() -> None:
     passages, (made,) = training_questions([asked], positives([asked]))
     assert passages[made.positive] == GOLD.gold
     assert [passages[number] for number in made.negatives] == [first.passage, second.passage]
+
+
+def test_every_accepted_answer_is_known_of_a_question() -> None:
+    asked = Asked(replace(GOLD, answers=("Ada", "Ada L.")), (found("Cy paved it."),))
+    _, (made,) = training_questions([asked], positives([asked]))
+    assert (made.answer, made.answers) == ("Ada", ("Ada", "Ada L."))
 
 
 def test_the_passage_in_which_a_reader_finds_the_answer_is_the_positive() -> None:
