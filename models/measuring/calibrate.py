@@ -25,7 +25,7 @@ from winnow.text.scores import exact_match
 PASSAGES = 20
 _RIDGE = 1e-3
 _LEAST_SPREAD = 1e-6
-_SIGNS = (1.0, 1.0, -1.0)
+SIGNS = (1.0, 1.0, -1.0)
 """A more relevant passage, a surer span and a nearer passage never count against an answer."""
 _KEPT = 0.95
 """Share of right answers that stay above the threshold of `has_answer`."""
@@ -147,7 +147,7 @@ def exact_match_by_passages(found: Candidates, score: Score, steps: Sequence[int
 
 
 def _maximise(features: Tensor, right: Tensor) -> Tensor:
-    signs = torch.tensor(_SIGNS, dtype=features.dtype)
+    signs = torch.tensor(SIGNS, dtype=features.dtype)
     roots = torch.full_like(signs, 0.5).requires_grad_()
     optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
 

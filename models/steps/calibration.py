@@ -139,4 +139,4 @@ def _curve(values: Sequence[float]) -> str:
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, float]:
-    return {name: round(value, 5) for name, value in values.items()}
+    return {name: round(value, 5) + 0.0 for name, value in values.items()}  # no minus zero

@@ -1,6 +1,7 @@
 """How likely answers are right, fitted."""
 
 import numpy as np
+import pytest
 
 from models.assemble import Score
 from models.measuring.calibrate import Candidates
@@ -37,7 +38,7 @@ def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float]
 
 def test_confidence_is_the_share_of_right_answers() -> None:
     candidates = found()
-    said, right = confidences(candidates, fit_confidence(candidates, SCORE, 5))
+    said, right = confidences(candidates, fit_confidence(candidates, SCORE, 5, share=1))
     assert abs(np.mean(said) - np.mean(right)) < 0.01
     sure = np.array(said) > np.median(said)
     for part in (sure, ~sure):
@@ -57,3 +58,16 @@ def test_a_question_all_of_whose_passages_bear_the_answer_counts_once() -> None:
         5,
     )
     assert np.isfinite([fitted.relevance, fitted.span, fitted.distance, fitted.bias]).all()
+
+
+def test_in_a_smaller_index_the_same_answer_is_likelier_right() -> None:
+    candidates = found(passages=20)
+    small, large = (fit_confidence(candidates, SCORE, 5, share) for share in (0.05, 1.0))
+    read = Reading(Passage("", "", "x"), 0, 1, 0.0, 2.0, 0.0, 0.0, 0.0)
+    assert small.of(read) > large.of(read)
+
+
+def test_what_would_count_against_its_meaning_counts_nothing() -> None:
+    candidates = found()
+    candidates.features[..., 1] -= 3 * candidates.right  # the surer the span, the wronger
+    assert fit_confidence(candidates, SCORE, 5).span == pytest.approx(0, abs=1e-3)
