@@ -47,6 +47,10 @@ PASSAGES = 1000
 TEXT = "The quick brown fox jumps over the lazy dog again and again, as it does every day."
 
 
+HANDLERS = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+"""As they are before Ray is started; a shell's background jobs ignore SIGINT."""
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Passages whose encoding takes some seconds."""
@@ -231,8 +235,7 @@ def test_the_error_of_a_worker_is_the_builds(crew_of: Crews, bundle: Bundle) -> 
 
 
 def test_ray_changes_neither_what_signals_do_nor_the_users_home(ray: Any) -> None:
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert {each: signal.getsignal(each) for each in HANDLERS} == HANDLERS
 
 
 def test_a_cluster_of_a_builds_own_listens_to_this_machine_alone(ray: Any) -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from content_node.shard.manifest import FORMAT, ShardManifest, WordsEntry, read_shard_manifest
 from winnow.bundle import Bundle
-from winnow.bundle.manifest import EncoderEntry, Manifest, StoppingEntry
+from winnow.bundle.manifest import (
+    ConfidenceEntry,
+    EncoderEntry,
+    Manifest,
+    ScoreEntry,
+    StoppingEntry,
+)
 from winnow.errors import ArtefactError
 from winnow.files.vouching import vouched
 
@@ -38,6 +44,7 @@ APART = {"index_id", "shard", "shards"}
 """Told by a node beside its generation: replicas differ in none of them."""
 HARMLESS = {"format", "m", "ef_construction", "bundle_name", "checksum", "store", "graph", "space"}
 """How the graph was built is in the graph; names of files are only names; there is one space."""
+CERTAIN = ConfidenceEntry(relevance=1, span=2, distance=-1, bias=-3)
 
 
 @pytest.mark.parametrize("change", NAMED.values(), ids=NAMED)
@@ -107,7 +114,15 @@ def test_everything_in_a_bundle_that_changes_an_answer_is_in_its_fingerprint(
     others = [
         *(manifest.model_copy(update={"stopping": stopping}) for stopping in ((), *rules)),
         changed(manifest, "retrieval", {"words": 1.0}),
-        *(changed(manifest, "score", {name: 9.0}) for name in type(manifest.score).model_fields),
+        *(
+            changed(manifest, "score", {name: 9.0})
+            for name in set(ScoreEntry.model_fields) - {"confidence"}
+        ),
+        changed(manifest, "score", {"confidence": None}),
+        *(
+            changed(manifest, "score", {"confidence": CERTAIN.model_copy(update={name: 9.0})})
+            for name in ConfidenceEntry.model_fields
+        ),
         changed(manifest, "encoder", {"max_question_tokens": 9}),
         changed(manifest, "encoder", {"question_precision": "bf16"}),
         changed(manifest, "encoder", {"passage_token_types": (0, 1)}),
