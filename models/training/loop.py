@@ -65,7 +65,7 @@ class Task(Protocol):
         """Everything that decides what is learnt, as plain values."""
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """The losses at `step`, in parts that add up: one at a time needs memory."""
+        """The losses at `step`, in parts that add up; only one of them is in memory at a time."""
 
 
 @dataclass(slots=True)
