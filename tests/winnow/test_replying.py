@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from heap_in_use import counted, in_use
+from heap_in_use import counted, kept
 from tenacious import happens, turn
 
 from winnow.rpc.replying import until_replied
@@ -109,7 +109,4 @@ async def test_calls_that_are_given_up_leave_nothing_behind(
             await asyncio.wait(tasks)
             await happens(lambda: server.given_up == server.asked)
 
-    await give_up(CALLS // 4)
-    before = in_use()
-    await give_up(CALLS)
-    assert (in_use() - before) / CALLS < KEPT
+    assert await kept(give_up, CALLS, KEPT) < KEPT

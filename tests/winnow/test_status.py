@@ -1,10 +1,14 @@
 """One table from errors to statuses, and back."""
 
+from base64 import b64encode
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
+from hypothesis import given
+from hypothesis import strategies as st
 
 from winnow.errors import (
     ArtefactError,
@@ -14,6 +18,7 @@ from winnow.errors import (
     IdentityError,
     InvalidRequestError,
     LeavingError,
+    NotFoundError,
     NotLoadedError,
     OverloadedError,
     UnavailableError,
@@ -107,3 +112,30 @@ def test_every_part_that_failed_is_named_to_programs() -> None:
 def test_inner_faults_tell_nothing_to_strangers() -> None:
     status = rich_status(ArtefactError("/secret/path is damaged"))
     assert status.details == INTERNAL_MESSAGE
+
+
+TEXTS = st.text(max_size=3_000) | st.sampled_from(["%" * 9_000, "é" * 9_000, "long " * 9_000])
+VIOLATIONS = st.lists(st.builds(Violation, TEXTS, TEXTS), min_size=1, max_size=40)
+FAULTS = st.lists(st.builds(Fault, st.just("TIMEOUT"), st.just({"shard": "17"})), max_size=1_000)
+
+
+@given(
+    st.builds(NotFoundError, TEXTS)
+    | VIOLATIONS.map(lambda all_of_them: InvalidRequestError(*all_of_them))
+    | st.builds(UnavailableError, TEXTS, FAULTS)
+    | st.builds(OverloadedError, TEXTS, st.just(0.5), FAULTS)
+)
+def test_an_error_of_any_length_is_no_more_metadata_than_grpc_takes(error: WinnowError) -> None:
+    """Of more than 8 KB it refuses some at random, and the caller learns of nothing else."""
+    status = rich_status(error, "0123456789abcdef" * 4)
+    message = quote(status.details, safe=" !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    assert len(message) + sum(len(b64encode(v)) for _, v in status.trailing_metadata) < 7_600
+
+
+def test_the_first_of_many_faults_and_violations_are_told() -> None:
+    many = UnavailableError("gone", [Fault("TIMEOUT", {"shard": str(n)}) for n in range(1_000)])
+    assert 10 < len(details(many).details) < 1_000
+    bad = error_details_pb2.BadRequest()
+    wrong = InvalidRequestError(*[Violation(f"puts[{n}]", "is empty") for n in range(1_000)])
+    assert details(wrong).details[0].Unpack(bad)
+    assert 10 < len(bad.field_violations) < 1_000

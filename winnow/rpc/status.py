@@ -4,6 +4,7 @@ Knows the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
 
 from collections.abc import Container, Iterable, Iterator
+from itertools import accumulate, takewhile
 from typing import Any, TypeVar
 
 from google.protobuf import any_pb2, duration_pb2
@@ -57,8 +58,17 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
 _TOO_LARGE = "message larger than max"
 """What gRPC says of a message beyond its limit, with a status that otherwise means: try again."""
 
-_LONGEST = 2_000
-"""Bytes of a text: it travels twice, in metadata of which gRPC lets some 8 KB through."""
+_MESSAGE = 2_000
+_DESCRIPTION, _VIOLATIONS = 600, 1_800
+_DETAILED = 2_300
+"""Bytes of a message as its header carries it, of one violation, of all, and of all details.
+
+All of an error travels as metadata, of which gRPC refuses some at random beyond 8 KB: the message
+in a header, and once more beside the details in base64.
+"""
+
+_AS_IT_IS = frozenset(range(ord(" "), ord("~") + 1)) - {ord("%")}
+"""Bytes of a message that its header carries as they are; three (`%C3`) for each other one."""
 
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
@@ -105,16 +115,21 @@ def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
         message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
     else:
         message = status_pb2.Status(code=code, message=_sendable(str(error)))
-        message.details.extend(_details(error))
+        for detail in _details(error):
+            if sum(each.ByteSize() for each in message.details) + detail.ByteSize() > _DETAILED:
+                break
+            message.details.append(detail)
     if request_id:
         message.details.append(_packed(error_details_pb2.RequestInfo(request_id=request_id)))
     return rpc_status.to_status(message)
 
 
-def _sendable(text: str) -> str:
+def _sendable(text: str, most: int = _MESSAGE) -> str:
     """A text as it can travel: names of files need not be UTF-8, and metadata must be short."""
     data = text.encode(errors="backslashreplace")
-    return data[:_LONGEST].decode(errors="ignore") + ("…" if len(data) > _LONGEST else "")
+    sent = accumulate(1 if byte in _AS_IT_IS else 3 for byte in data)
+    fits = sum(1 for _ in takewhile(lambda length: length <= most, sent))
+    return data[:fits].decode(errors="ignore") + ("…" if fits < len(data) else "")
 
 
 def _details(error: WinnowError) -> list[any_pb2.Any]:
@@ -122,7 +137,11 @@ def _details(error: WinnowError) -> list[any_pb2.Any]:
     if isinstance(error, InvalidRequestError):
         bad = error_details_pb2.BadRequest()
         for violation in error.violations:
-            bad.field_violations.add(field=violation.field, description=violation.description)
+            description = _sendable(violation.description, _DESCRIPTION)
+            bad.field_violations.add(field=_sendable(violation.field), description=description)
+            if bad.ByteSize() > _VIOLATIONS:
+                del bad.field_violations[-1]
+                break
         packed.append(_packed(bad))
     if isinstance(error, OverloadedError):
         delay = duration_pb2.Duration()

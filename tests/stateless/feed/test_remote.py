@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heap_in_use import counted, in_use
+from heap_in_use import counted, kept
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
@@ -224,10 +224,7 @@ async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
                 await asyncio.wait(tasks)
                 await happens(lambda: ended == asked)
 
-        await give_up(CALLS // 4)
-        before = in_use()
-        await give_up(CALLS)
-        assert (in_use() - before) / CALLS < KEPT
+        assert await kept(give_up, CALLS, KEPT) < KEPT
 
 
 async def test_counts_of_words_come_back() -> None:
