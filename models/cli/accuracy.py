@@ -11,6 +11,7 @@ from models.cli.options import (
     BUNDLE,
     DATA,
     WORK,
+    ApartOption,
     BundleOption,
     DataOption,
     WorkOption,
@@ -22,10 +23,13 @@ from winnow.bundle import read_manifest
 
 
 def measure(
-    bundle: BundleOption = BUNDLE, data: DataOption = DATA, work: WorkOption = WORK
+    bundle: BundleOption = BUNDLE,
+    data: DataOption = DATA,
+    work: WorkOption = WORK,
+    apart: ApartOption = 0,
 ) -> None:
     """Measure exact match and F1 at gold paragraphs and write them into the bundle."""
-    gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None)
+    gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, apart)
     record_accuracy(bundle, gold=gold)
     typer.echo(json.dumps(gold, indent=2))
 

@@ -1,18 +1,20 @@
 """`winnow models train-apart`: a reader half of whose work can be done beforehand."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from models.cli.options import (
+    ABSOLUTE,
     BUNDLE,
     EVERY,
     QUANTISED,
     QUESTIONS,
-    RATE,
     SEED,
     WEIGHTS,
     WORK,
+    AbsoluteOption,
     BundleOption,
     EveryOption,
     NegativesOption,
@@ -35,6 +37,11 @@ from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 
+FADING = 0.7
+"""Share of the run after which the teacher's states count no longer: a student that ranks has to
+leave them.
+"""
+
 
 def train_apart(
     layers: Annotated[
@@ -46,9 +53,17 @@ def train_apart(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     bundle: BundleOption = BUNDLE,
-    negatives: NegativesOption = 2,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            help="Checkpoint of a finished run, to go on from its weights.",
+            show_default="the teacher's weights",
+        ),
+    ] = None,
+    negatives: NegativesOption = 4,
     questions: QuestionsOption = QUESTIONS,
-    rate: RateOption = RATE,
+    absolute: AbsoluteOption = ABSOLUTE,
+    rate: RateOption = 1e-4,
     quantised: QuantisedOption = QUANTISED,
     scale: ScaleOption = 1.0,
     seed: SeedOption = SEED,
@@ -56,12 +71,15 @@ def train_apart(
 ) -> None:
     """Train a reader whose lower layers look at question and passage apart.
 
-    What they make of a passage is computed when it is indexed. The trained reader teaches it; where
-    there is none, that of the bundle. After an interruption, the same command continues.
+    What they make of a passage is computed when it is indexed. The trained reader teaches it where
+    the answer is in a passage; where there is none, that of the bundle. Which passage answers it
+    learns by itself. After an interruption, the same command continues.
     """
     place = Workspace(work).made()
-    plan = ReadingPlan(scaled(RANKED, scale), questions, negatives)
+    plan = ReadingPlan(scaled(RANKED, scale), questions, negatives, absolute)
+    begun = str(begin_with) if begin_with else ""
+    taught = ApartPlan(layers, begun=begun, answers=1.0, fading=FADING, ranks=False)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
-        both = (plan, ApartPlan(layers))
+        both = (plan, taught)
         apart.train_apart(directory, place, load_bundle(bundle), both, schedule, every)

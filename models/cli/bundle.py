@@ -12,6 +12,7 @@ from models.cli.options import (
     VERSION,
     WEIGHTS,
     WORK,
+    ApartOption,
     BundleOption,
     MaxAnswerTokensOption,
     SeedOption,
@@ -35,14 +36,7 @@ def assemble(
     name: Annotated[str, typer.Option(help="Name of the bundle.")] = "minilm-l6",
     version: VersionOption = VERSION,
     max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
-    apart: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Layers in which the reader takes question and passage apart; 0 for the whole "
-            "reader.",
-        ),
-    ] = 0,
+    apart: ApartOption = 0,
     encoder_of: Annotated[
         Path | None,
         typer.Option(

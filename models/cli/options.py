@@ -11,7 +11,7 @@ from winnow.bundle import default_bundle
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
 BUNDLE = default_bundle()
 MAX_LOSS, EXTRA, QUANTISED, EVERY, SEED = 0.5, 25_000, 0.25, 50, 1
-QUESTIONS, RATE, VERSION = 16, 2e-4, "1.0.0"
+QUESTIONS, RATE, ABSOLUTE, VERSION = 16, 2e-4, 0.5, "1.0.0"
 
 DataOption = Annotated[
     Path, typer.Option(help="Directory of public data, with qa/ and passages/ in it.")
@@ -39,6 +39,17 @@ ScaleOption = Annotated[
     float, typer.Option(min=0.01, help="Length of the training: 0.5 is half as long, 2 is twice.")
 ]
 NegativesOption = Annotated[int, typer.Option(min=1, help="Negatives of each question.")]
+ApartOption = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=WHOLE - 1,
+        help="Layers in which the reader takes question and passage apart; 0 for the whole reader.",
+    ),
+]
+AbsoluteOption = Annotated[
+    float, typer.Option(min=0, help="Weight of relevance as an absolute yes or no.")
+]
 QuestionsOption = Annotated[int, typer.Option(min=1, help="Questions in a training step.")]
 RateOption = Annotated[float, typer.Option(min=0, help="Highest learning rate.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of the random numbers.")]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from models.cli.options import (
+    ABSOLUTE,
     BUNDLE,
     DATA,
     EVERY,
@@ -14,6 +15,7 @@ from models.cli.options import (
     SEED,
     WEIGHTS,
     WORK,
+    AbsoluteOption,
     BundleOption,
     DataOption,
     EveryOption,
@@ -60,9 +62,7 @@ def train_ranking(
     bundle: BundleOption = BUNDLE,
     negatives: NegativesOption = 4,
     questions: QuestionsOption = QUESTIONS,
-    absolute: Annotated[
-        float, typer.Option(min=0, help="Weight of relevance as an absolute yes or no.")
-    ] = 0.5,
+    absolute: AbsoluteOption = ABSOLUTE,
     rate: RateOption = 3e-5,
     quantised: QuantisedOption = QUANTISED,
     scale: ScaleOption = 1.0,

@@ -12,6 +12,7 @@ from models.cli.options import (
     MAX_LOSS,
     WEIGHTS,
     WORK,
+    ApartOption,
     BundleOption,
     DataOption,
     JsonOption,
@@ -32,6 +33,7 @@ def verify(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     max_loss: MaxLossOption = MAX_LOSS,
+    apart: ApartOption = 0,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Questions to use of each set.", show_default="all"),
@@ -52,7 +54,7 @@ def verify(
         )
     with minilm(weights) as directory:
         verdict, gold = verification.verify(
-            directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit
+            directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, apart
         )
     if record_gold:
         record_accuracy(bundle, gold=gold)
@@ -61,11 +63,10 @@ def verify(
 
 
 def _text(verdict: Verdict) -> str:
-    encoder = f"encoder: ONNX differs from PyTorch by {verdict.encoder_difference:.1e}"
-    lines = [
-        f"{encoder}; int8 has cosine {verdict.encoder_cosine:.4f}",
-        f"reader: ONNX differs from PyTorch by {verdict.reader_difference:.1e}",
-    ]
+    lines = [f"reader: ONNX differs from PyTorch by {verdict.reader_difference:.1e}"]
+    if verdict.encoder is not None:
+        differs = f"encoder: ONNX differs from PyTorch by {verdict.encoder.difference:.1e}"
+        lines.insert(0, f"{differs}; int8 has cosine {verdict.encoder.cosine:.4f}")
     for name, found in verdict.exact_match.items():
         figures = ", ".join(f"{exact:.2f} {precision}" for precision, exact in found.items())
         lines.append(f"{name}: exact match {figures}")

@@ -14,13 +14,23 @@ LEAST_COSINE = 0.98
 
 
 @dataclass(frozen=True, slots=True)
+class EncoderParity:
+    """How near the encoder's graphs are to what was trained."""
+
+    difference: float
+    """Largest one of PyTorch and float32 ONNX."""
+    cosine: float
+    """Mean one of float32 and int8 vectors."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What was measured, and what of it is not good enough."""
 
-    encoder_difference: float
+    encoder: EncoderParity | None
+    """None of an encoder that was taken over from another bundle."""
     reader_difference: float
-    encoder_cosine: float
-    """Mean cosine of float32 and int8 vectors."""
+    """Largest one of PyTorch and float32 ONNX."""
     exact_match: dict[str, dict[str, float]]
     """At gold paragraphs, by question set and precision."""
     faults: tuple[str, ...]
@@ -31,23 +41,25 @@ class Verdict:
 
 
 def judge(
-    encoder_difference: float,
+    encoder: EncoderParity | None,
     reader_difference: float,
-    encoder_cosine: float,
     exact_match: dict[str, dict[str, float]],
     max_loss: float,
 ) -> Verdict:
     """Names every figure that is not good enough. Pure."""
     faults = []
-    for name, difference in (("encoder", encoder_difference), ("reader", reader_difference)):
+    differences = {"reader": reader_difference}
+    if encoder is not None:
+        differences["encoder"] = encoder.difference
+    for name, difference in differences.items():
         if not difference <= TOLERANCE:
             faults.append(
                 f"the {name}'s ONNX graph differs from PyTorch by {difference:.2g}, "
                 f"at most {TOLERANCE:g} is allowed: export it again"
             )
-    if not encoder_cosine >= LEAST_COSINE:
+    if encoder is not None and not encoder.cosine >= LEAST_COSINE:
         faults.append(
-            f"int8 vectors have a mean cosine of {encoder_cosine:.4f} with float32 ones, "
+            f"int8 vectors have a mean cosine of {encoder.cosine:.4f} with float32 ones, "
             f"at least {LEAST_COSINE:g} is wanted"
         )
     for name, found in exact_match.items():
@@ -58,6 +70,4 @@ def judge(
                     f"{precision} loses {lost:.2f} exact match on {name}, at most {max_loss:g} is "
                     "allowed"
                 )
-    return Verdict(
-        encoder_difference, reader_difference, encoder_cosine, exact_match, tuple(faults)
-    )
+    return Verdict(encoder, reader_difference, exact_match, tuple(faults))

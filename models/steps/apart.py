@@ -38,12 +38,18 @@ def train_apart(
     every: int,
 ) -> None:
     """Trains it, from its checkpoint if there is one. Its teacher is the trained reader, or that of
-    the bundle where none was trained.
+    the bundle where none was trained; it begins as this one, or as the plan says.
+
+    Raises:
+        DataError: it is to begin with a run that is missing or not finished.
+
     """
     torch.manual_seed(schedule.seed)
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
     student = copy.deepcopy(teacher)
+    if apart.begun:
+        student.load_state_dict(_of_run(Path(apart.begun)))
     freeze_embeddings(student.body)
     passages, learnt = load_ranked(work)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
@@ -59,15 +65,7 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
         DataError: it is not trained.
 
     """
-    state = checkpoint.finished(work.apart_run(layers))
-    if state is None:
-        raise DataError(
-            f"{work.apart_run(layers)} is missing or not finished: run `winnow models train-apart "
-            f"--layers {layers}` first"
-        )
-    network = ApartReader(Reader(load_body(weights)), layers)
-    network.load_state_dict(state["network"])
-    network.eval()
+    network = trained_apart(weights, work, layers)
     export_halves(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
     quantise_halves(
         network,
@@ -75,6 +73,18 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
         work.half("lower", "int8", layers),
         work.half("upper", "int8", layers),
     )
+
+
+def trained_apart(weights: Path, work: Workspace, layers: int) -> ApartReader:
+    """The trained reader with so many layers apart.
+
+    Raises:
+        DataError: it is not trained.
+
+    """
+    network = ApartReader(Reader(load_body(weights)), layers)
+    network.load_state_dict(_of_run(work.apart_run(layers)))
+    return network.eval()
 
 
 def quantise_halves(
@@ -88,6 +98,17 @@ def quantise_halves(
     for source, target in zip(plain, (lower, upper), strict=True):
         quantise(source, target, (*HEADS, FLOAT_PART))
         source.unlink()
+
+
+def _of_run(run: Path) -> dict[str, torch.Tensor]:
+    """The weights that a run came to."""
+    state = checkpoint.finished(run)
+    if state is None:
+        raise DataError(
+            f"{run} is missing or not finished: train it by `winnow models train-apart` first"
+        )
+    weights: dict[str, torch.Tensor] = state["network"]
+    return weights
 
 
 def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:

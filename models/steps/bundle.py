@@ -42,7 +42,7 @@ def make_bundle(
         "int8",
         DIMENSION,
         max_answer_tokens,
-        provenance=_provenance(work, encoder_of),
+        provenance=_provenance(work, encoder_of, apart),
     )
     retrieval = None if encoder_of is None else read_manifest(encoder_of).retrieval
     assemble(target, sources, about)
@@ -50,7 +50,7 @@ def make_bundle(
         amend(target, retrieval=retrieval.model_dump())
 
 
-def _provenance(work: Workspace, encoder_of: Path | None) -> dict[str, Any]:
+def _provenance(work: Workspace, encoder_of: Path | None, apart: int) -> dict[str, Any]:
     readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
     before = {} if encoder_of is None else read_manifest(encoder_of).provenance
     return before | {
@@ -59,7 +59,21 @@ def _provenance(work: Workspace, encoder_of: Path | None) -> dict[str, Any]:
         **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
         **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
         "ranking": _run(work.run("ranking")),
+        **({"apart": _apart_runs(work.apart_run(apart))} if apart else {}),
     }
+
+
+def _apart_runs(last: Path) -> list[dict[str, Any]]:
+    """The runs that made a reader's halves, one beginning with what the other came to."""
+    runs: list[dict[str, Any]] = []
+    path: Path | None = last
+    while path is not None:
+        run = _run(path)
+        runs.insert(0, run)
+        # where it lay is nobody's business
+        begun = run.get("plan", {}).get("apart", {}).pop("begun", "")
+        path = Path(begun) if begun else None
+    return runs
 
 
 def _run(path: Path) -> dict[str, Any]:

@@ -14,12 +14,12 @@ GoldBySet = dict[str, dict[str, dict[str, float]]]
 
 
 def gold_figures(
-    work: Workspace, target: Path, data: DataDirectory, limit: int | None
+    work: Workspace, target: Path, data: DataDirectory, limit: int | None, apart: int = 0
 ) -> GoldBySet:
     """Exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of each
-    set.
+    set; `apart` is the number of layers in which the reader takes question and passage apart.
     """
-    readers = _readers(work, target)
+    readers = _halves(work, target, apart) if apart else _readers(work, target)
     figures: GoldBySet = {}
     for name in DEVELOPMENT:
         questions = data.development(name)[:limit]
@@ -41,3 +41,14 @@ def _readers(work: Workspace, target: Path) -> dict[str, OfflineReader]:
     if runs_bfloat16():
         readers["bf16"] = OfflineReader(whole, tokenizer, manifest, Runtime.OPENVINO)
     return readers
+
+
+def _halves(work: Workspace, target: Path, apart: int) -> dict[str, OfflineReader]:
+    """The reader's halves in float32 and int8."""
+    manifest = read_manifest(target)
+    tokenizer = target / manifest.tokenizer
+    lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))
+    return {
+        "fp32": OfflineReader(upper, tokenizer, manifest, lower=lower),
+        "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),
+    }

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models.data.directory import DEVELOPMENT, DataDirectory
-from models.measuring.parity import largest_difference, mean_cosine
-from models.measuring.verify import Verdict, judge
+from models.measuring.parity import halves_difference, largest_difference, mean_cosine
+from models.measuring.verify import EncoderParity, Verdict, judge
 from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
+from models.steps.apart import trained_apart
 from models.steps.encoder import trained_encoder
 from models.steps.gold import GoldBySet, gold_figures
 from models.steps.reader import trained_reader
@@ -23,20 +24,39 @@ def verify(
     data: DataDirectory,
     max_loss: float,
     limit: int | None,
+    apart: int = 0,
 ) -> tuple[Verdict, GoldBySet]:
-    """What is not good enough, and the accuracy at gold paragraphs that was measured for it."""
-    figures = gold_figures(work, target, data, limit)
+    """What is not good enough, and the accuracy at gold paragraphs that was measured for it.
+
+    An encoder that was taken over from another bundle is not looked at: it was when it was made.
+    """
+    figures = gold_figures(work, target, data, limit, apart)
     texts, tokenizer = _texts(data), weights / "tokenizer.json"
-    encoder, reader = trained_encoder(weights, work), trained_reader(weights, work)
-    encoder_graph, reader_graph = work.graph("encoder", "fp32"), work.graph("reader", "fp32")
-    verdict = judge(
-        largest_difference(encoder, encoder_graph, ENCODER_OUTPUTS, tokenizer, texts),
-        largest_difference(reader, reader_graph, READER_OUTPUTS, tokenizer, texts),
-        mean_cosine(encoder_graph, load_bundle(target).passage_encoder, tokenizer, texts),
-        _exact_match(figures),
-        max_loss,
+    encoder = None
+    if work.run("encoder").is_file():
+        trained, graph = trained_encoder(weights, work), work.graph("encoder", "fp32")
+        encoder = EncoderParity(
+            largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),
+            mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
+        )
+    reader = (
+        halves_difference(
+            trained_apart(weights, work, apart), *_halves(work, apart), tokenizer, texts
+        )
+        if apart
+        else largest_difference(
+            trained_reader(weights, work),
+            work.graph("reader", "fp32"),
+            READER_OUTPUTS,
+            tokenizer,
+            texts,
+        )
     )
-    return verdict, figures
+    return judge(encoder, reader, _exact_match(figures), max_loss), figures
+
+
+def _halves(work: Workspace, apart: int) -> tuple[Path, Path]:
+    return work.half("lower", "fp32", apart), work.half("upper", "fp32", apart)
 
 
 def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:

@@ -19,6 +19,8 @@ class ApartPlan(TeachingPlan):
 
     apart: int
     """Layers in which question and passage are apart."""
+    begun: str = ""
+    """The checkpoint whose weights it begins with; none: its teacher's."""
 
 
 class ApartTask(TaughtTask[ApartReader]):

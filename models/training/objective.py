@@ -6,6 +6,8 @@ of the question (the shared normalisation of Clark and Gardner 2018), so that sp
 different passages can be compared when answers are merged. Pure functions of tensors.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, kl_div
@@ -51,15 +53,19 @@ def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
     passages, tokens]. Starts and ends are compared over all passages of a question, as in `loss`.
     """
     questions, passages, _ = inside.shape
-    starts, ends, relevances = zip(said, told, strict=True)
-    outside = ~inside.flatten(1)
-    span = sum(
-        divergence(
-            *(logits.reshape(questions, -1).masked_fill(outside, _MASKED) for logits in both)
-        )
-        for both in (starts, ends)
-    )
-    return span / 2 + divergence(*(each.view(questions, passages) for each in relevances))
+    relevances = (each.view(questions, passages) for each in (said[2], told[2]))
+    return _spans_apart(said, told, inside) + divergence(*relevances)
+
+
+def span_imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
+    """How far a student's spans in the positive are from its teacher's, a mean over questions.
+
+    Which passage answers is not told: a student may learn to rank better than its teacher does.
+    Arguments as of `imitation`.
+    """
+    passages = inside.shape[1]
+    own, model = ([each[::passages] for each in logits] for logits in (said, told))
+    return _spans_apart(own, model, inside[:, :1])
 
 
 def states_apart(said: Tensor, told: Tensor, mask: Tensor) -> Tensor:
@@ -76,6 +82,17 @@ def divergence(said: Tensor, told: Tensor) -> Tensor:
     return kl_div(
         said.log_softmax(-1), told.log_softmax(-1), reduction="batchmean", log_target=True
     )
+
+
+def _spans_apart(said: Sequence[Tensor], told: Sequence[Tensor], inside: Tensor) -> Tensor:
+    outside = ~inside.flatten(1)
+    shape = outside.shape[0], -1
+    ends = zip(said[:2], told[:2], strict=True)
+    apart = [
+        divergence(*(logits.reshape(shape).masked_fill(outside, _MASKED) for logits in both))
+        for both in ends
+    ]
+    return torch.stack(apart).mean()
 
 
 def _place(logits: Tensor, inside: Tensor, target: Tensor) -> Tensor:

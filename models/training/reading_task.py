@@ -61,11 +61,15 @@ class ReadingTask(Generic[Network]):
     def _learn(self, batch: Batch) -> Learnt:
         with autocast(batch.ids.device.type):
             said = self.network(batch.ids, batch.mask, batch.types)
+        return Learnt(self.losses(said, batch), batch.sequences)
+
+    def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
+        """The weighed losses of what a reader said of `batch`."""
         own = losses(said, batch)
         if self._plan.absolute:
             relevance = said[2].view(batch.inside.shape[:2])
             own["absolute"] = absolute(relevance) * self._plan.absolute
-        return Learnt(own, batch.sequences)
+        return own
 
     def batch(self, step: int) -> Batch:
         """What is read at `step`."""

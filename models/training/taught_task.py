@@ -16,8 +16,8 @@ from models.network.apart import ApartReader
 from models.network.architecture import Reader
 from models.training.batching import Batch
 from models.training.loop import Learnt, autocast
-from models.training.objective import imitation, states_apart
-from models.training.reading_task import PAIRS, ReadingTask, losses
+from models.training.objective import imitation, span_imitation, states_apart
+from models.training.reading_task import PAIRS, ReadingTask
 
 Student = TypeVar("Student", bound=Reader | ApartReader)
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -32,6 +32,14 @@ class TeachingPlan:
     """Weight of the teacher's spans and relevance."""
     states: float = 1.0
     """Weight of the teacher's states."""
+    fading: float = 0.0
+    """Share of the run over which that weight falls to nothing; 0: it stays as it is."""
+    ranks: bool = True
+    """Whether the teacher also tells which passage answers."""
+
+    def weight(self, done: float) -> float:
+        """Weight of the teacher's states when `done` of the run has passed."""
+        return self.states * (max(1 - done / self.fading, 0.0) if self.fading else 1.0)
 
 
 class TaughtTask(ABC, Generic[Student]):
@@ -55,9 +63,9 @@ class TaughtTask(ABC, Generic[Student]):
     def parts(self, step: int) -> Iterator[Learnt]:
         """The losses of the questions of `step`, and how far student and teacher are apart."""
         for batch, share in self._reading.batch(step).parts(PAIRS):
-            yield self._learn(batch).times(share)
+            yield self._learn(batch, step / self.steps).times(share)
 
-    def _learn(self, batch: Batch) -> Learnt:
+    def _learn(self, batch: Batch, done: float) -> Learnt:
         inputs = (batch.ids, batch.mask, batch.types)
         with autocast(batch.ids.device.type):
             states = self._states(inputs)
@@ -65,11 +73,20 @@ class TaughtTask(ABC, Generic[Student]):
             with torch.no_grad():
                 model = self._model(inputs, len(states))
                 told = self._teacher.read(model[-1])
+        imitated = imitation if self._plan.ranks else span_imitation
         taught = {
-            "answers": imitation(said, told, batch.inside) * self._plan.answers,
-            "states": _apart(states, model, batch.mask) * self._plan.states,
+            "answers": imitated(said, told, batch.inside) * self._plan.answers,
+            "states": self._apart(states, model, batch.mask) * self._plan.weight(done),
         }
-        return Learnt(losses(said, batch) | taught, batch.sequences)
+        return Learnt(self._reading.losses(said, batch) | taught, batch.sequences)
+
+    def _apart(self, said: list[Tensor], told: list[Tensor], mask: Tensor) -> Tensor:
+        masks = [mask] * len(said)
+        if not self._plan.ranks:
+            masks[-1] = mask.clone()
+            masks[-1][:, 0] = 0  # relevance is read out of the first token's last state
+        own = [states_apart(*each) for each in zip(said, told, masks, strict=True)]
+        return torch.stack(own).mean()
 
     @abstractmethod
     def _states(self, inputs: Inputs) -> list[Tensor]:
@@ -78,8 +95,3 @@ class TaughtTask(ABC, Generic[Student]):
     @abstractmethod
     def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
         """The teacher's states in as many of its last layers."""
-
-
-def _apart(said: list[Tensor], told: list[Tensor], mask: Tensor) -> Tensor:
-    own = [states_apart(*pair, mask) for pair in zip(said, told, strict=True)]
-    return torch.stack(own).mean()

@@ -158,6 +158,54 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
 
 
+def test_the_commands_make_a_reader_of_two_halves_in_two_runs(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    """Its encoder is another bundle's, as where a bundle's reader alone gets better."""
+    first, work, bundle = tmp_path / "first", tmp_path / "work", tmp_path / "bundle"
+    places = ["--weights", weights, "--work", work]
+    mined = invoke("mine", "--weights", weights, "--work", first, "--data", data, "--extra", 60)
+    assert mined.exit_code == 0, mined.output
+    trained = invoke("train-reader", "--weights", weights, "--work", first, "--questions", 2)
+    assert trained.exit_code == 0, trained.output
+    whole = invoke(
+        "assemble", "--weights", weights, "--work", first, "--bundle", tmp_path / "whole"
+    )
+    assert whole.exit_code == 0, whole.output
+    work.mkdir()
+    (first / "mined").rename(work / "ranked")
+
+    learn = ["train-apart", *places, "--bundle", tmp_path / "whole", "--layers", 1]
+    once = invoke(*learn, "--questions", 2)
+    assert once.exit_code == 0, once.output
+    (work / "reader-apart-1.pt").rename(work / "begun.pt")
+    twice = invoke(*learn, "--questions", 2, "--seed", 2, "--begin-with", work / "begun.pt")
+    assert twice.exit_code == 0, twice.output
+    missing = invoke(*learn, "--begin-with", work / "none.pt")
+    assert "none.pt is missing or not finished" in str(missing.exception)
+
+    halves = ["--apart", 1, "--bundle", bundle]
+    made = invoke("assemble", *places, *halves, "--encoder-of", tmp_path / "whole")
+    assert made.exit_code == 0, made.output
+    runs = read_manifest(bundle).provenance["apart"]
+    assert [run["plan"]["seed"] for run in runs] == [1, 2]
+    assert str(tmp_path) not in (bundle / "bundle.json").read_text()
+
+    gate = ["verify", *places, *halves, "--data", data, "--max-loss", 100, "--json"]
+    passed = invoke(*gate)
+    assert passed.exit_code == 0, passed.output
+    found = json.loads(passed.stdout)
+    assert found["encoder"] is None
+    assert set(found["exact_match"]["dev-nq"]) == {"fp32", "int8"}
+    state = checkpoint.load(work / "reader-apart-1.pt")
+    assert state is not None
+    state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
+    checkpoint.save(work / "reader-apart-1.pt", state)
+    refused = invoke(*gate)
+    assert refused.exit_code == 1
+    assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
+
+
 def test_questions_whose_writing_was_interrupted_count_as_not_mined(
     data: Path, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

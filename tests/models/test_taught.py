@@ -8,15 +8,15 @@ from typing import Any, Generic, TypeVar, cast
 import pytest
 import torch
 from learning import only
-from torch import nn
+from torch import Tensor, nn
 
 from models.network.apart import ApartReader
-from models.network.architecture import Reader, every_state, load_body, shorten
+from models.network.architecture import Logits, Reader, every_state, load_body, shorten
 from models.training.apart_task import ApartPlan, ApartTask
 from models.training.batching import Batch
 from models.training.distilling_task import DistillingPlan, DistillingTask
-from models.training.objective import states_apart
-from models.training.reading_task import ReadingTask
+from models.training.objective import imitation, span_imitation, states_apart
+from models.training.reading_task import ReadingTask, losses
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -31,6 +31,9 @@ class OneBatch(Generic[Network]):
     @property
     def plan(self) -> dict[str, Any]:
         return {"questions": 2}
+
+    def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
+        return losses(said, batch)
 
     def batch(self, step: int) -> Batch:
         generator = torch.Generator().manual_seed(step)
@@ -86,6 +89,43 @@ def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Read
     assert more.losses["span"].item() == once.losses["span"].item()
 
 
+def test_a_teacher_that_does_not_rank_tells_nothing_of_negatives_and_relevance(
+    teacher: Reader,
+) -> None:
+    student = copy.deepcopy(teacher)
+    with torch.no_grad():
+        student.relevance.weight += 1
+    batch = OneBatch(student).batch(0)
+    inputs = (batch.ids, batch.mask, batch.types)
+    (start, end, relevance), told = student(*inputs), teacher(*inputs)
+    in_negatives = torch.arange(12) * torch.tensor([0, 1, 0, 1])[:, None]
+    said = start + in_negatives, end, relevance
+    assert span_imitation(said, told, batch.inside).item() == pytest.approx(0, abs=1e-5)
+    assert imitation(said, told, batch.inside).item() > 0.1
+    said = start + in_negatives.flip(0), end, relevance
+    assert span_imitation(said, told, batch.inside).item() > 0.1
+
+
+def test_a_teacher_that_does_not_rank_leaves_the_state_to_itself_that_relevance_is_read_from(
+    teacher: Reader,
+) -> None:
+    student = copy.deepcopy(teacher)
+    reading, plan = reading_of(student), DistillingPlan(layers=2, ranks=False)
+    task = DistillingTask(reading, teacher, plan)
+    told = [torch.randn(4, 12, 8)]
+    said = [told[0].clone()]
+    said[0][:, 0] += 5
+    mask = torch.ones(4, 12, dtype=torch.long)
+    assert task._apart(said, told, mask).item() == 0
+    assert DistillingTask(reading, teacher, DistillingPlan(layers=2))._apart(said, told, mask) > 1
+
+
+def test_the_states_of_a_teacher_fade_over_a_share_of_the_run() -> None:
+    plan = DistillingPlan(layers=2, states=2.0, fading=0.5)
+    assert [plan.weight(done) for done in (0, 0.25, 0.5, 0.9)] == [2.0, 1.0, 0.0, 0.0]
+    assert DistillingPlan(layers=2, states=2.0).weight(0.9) == 2.0
+
+
 def test_only_the_student_learns(teacher: Reader) -> None:
     student = ApartReader(copy.deepcopy(teacher), 1)
     task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
@@ -96,9 +136,9 @@ def test_only_the_student_learns(teacher: Reader) -> None:
 
 def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     """A checkpoint goes on only by the plan that it was made by."""
-    weights = {"answers": 2.0, "states": 1.0}
+    weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
     apart = ApartTask(reading_of(ApartReader(teacher, 1)), teacher, ApartPlan(1))
-    assert apart.plan == {"questions": 2, "apart": {"apart": 1, **weights}}
+    assert apart.plan == {"questions": 2, "apart": {"apart": 1, "begun": "", **weights}}
     small = DistillingTask(reading_of(teacher), teacher, DistillingPlan(3))
     assert small.plan == {"questions": 2, "distilling": {"layers": 3, **weights}}
     assert small.steps == 7

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.measuring.parity import largest_difference
-from models.measuring.verify import TOLERANCE, Verdict, judge
+from models.measuring.verify import TOLERANCE, EncoderParity, Verdict, judge
 from models.network.architecture import Reader, load_body
 from models.network.export import READER_OUTPUTS, export
 
@@ -21,7 +21,7 @@ def verdict(
     max_loss: float = 0.5,
 ) -> Verdict:
     found = {name: {"fp32": GOOD[name], "int8": quantised[name]} for name in GOOD}
-    return judge(encoder, reader, cosine, found, max_loss)
+    return judge(EncoderParity(encoder, cosine), reader, found, max_loss)
 
 
 def test_a_good_model_passes() -> None:
@@ -45,7 +45,7 @@ def test_a_loss_of_exactly_what_is_allowed_passes() -> None:
         ),
         (verdict(quantised={"dev-squad": float("nan"), "dev-nq": 53.0}), "on dev-squad"),
         (
-            judge(0, 0, 1, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
+            judge(None, 0, {"dev-nq": {"fp32": 53.0, "int8": 53.0, "bf16": 50.0}}, 0.5),
             "bf16 loses 3.00 exact match on dev-nq",
         ),
     ],
