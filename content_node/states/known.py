@@ -6,6 +6,7 @@ from typing import Protocol
 from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.store import PassageStore
 from content_node.states.file import StateFile, open_states
+from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 
@@ -31,12 +32,28 @@ class OfGeneration:
         self._store, self._states = store, states
 
     def packed(self, identifier: str, sequence: int) -> bytes:
-        """The states of the same write; see `Known`."""
+        """The states of the same write; see `Known`. Damaged ones are not known: whoever asks
+        computes them.
+        """
         found = self._store.entry(identifier)
         if found is None or found.sequence != sequence or found.row >= self._states.rows:
             return b""
-        states = self._states.load(found.row)
+        try:
+            states = self._states.read(found.row)
+        except ArtefactError:
+            return b""
         return states.packed() if states is not None else b""
+
+
+class Either:
+    """What one of two knows."""
+
+    def __init__(self, first: Known, second: Known) -> None:
+        self._first, self._second = first, second
+
+    def packed(self, identifier: str, sequence: int) -> bytes:
+        """What the first one knows, or else the second; see `Known`."""
+        return self._first.packed(identifier, sequence) or self._second.packed(identifier, sequence)
 
 
 def known_states(directory: Path, fingerprint: str) -> OfGeneration | None:

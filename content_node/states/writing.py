@@ -18,7 +18,7 @@ from content_node.shard.manifest import read_shard_manifest
 from content_node.shard.saving import save_array
 from content_node.shard.store import PassageStore
 from content_node.states.file import StateFile
-from content_node.states.known import Known, Nothing, OfGeneration
+from content_node.states.known import Either, Known, Nothing, OfGeneration
 from content_node.states.manifest import (
     DATA,
     STARTS,
@@ -93,6 +93,7 @@ class StatesWriter:
             yield
 
     def _written(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
+        self._known = Either(self._known, self._undamaged())
         self._remove_others()
         rows, sizes = self._rows()
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -136,6 +137,16 @@ class StatesWriter:
         except ArtefactError:
             return None
         return found
+
+    def _undamaged(self) -> Known:
+        """What is there already but not whole: the passages in it that are."""
+        try:
+            found = read_states_manifest(self.directory)
+            if (found.fingerprint, found.generation) != self._wanted:
+                return Nothing()
+            return OfGeneration(self._store, StateFile.beside(self.directory, found))
+        except ArtefactError:
+            return Nothing()
 
     def _remove_others(self) -> None:
         """What another reader made, or an interrupted call for it; and what is damaged."""

@@ -267,7 +267,9 @@ def test_a_damaged_passage_is_computed_and_the_others_are_not(shard: Path) -> No
     (told,) = logs  # however often it is read
     assert "damaged" in told["event"]
     assert segment.load(1).states is not None
-    write(shard, lower())  # a call finds the damage and mends it
+    session = LowerSession()
+    write(shard, lower(session))  # a call finds the damage and mends it
+    assert len(session.runs) == 1
     expect_all(shard, lower())
 
 
