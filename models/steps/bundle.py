@@ -55,7 +55,7 @@ def _provenance(work: Workspace, encoder_of: Path | None, apart: int) -> dict[st
     before = {} if encoder_of is None else read_manifest(encoder_of).provenance
     return before | {
         "weights": PRETRAINED,
-        "command": "winnow models build",
+        "command": "winnow models train-apart" if apart else "winnow models build",
         **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
         **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
         "ranking": _run(work.run("ranking")),
