@@ -1,5 +1,6 @@
 """`winnow models train-apart`: a reader half of whose work can be done beforehand."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from models.cli.options import (
     EVERY,
     QUANTISED,
     QUESTIONS,
+    RATE,
     SEED,
     WEIGHTS,
     WORK,
@@ -60,10 +62,17 @@ def train_apart(
             show_default="the teacher's weights",
         ),
     ] = None,
-    negatives: NegativesOption = 4,
+    own_ranking: Annotated[
+        bool,
+        typer.Option(
+            "--own-ranking",
+            help="The teacher tells where the answer is in a passage, not which passage has it.",
+        ),
+    ] = False,
+    negatives: NegativesOption = 1,
     questions: QuestionsOption = QUESTIONS,
     absolute: AbsoluteOption = ABSOLUTE,
-    rate: RateOption = 1e-4,
+    rate: RateOption = RATE,
     quantised: QuantisedOption = QUANTISED,
     scale: ScaleOption = 1.0,
     seed: SeedOption = SEED,
@@ -71,14 +80,15 @@ def train_apart(
 ) -> None:
     """Train a reader whose lower layers look at question and passage apart.
 
-    What they make of a passage is computed when it is indexed. The trained reader teaches it where
-    the answer is in a passage; where there is none, that of the bundle. Which passage answers it
-    learns by itself. After an interruption, the same command continues.
+    What they make of a passage is computed when it is indexed. The trained reader teaches it; where
+    there is none, that of the bundle. After an interruption, the same command continues.
     """
     place = Workspace(work).made()
     plan = ReadingPlan(scaled(RANKED, scale), questions, negatives, absolute)
     begun = str(begin_with) if begin_with else ""
-    taught = ApartPlan(layers, begun=begun, answers=1.0, fading=FADING, ranks=False)
+    taught = ApartPlan(layers, begun=begun)
+    if own_ranking:
+        taught = replace(taught, answers=1.0, fading=FADING, ranks=False)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         both = (plan, taught)
