@@ -14,6 +14,7 @@ from models.cli.options import (
     WORK,
     ApartOption,
     BundleOption,
+    LayersOption,
     MaxAnswerTokensOption,
     SeedOption,
     VersionOption,
@@ -23,8 +24,9 @@ from models.cli.options import (
 from models.network.weights import minilm
 from models.steps import calibration
 from models.steps.apart import export_apart
-from models.steps.bundle import MAX_ANSWER_TOKENS, make_bundle
+from models.steps.bundle import MAX_ANSWER_TOKENS, Naming, ReaderKind, make_bundle
 from models.steps.graphs import export_encoder, export_reader
+from models.steps.students import export_small_reader
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 
@@ -36,6 +38,7 @@ def assemble(
     name: Annotated[str, typer.Option(help="Name of the bundle.")] = "minilm-l6",
     version: VersionOption = VERSION,
     max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
+    layers: LayersOption = None,
     apart: ApartOption = 0,
     encoder_of: Annotated[
         Path | None,
@@ -46,6 +49,10 @@ def assemble(
     ] = None,
 ) -> None:
     """Export the trained networks in int8 and make a bundle of them."""
+    if layers is not None and apart:
+        raise typer.BadParameter(
+            "a smaller reader is not taken apart: leave out --layers or --apart"
+        )
     place = Workspace(work).made()
     with minilm(weights) as directory:
         if encoder_of is None:
@@ -54,9 +61,12 @@ def assemble(
             shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
         if apart:
             export_apart(directory, place, apart)
+        elif layers is not None:
+            export_small_reader(directory, place, layers)
         else:
             export_reader(directory, place)
-        make_bundle(directory, place, bundle, name, version, max_answer_tokens, apart, encoder_of)
+        about = Naming(name, version, max_answer_tokens)
+        make_bundle(directory, place, bundle, about, ReaderKind(layers, apart), encoder_of)
     typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
 
 

@@ -66,7 +66,7 @@ def ladder(
             train_encoder(directory, work, data, layers, seed=seed)
             export_small_encoder(directory, place, layers)
         for layers in readers:
-            train_reader(directory, work, layers, scale=scale, seed=seed)
+            train_reader(directory, work, bundle, layers, scale=scale, seed=seed)
             export_small_reader(directory, place, layers)
         _make_rungs(directory, place, out, None, bundle, encoders)
         for layers in readers:

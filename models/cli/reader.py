@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from models.cli.options import (
+    BUNDLE,
     EVERY,
     QUANTISED,
     QUESTIONS,
@@ -13,6 +14,7 @@ from models.cli.options import (
     SEED,
     WEIGHTS,
     WORK,
+    BundleOption,
     EveryOption,
     LayersOption,
     QuantisedOption,
@@ -31,11 +33,13 @@ from models.training.distilling_task import DistillingPlan
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
+from winnow.bundle import load_bundle
 
 
 def train_reader(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
+    bundle: BundleOption = BUNDLE,
     layers: LayersOption = None,
     members: Annotated[
         int,
@@ -55,7 +59,8 @@ def train_reader(
     forty minutes on two cores with bfloat16. Preload jemalloc where you can: glibc's allocator may
     spend most of the time in the kernel.
 
-    With --layers, one smaller reader is trained, taught by the trained one.
+    With --layers, one smaller reader is trained. The trained one teaches it; where there is none,
+    that of the bundle.
     """
     place = Workspace(work).made()
     plan = ReadingPlan(scaled(reader.READ, scale), questions, negatives)
@@ -67,4 +72,4 @@ def train_reader(
                 reader.train_reader(directory, place, plan, own, every, run)
         else:
             both = (plan, DistillingPlan(layers))
-            train_small_reader(directory, place, both, schedule, every)
+            train_small_reader(directory, place, load_bundle(bundle), both, schedule, every)

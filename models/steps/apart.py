@@ -14,11 +14,10 @@ from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
 from models.network.outliers import FLOAT_PART, Inputs, split_outliers
 from models.network.quantise import quantise
-from models.network.restoring import restored
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
 from models.steps.ranking import load_ranked
-from models.steps.reader import trained_reader
+from models.steps.reader import teacher_of
 from models.steps.training import train
 from models.training import checkpoint
 from models.training.apart_task import ApartPlan, ApartTask
@@ -109,12 +108,3 @@ def _of_run(run: Path) -> dict[str, torch.Tensor]:
         )
     weights: dict[str, torch.Tensor] = state["network"]
     return weights
-
-
-def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
-    """The reader that was trained, or else the bundle's."""
-    if work.run("ranking").is_file() or work.run("reader").is_file():
-        return trained_reader(weights, work)
-    reader = Reader(load_body(weights))
-    reader.load_state_dict(restored(bundle.reader))
-    return reader.eval()

@@ -1,5 +1,6 @@
 """The bundle of both trained networks."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +17,50 @@ DIMENSION = 384
 MAX_ANSWER_TOKENS = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a bundle says of itself."""
+
+    name: str
+    version: str
+    max_answer_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderKind:
+    """Which of the trained readers a bundle has."""
+
+    layers: int | None = None
+    """Of a smaller one; none is the whole one."""
+    apart: int = 0
+    """Layers in which it takes questions and passages apart."""
+
+
 def make_bundle(
     weights: Path,
     work: Workspace,
     target: Path,
-    name: str,
-    version: str,
-    max_answer_tokens: int,
-    apart: int = 0,
+    naming: Naming,
+    kind: ReaderKind,
     encoder_of: Path | None = None,
 ) -> None:
-    """Puts the int8 graphs together, with a first guess of the score; `apart` is the number of
-    layers in which the reader takes questions and passages apart.
+    """Puts the int8 graphs together, with a first guess of the score.
 
     The bundle `encoder_of` has the encoder already, and the reader that training went on from: what
     is known of where they come from, and the worth of words in retrieval, is taken over.
     """
-    reader = work.half("upper", "int8", apart) if apart else work.graph("reader", "int8")
-    lower = work.half("lower", "int8", apart) if apart else None
+    reader, lower = work.graph("reader", "int8", kind.layers), None
+    if kind.apart:
+        reader, lower = (work.half(half, "int8", kind.apart) for half in ("upper", "lower"))
     tokenizer = weights / "tokenizer.json"
     sources = Sources(work.graph("encoder", "int8"), reader, tokenizer, lower=lower)
     about = Description(
-        name,
-        version,
+        naming.name,
+        naming.version,
         "int8",
         DIMENSION,
-        max_answer_tokens,
-        provenance=_provenance(work, encoder_of, apart),
+        naming.max_answer_tokens,
+        provenance=_provenance(work, encoder_of, kind),
     )
     retrieval = None if encoder_of is None else read_manifest(encoder_of).retrieval
     assemble(target, sources, about)
@@ -50,16 +68,17 @@ def make_bundle(
         amend(target, retrieval=retrieval.model_dump())
 
 
-def _provenance(work: Workspace, encoder_of: Path | None, apart: int) -> dict[str, Any]:
+def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> dict[str, Any]:
     readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
     before = {} if encoder_of is None else read_manifest(encoder_of).provenance
     return before | {
         "weights": PRETRAINED,
-        "command": "winnow models train-apart" if apart else "winnow models build",
+        "command": "winnow models train-apart" if kind.apart else "winnow models build",
         **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
         **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
         "ranking": _run(work.run("ranking")),
-        **({"apart": _apart_runs(work.apart_run(apart))} if apart else {}),
+        **({"student": _run(work.run("reader", kind.layers))} if kind.layers else {}),
+        **({"apart": _apart_runs(work.apart_run(kind.apart))} if kind.apart else {}),
     }
 
 

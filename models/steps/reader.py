@@ -7,6 +7,7 @@ import torch
 from models.data.rows import DataError
 from models.network.architecture import Reader, freeze_embeddings, load_body
 from models.network.averaging import mean
+from models.network.restoring import restored
 from models.network.weights import open_tokenizer
 from models.steps.mining import load_learnt
 from models.steps.training import train
@@ -15,6 +16,7 @@ from models.training.examples import Encoded
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
+from winnow.bundle import Bundle
 
 READ = {
     "squad": 2.0,
@@ -54,6 +56,15 @@ def trained_reader(weights: Path, work: Workspace) -> Reader:
         return mean_reader(weights, work)
     reader = Reader(load_body(weights))
     reader.load_state_dict(ranking["network"])
+    return reader.eval()
+
+
+def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
+    """The reader that was trained, or else the bundle's."""
+    if work.run("ranking").is_file() or work.run("reader").is_file():
+        return trained_reader(weights, work)
+    reader = Reader(load_body(weights))
+    reader.load_state_dict(restored(bundle.reader))
     return reader.eval()
 
 

@@ -18,7 +18,7 @@ from models.network.weights import open_tokenizer
 from models.steps.encoder import trained_encoder
 from models.steps.graphs import export_both
 from models.steps.mining import load_learnt
-from models.steps.reader import trained_reader
+from models.steps.reader import teacher_of
 from models.steps.training import train
 from models.training import checkpoint
 from models.training.distilling_task import DistillingPlan, DistillingTask
@@ -27,6 +27,7 @@ from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan, QuestionTask
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
+from winnow.bundle import Bundle
 
 Network = TypeVar("Network", Encoder, Reader)
 
@@ -34,13 +35,16 @@ Network = TypeVar("Network", Encoder, Reader)
 def train_small_reader(
     weights: Path,
     work: Workspace,
+    bundle: Bundle,
     plan: tuple[ReadingPlan, DistillingPlan],
     schedule: Schedule,
     every: int,
 ) -> None:
-    """Trains a student of the reader, from its checkpoint if there is one."""
+    """Trains a student of the reader, from its checkpoint if there is one. Its teacher is the
+    trained reader, or that of the bundle where none was trained.
+    """
     reading, distilling = plan
-    teacher = trained_reader(weights, work)
+    teacher = teacher_of(weights, work, bundle)
     passages, learnt = load_learnt(work)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     own = ReadingTask(_student(teacher, distilling.layers), encoded, reading, schedule.seed)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -158,10 +159,10 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
 
 
-def test_the_commands_make_a_reader_of_two_halves_in_two_runs(
+def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
-    """Its encoder is another bundle's, as where a bundle's reader alone gets better."""
+    """The reader of a bundle teaches them, whose encoder they take over."""
     first, work, bundle = tmp_path / "first", tmp_path / "work", tmp_path / "bundle"
     places = ["--weights", weights, "--work", work]
     mined = invoke("mine", "--weights", weights, "--work", first, "--data", data, "--extra", 60)
@@ -173,7 +174,8 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs(
     )
     assert whole.exit_code == 0, whole.output
     work.mkdir()
-    (first / "mined").rename(work / "ranked")
+    shutil.copytree(first / "mined", work / "ranked")
+    shutil.copytree(first / "mined", work / "mined")
 
     learn = ["train-apart", *places, "--bundle", tmp_path / "whole", "--layers", 1]
     once = invoke(*learn, "--questions", 2)
@@ -204,6 +206,19 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs(
     refused = invoke(*gate)
     assert refused.exit_code == 1
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
+
+    small = [*places, "--layers", 1]
+    taught = invoke("train-reader", *small, "--bundle", tmp_path / "whole", "--questions", 2)
+    assert taught.exit_code == 0, taught.output
+    other = ["--bundle", tmp_path / "small", "--encoder-of", tmp_path / "whole"]
+    made = invoke("assemble", *small, *other)
+    assert made.exit_code == 0, made.output
+    assert (
+        read_manifest(tmp_path / "small").provenance["student"]["plan"]["distilling"]["layers"] == 1
+    )
+    both = invoke("assemble", *small, *other, "--apart", 1)
+    assert both.exit_code == 2
+    assert "--layers or --apart" in " ".join(both.output.replace("│", "").split())
 
 
 def test_questions_whose_writing_was_interrupted_count_as_not_mined(

@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from models.cli import app
-from models.steps.bundle import make_bundle
+from models.steps.bundle import Naming, ReaderKind, make_bundle
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
@@ -132,7 +132,7 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
         work.graph(name, "int8").write_bytes(b"")  # a graph of nothing
         state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
         checkpoint.save(work.run(name), {**state, "step": 50 if name == "encoder" else 544})
-    make_bundle(tiny_weights, work, tmp_path / "bundle", "tiny", "1", 10)
+    make_bundle(tiny_weights, work, tmp_path / "bundle", Naming("tiny", "1", 10), ReaderKind())
     provenance = read_manifest(tmp_path / "bundle").provenance
     assert provenance["encoder"] == {}
     assert [run["steps"] for run in provenance["readers"]] == [544]
