@@ -183,6 +183,12 @@ def test_openvino_lets_as_many_runs_go_on_at_once_as_it_is_told(bundle: Bundle) 
     assert session._model.get_property("NUM_STREAMS") == min(2, cores())
 
 
+def test_openvino_leaves_it_to_the_system_which_core_runs_what(float_model: Path) -> None:
+    """Every process would choose the first cores, and nodes of one machine share these alone."""
+    session = OpenVinoSession(float_model, ["doubled"], bfloat16=False)
+    assert session._model.get_property("ENABLE_CPU_PINNING") is False
+
+
 LONG = model_inputs([1000] * 512, [0] * 512)
 SHORT = model_inputs(list(range(1000, 1020)), [0] * 20)
 

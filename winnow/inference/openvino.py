@@ -59,6 +59,8 @@ class OpenVinoSession:
             "INFERENCE_NUM_THREADS": intra_op_threads * runs,
             "NUM_STREAMS": runs,
             "PERFORMANCE_HINT": "LATENCY",
+            # it would bind its threads to the first cores, in every process of the machine
+            "ENABLE_CPU_PINNING": False,
         }
         core = openvino.Core()
         try:
