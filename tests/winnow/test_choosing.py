@@ -25,20 +25,40 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 INPUTS = model_inputs([101] * 4, [0] * 4)
 
 
+class Machine(ManualClock):
+    """A clock, and the processor time that was spent."""
+
+    spent = 0.0
+
+    def cpu(self) -> float:
+        return self.spent
+
+    def work(self, seconds: float, waiting: float) -> None:
+        """Spends so many seconds, `waiting` for so many more while others have the processor."""
+        self.spent += seconds
+        self.advance(seconds + waiting)
+
+
 class Fake:
     """A session whose every run takes so many seconds, or fails from one run on."""
 
     def __init__(
-        self, clock: ManualClock, seconds: float, fails_at: int | None = None, first: float = 0.0
+        self,
+        machine: Machine,
+        seconds: float,
+        fails_at: int | None = None,
+        first: float = 0.0,
+        waiting: float = 0.0,
     ) -> None:
-        self._clock, self._seconds, self._fails_at, self._first = clock, seconds, fails_at, first
+        self._machine, self._seconds, self._fails_at = machine, seconds, fails_at
+        self._first, self._waiting = first, waiting
         self.ran: list[float] = []
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
         if len(self.ran) == self._fails_at:
             raise RuntimeError("no such kernel")
-        self._clock.advance(self._seconds if self.ran else self._seconds + self._first)
-        self.ran.append(self._clock.now)
+        self._machine.work(self._seconds + (0.0 if self.ran else self._first), self._waiting)
+        self.ran.append(self._machine.now)
         return []
 
 
@@ -46,9 +66,9 @@ class Chosen:
     """Chooses by a manual clock, and remembers."""
 
     def __init__(self) -> None:
-        self.clock = ManualClock()
+        self.clock = Machine()
         self.choices: list[Choice] = []
-        self.choosing = Choosing(self.choices.append, 1.0, self.clock)
+        self.choosing = Choosing(self.choices.append, 1.0, self.clock, self.clock.cpu)
 
     def between(self, **runtimes: Session | Exception) -> Session:
         def opening(each: Session | Exception) -> Callable[[], Session]:
@@ -83,6 +103,13 @@ def test_the_first_one_is_kept_where_the_other_is_little_faster(chosen: Chosen) 
     [choice] = chosen.choices
     assert (choice.runtime, choice.by) == ("openvino", ChosenBy.MEASURED)
     assert "no other saves 10%" in choice.why
+
+
+def test_who_has_to_wait_for_the_processor_is_no_slower(chosen: Chosen) -> None:
+    """Other processes hold up whoever hands his work to another thread far more than the other."""
+    held_up = Fake(chosen.clock, 0.02, waiting=0.1)
+    assert chosen.between(openvino=held_up, onnxruntime=Fake(chosen.clock, 0.06)) is held_up
+    assert chosen.choices[0].milliseconds == {"openvino": 20.0, "onnxruntime": 60.0}
 
 
 def test_a_slow_first_run_does_not_count(chosen: Chosen) -> None:
@@ -175,15 +202,16 @@ def test_an_interruption_in_the_middle_goes_up_and_nothing_is_told(chosen: Chose
 
 
 def test_times_are_those_of_counted_runs() -> None:
-    clock = ManualClock()
+    clock = Machine()
     timed = [Timed("a", Fake(clock, 0.25, first=9.0)), Timed("b", Fake(clock, 0.5))]
-    run_in_turns(timed, INPUTS, 1.0, clock)
+    run_in_turns(timed, INPUTS, 1.0, clock, clock.cpu)
     assert [each.seconds for each in timed] == [[0.25] * 3, [0.5] * 3]
 
 
 def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
-    registry, clock = CollectorRegistry(), ManualClock()
-    choosing = Choosing(partial(RuntimeMetrics(registry).chosen, "small"), clock=clock)
+    registry, clock = CollectorRegistry(), Machine()
+    told = partial(RuntimeMetrics(registry).chosen, "small")
+    choosing = Choosing(told, clock=clock, cpu=clock.cpu)
     with capture_logs() as logged:
         choosing.set("encoder.onnx", "onnxruntime", ChosenBy.ONLY)
         assert logged == []

@@ -41,7 +41,8 @@ class Choice:
     runtime: str
     by: ChosenBy
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-    """Of a run at the median, by runtime; empty if nothing was measured."""
+    """Of the processor's time, for a run at the median, by runtime; empty if nothing was measured.
+    """
     faults: Mapping[str, str] = field(default_factory=dict)
     """Why runtimes that were tried cannot run the model."""
 
@@ -65,9 +66,12 @@ class Choosing:
         told: Callable[[Choice], None],
         seconds: float = _SECONDS,
         clock: Clock = time.perf_counter,
+        cpu: Clock = time.process_time,
     ) -> None:
-        """`told` is called after every choice; `seconds`: for one model."""
-        self._told, self._seconds, self._clock = told, seconds, clock
+        """`told` is called after every choice; `seconds`: for one model; `cpu`: processor time that
+        the process has spent.
+        """
+        self._told, self._seconds, self._clock, self._cpu = told, seconds, clock, cpu
 
     def set(self, model: str, runtime: str, by: ChosenBy) -> None:
         """Says that there was nothing to measure."""
@@ -85,7 +89,7 @@ class Choosing:
         """
         tried, faults = _opened(runtimes)
         if len(tried) > 1:
-            run_in_turns(tried, inputs, self._seconds, self._clock)
+            run_in_turns(tried, inputs, self._seconds, self._clock, self._cpu)
         taken, choice = _taken(model, tried, faults)
         session = taken.session
         del tried, taken
