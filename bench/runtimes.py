@@ -3,8 +3,9 @@
     python bench/runtimes.py --bundle DIR [--starts 10]
 
 Opens reader and question encoder of a float bundle as a node and a front do, again and again.
-Prints the medians (processor time) of every start, and how often each runtime was taken: equal replicas should
-agree. Needs the extra `openvino`; nothing is tried for int8 models.
+Prints the medians of every start, in milliseconds of processor time, and how often each runtime
+was taken: equal replicas should agree. Needs the extra `openvino`; nothing is tried for int8
+models.
 """
 
 import argparse

@@ -136,7 +136,7 @@ def _can_do_better(flight: Flight[Answered], deadline: Deadline) -> bool:
 
 def _is_whole(found: Answered) -> bool:
     """Whether more time, or less to do for others, would not have given a better answer."""
-    return found.coverage.complete and found.passages_granted == found.passages_asked
+    return found.coverage.complete and not found.dimmed
 
 
 def _knows(found: Answered, after: Sequence[Position]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from winnow.client.plain import plain
 from winnow.client.predictions import HeadPrediction
 from winnow.client.timings import Timings
+from winnow.domain.answered import stopped
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 
@@ -111,6 +112,12 @@ class Reply:
     """Exact match, in percent, that stopping early might lose: 0 if every passage had to be read;
     None if the front node is too old to say.
     """
+
+    @property
+    def dimmed(self) -> bool:
+        """Whether the answers might be better had the front node let more passages be read."""
+        enough = stopped(self.max_loss, self.passages_needed, self.passages_granted)
+        return self.passages_granted < self.passages_asked and not enough
 
     @property
     def answer(self) -> str | None:

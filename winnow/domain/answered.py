@@ -80,3 +80,18 @@ class Answered:
     """Whether nothing was read for it: the same question was asked before, or at the same time."""
     max_loss: float = 0.0
     """Exact match, in percent, that stopping early might lose; 0 if all had to be read."""
+
+    @property
+    def dimmed(self) -> bool:
+        """Whether it might be better if more passages had been let in to be read."""
+        return self.passages_granted < self.passages_asked and not stopped(
+            self.max_loss, self.passages_needed, self.passages_granted
+        )
+
+
+def stopped(max_loss: float | None, needed: int | None, granted: int) -> bool:
+    """Whether reading stopped early, and not because so few passages were let in to be read.
+
+    What a front does not tell is None.
+    """
+    return bool(max_loss) and needed is not None and needed < granted

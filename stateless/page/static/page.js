@@ -79,7 +79,8 @@ function summary(reply) {
     : `${counted(reply.passagesRead, "passage")} read`;
   const parts = [`${how} in ${milliseconds(reply.timings?.totalMs)}.`];
   if (reply.questionTruncated) parts.push("The end of the question was cut off.");
-  if (number(reply.passagesGranted) < number(reply.passagesAsked)) {
+  const enough = reply.maxLoss > 0 && reply.passagesNeeded < reply.passagesGranted;
+  if (number(reply.passagesGranted) < number(reply.passagesAsked) && !enough) {
     parts.push(`The server is busy: ${counted(reply.passagesGranted, "passage")} of ${reply.passagesAsked} were granted.`);
   }
   // the answer stands below in large type; who only listens hears it first

@@ -170,6 +170,18 @@ async def test_an_answer_that_might_be_better_is_not_kept(found: Answered) -> No
     assert not (await house.ask()).cached
 
 
+async def test_an_answer_for_which_enough_was_read_is_kept_however_little_was_let_in() -> None:
+    """Reading stopped before the passages that were let in were used up; so it would have if all
+    had been.
+    """
+    stopped = replace(answer("a", granted=5), passages_needed=2, max_loss=0.3)
+    used_up = replace(stopped, passages_needed=5)
+    for found, kept in ((stopped, True), (used_up, False), (replace(stopped, max_loss=0), False)):
+        house = House(found)
+        await house.ask()
+        assert (await house.ask()).cached == kept
+
+
 async def test_a_failure_is_not_kept() -> None:
     house = House(WinnowError("gone"), answer("a"))
     with pytest.raises(WinnowError, match="gone"):

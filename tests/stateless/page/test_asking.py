@@ -301,6 +301,15 @@ def test_what_was_remembered_and_what_was_cut_is_said(page: Any, front: PageFron
     assert "nothing was read" in page.inner_text(".times")
 
 
+def test_where_enough_was_read_it_does_not_matter_that_less_was_granted(
+    page: Any, front: PageFront
+) -> None:
+    reply = front.reply
+    reply.passages_granted, reply.passages_needed, reply.max_loss = 2, 1, 0.3  # type: ignore[union-attr]
+    ask(page)
+    assert "were granted" not in page.text_content("#status")
+
+
 def test_the_time_until_the_answer_was_painted_can_be_measured(page: Any) -> None:
     ask(page)
     assert page.evaluate("performance.getEntriesByName('winnow-answer').length") == 1

@@ -74,7 +74,7 @@ def _notes(reply: Reply) -> Iterator[Text]:
     """What makes this reply less than it might be."""
     if not reply.coverage.complete:
         yield from _uncovered(reply.coverage)
-    if reply.passages_granted < reply.passages_asked:
+    if reply.dimmed:
         yield Text(
             f"too much to do: {reply.passages_granted} of {reply.passages_asked} passages were let "
             "in to be read",

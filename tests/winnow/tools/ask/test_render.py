@@ -106,8 +106,17 @@ def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Rep
 
 
 def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
-    dimmed = text(replace(reply, passages_granted=4))
+    dimmed = text(replace(reply, passages_granted=4, passages_needed=4))
     assert "too much to do: 4 of 10 passages were let in to be read" in dimmed
+
+
+def test_they_are_not_said_where_enough_was_read(reply: Reply) -> None:
+    stopped = replace(reply, passages_granted=4, passages_needed=2)
+    assert "too much to do" not in text(stopped)
+    # who reads all, and an old front, would have read more
+    for max_loss in (0.0, None):
+        assert "too much to do" in text(replace(stopped, max_loss=max_loss))
+    assert "too much to do" in text(replace(stopped, passages_needed=None))
 
 
 @pytest.mark.parametrize("width", [1, 10, 25])
