@@ -79,11 +79,11 @@ def full_reply() -> answer_pb2.AnswerResponse:
     )  # fmt: skip
     best = reply.answers.add(
         text=text[start : start + 10], start=start, end=start + 10, score=8.5, shard=0,
-        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25, words=7.5,
+        relevance=3.5, span_score=5.0, distance=0.5, hybrid_distance=0.25, words=7.5, confidence=0.75,
     )  # fmt: skip
     best.passage.CopyFrom(answer_pb2.Passage(id="combining", title="Łódź", text=text))
     best.passage.metadata.update({"year": 1923, "tags": ["a", "b"]})
-    other = reply.answers.add(text="Łódź", start=13, end=17, score=2.5, shard=0)
+    other = reply.answers.add(text="Łódź", start=13, end=17, score=2.5, shard=0, confidence=0.06)
     other.passage.CopyFrom(answer_pb2.Passage(id="other", title="", text=text))
     reply.coverage.shards.add(shard=0, passages=7, status=answer_pb2.ShardCoverage.STATUS_SEARCHED)
     reply.coverage.shards.add(

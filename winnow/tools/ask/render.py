@@ -13,6 +13,7 @@ from winnow.tools.ask.words import harmless, highlighted
 from winnow.tools.predict.render import heads_shown
 
 _MOST_SHARDS = 8
+_UNSUREST, _SUREST = 0.01, 0.99
 
 
 def shown(reply: Reply, width: int, plain: bool, calls: bool = False) -> Group:
@@ -45,8 +46,9 @@ def _head(reply: Reply, plain: bool) -> Iterator[RenderableType]:
     if best.passage.title:
         yield Text(harmless(best.passage.title), style="bold")
     yield highlighted(best, plain)
+    sure = "" if best.confidence is None else f", confidence {_percent(best.confidence)}"
     yield Text(
-        f"passage {harmless(best.passage.id)}, shard {best.shard}, score {best.score:.2f}",
+        f"passage {harmless(best.passage.id)}, shard {best.shard}, score {best.score:.2f}{sure}",
         style="dim",
     )
 
@@ -63,11 +65,19 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 
 def _candidate(answer: Answer) -> Text:
     title = harmless(answer.passage.title)
+    sure = "" if answer.confidence is None else f"{_percent(answer.confidence):>5}  "
     return Text.assemble(
-        (f"{answer.score:7.2f}  ", "dim"),
+        (f"{answer.score:7.2f}  {sure}", "dim"),
         (harmless(answer.text) or "(no words)", "bold"),
         (f"  {title}" if title else "", "dim"),
     )
+
+
+def _percent(confidence: float) -> str:
+    """A probability in whole percent; none is called impossible or certain."""
+    if confidence > _SUREST:
+        return f">{_SUREST:.0%}"
+    return f"{confidence:.0%}" if confidence >= _UNSUREST else f"<{_UNSUREST:.0%}"
 
 
 def _notes(reply: Reply) -> Iterator[Text]:

@@ -39,10 +39,10 @@ def test_everything_in_its_order(reply: Reply) -> None:
         "",
         "Łódź",
         "The cafe\u0301 in Łódź was opened by **Zoe\u0308 Nowak** in 1923.",
-        "passage combining, shard 0, score 8.50",
+        "passage combining, shard 0, score 8.50, confidence 75%",
         "",
         "other candidates",
-        "   2.50  Łódź",
+        "   2.50     6%  Łódź",
         "",
         "not complete: 7 of 12 passages were searched",
         "  shard 1: timeout (no reply in 2 s)",
@@ -68,6 +68,27 @@ def test_where_nothing_is_known_to_be_read_in_vain_it_says_only_what_was_read(
     assert "milliseconds, for 10 passages read" in lines
 
 
+@pytest.mark.parametrize(
+    ("confidence", "said"),
+    [(0.0, "<1%"), (0.009, "<1%"), (0.01, "1%"), (0.4, "40%"), (0.991, ">99%"), (1.0, ">99%")],
+)
+def test_no_answer_is_called_certain_or_impossible(
+    reply: Reply, confidence: float, said: str
+) -> None:
+    best, other = (replace(each, confidence=confidence) for each in reply.answers)
+    lines = text(replace(reply, answers=(best, other))).splitlines()
+    assert f"passage combining, shard 0, score 8.50, confidence {said}" in lines
+    assert f"   2.50  {said:>5}  Łódź" in lines
+
+
+def test_a_bundle_without_confidence_has_none_shown(reply: Reply) -> None:
+    lines = text(
+        replace(reply, answers=tuple(replace(a, confidence=None) for a in reply.answers))
+    ).splitlines()
+    assert "passage combining, shard 0, score 8.50" in lines
+    assert "   2.50  Łódź" in lines
+
+
 def test_it_says_where_nothing_was_read_for_a_known_answer(reply: Reply) -> None:
     known = replace(reply, cached=True, passages_read=0)
     assert "milliseconds, the answer was known" in text(known).splitlines()
@@ -82,8 +103,8 @@ def test_on_a_terminal_the_answer_stands_in_a_frame(reply: Reply) -> None:
 
 def test_where_no_answer_is_likely_all_are_candidates(reply: Reply) -> None:
     lines = text(replace(reply, has_answer=False)).splitlines()
-    assert lines[:5] == ["no answer is likely", "", "candidates", "   8.50  Zoe\u0308 Nowak  Łódź",
-                         "   2.50  Łódź"]  # fmt: skip
+    assert lines[:5] == ["no answer is likely", "", "candidates", "   8.50    75%  Zoe\u0308 Nowak  Łódź",
+                         "   2.50     6%  Łódź"]  # fmt: skip
 
 
 def test_without_any_answer_there_are_no_candidates(reply: Reply) -> None:
@@ -150,5 +171,5 @@ def test_what_heads_say_of_the_question_follows_the_answers(reply: Reply) -> Non
     said = HeadPrediction("intent", 3, labels=(LabelScore("ask", 0.5, True),))
     lines = text(replace(reply, heads=(said,))).splitlines()
     at = lines.index("intent  version 3")
-    assert lines[at - 2 : at] == ["   2.50  Łódź", ""]
+    assert lines[at - 2 : at] == ["   2.50     6%  Łódź", ""]
     assert lines[at + 1].split()[:3] == ["✓", "ask", "0.500"]
