@@ -13,7 +13,7 @@ from winnow.tools.plan.planning import Plan, driver, soonest
 from winnow.tools.plan.planning import plan as planned
 from winnow.tools.plan.quantities import count, milliseconds, size
 from winnow.tools.plan.report import lines
-from winnow.tools.plan.wanted import Wanted
+from winnow.tools.plan.wanted import ALL_READ, Wanted
 
 
 def plan(
@@ -38,10 +38,10 @@ def plan(
         typer.Option(
             min=1,
             max=100,
-            help="Passages read for a question, on average: fewer where a front stops early "
-            "(--max-loss).",
+            help="Passages read for a question, on average: all that may be read, or the mean of "
+            "a front that stops early (--max-loss), as by default.",
         ),
-    ] = 10,
+    ] = ALL_READ,
     tokens: Annotated[
         int,
         typer.Option(

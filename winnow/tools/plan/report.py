@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from winnow.sizing.units import Units
 from winnow.tools.plan.planning import Plan
-from winnow.tools.plan.wanted import Wanted
+from winnow.tools.plan.wanted import ALL_READ, Wanted
 
 _GIB = 2**30
 
@@ -26,9 +26,15 @@ def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str
     yield f"driven by      {driver}"
     yield (
         f"a question     {made.node_ms:.0f} ms of the nodes' cores: "
-        f"{served.passages * served.read:.0f} to read, {served.shards * served.retrieve:.0f} to "
-        f"retrieve; {served.front:.1f} ms of a front's event loop"
+        f"{served.passages * served.read:.0f} to read {served.passages} passages, "
+        f"{served.shards * served.retrieve:.0f} to retrieve; {served.front:.1f} ms of a front's "
+        "event loop"
     )
+    if wanted.passages_to_read == ALL_READ:
+        yield (
+            "stopping       not reckoned: by default a front stops early and reads 3 to 5 of 10, "
+            "by the questions; --passages-to-read takes the mean"
+        )
     yield (
         f"building       {made.build_hours:,.1f} hours on one such node; a node loads its shard in "
         f"{made.load_minutes:.1f} minutes"

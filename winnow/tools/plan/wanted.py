@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+ALL_READ = 10
+"""Passages that a front reads for a question by default, unless it stops early."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -12,7 +15,7 @@ class Wanted:
     qps: float
     """Questions a second at the busiest time."""
     p99_ms: float
-    passages_to_read: int = 10
+    passages_to_read: int = ALL_READ
     """Passages that are read for a question, on average."""
     tokens: int = 170
     """Of question, title and text together: a passage of 100 words."""

@@ -96,6 +96,14 @@ def test_the_command_says_what_is_needed_and_what_drives_it(costs: str) -> None:
         assert said in shown.output
 
 
+def test_it_says_that_stopping_early_is_not_reckoned_unless_a_mean_is_given(costs: str) -> None:
+    asked = (*ASKED, "--p99", "300ms", "--units", costs)
+    whole, mean = run(*asked).output, run(*asked, "--passages-to-read", "4").output
+    assert "to read 10 passages" in whole
+    assert "to read 4 passages" in mean
+    assert ["stopping" in each for each in (whole, mean)] == [True, False]
+
+
 def test_the_command_prints_json_for_programs() -> None:
     shown = run(*ASKED, "--p99", "1s", "--json")
     assert shown.exit_code == 0, shown.output
