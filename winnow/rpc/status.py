@@ -60,7 +60,7 @@ _TOO_LARGE = "message larger than max"
 
 _MESSAGE = 2_000
 _DESCRIPTION, _VIOLATIONS = 600, 1_800
-_DETAILED = 2_300
+_DETAILED = 1_900
 """Bytes of a message as its header carries it, of one violation, of all, and of all details.
 
 All of an error travels as metadata, of which gRPC refuses some at random beyond 8 KB: the message
