@@ -167,6 +167,18 @@ def test_what_is_no_model_is_refused(
         session(tmp_path / "model.onnx", ["doubled"])
 
 
+def test_an_openvino_that_cannot_be_imported_is_an_error_that_says_so(
+    float_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "openvino"
+    broken.mkdir()
+    (broken / "__init__.py").write_text('raise ImportError("libtbb.so.12: no such file")')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "openvino", raising=False)
+    with pytest.raises(ArtefactError, match=r"OpenVINO cannot be imported: libtbb\.so\.12"):
+        OpenVinoSession(float_model, ["doubled"], bfloat16=False)
+
+
 def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
     inputs = model_inputs(list(range(1000, 1040)), [0] * 40)
     exact = open_session(bundle.reader, OUTPUTS, "int8").run(inputs)

@@ -43,13 +43,16 @@ class OpenVinoSession:
         `inner` names a value inside the model that becomes an output, too.
 
         Raises:
-            ArtefactError: OpenVINO is missing, `path` is not a model, or it lacks one of `outputs`.
+            ArtefactError: OpenVINO is missing or broken, `path` is not a model, or it lacks one of
+                `outputs`.
 
         """
         if not installed():
             raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
-        import openvino  # noqa: PLC0415 (an extra)
-
+        try:
+            import openvino  # noqa: PLC0415 (an extra)
+        except Exception as error:  # it loads libraries of its own
+            raise ArtefactError(f"OpenVINO cannot be imported: {error}") from error
         with _first_array:
             # the binding looks numpy up with the first array it gets; where two threads give it
             # one at once, each waits for the other for ever (OpenVINO 2026.4)
