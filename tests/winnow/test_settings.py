@@ -22,6 +22,7 @@ class Oven(Settings):
     heat: int = Field(180, ge=20, le=300, description="Degrees.")
     rack: Path = Field(description="Where things stand.")
     fans: list[str] = Field([], description="Fans.")
+    share: float = Field(0.5, description="Share.")
     light: bool = Field(False, description="Light.")
     note: str = Field("", description="Note.")
 
@@ -94,6 +95,15 @@ def test_an_unknown_key_in_the_file_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text('[oven]\nheta = 100\nrack = "x"\n', encoding="utf-8")
     with pytest.raises(SettingsError, match="heta: there is no such setting"):
+        Oven.load({}, config, {})
+
+
+@pytest.mark.parametrize("name", ["heat", "share"])
+def test_true_in_the_file_is_no_number(name: str, tmp_path: Path) -> None:
+    """It was 1, such as `max_loss = true`."""
+    config = tmp_path / "w.toml"
+    config.write_text(f'[oven]\n{name} = true\nrack = "x"\nlight = true\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match=rf"--{name} \(or .*\): true is no number$"):
         Oven.load({}, config, {})
 
 

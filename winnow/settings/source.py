@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
@@ -25,6 +32,14 @@ class Settings(BaseModel):
     table: ClassVar[str]
     """The table of the TOML file, and part of the variables' names."""
     _file: Path | None = PrivateAttr(default=None)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_number(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and kind in (int, float):  # to Python it is 0 or 1
+            raise ValueError(f"{str(value).lower()} is no number")
+        return value
 
     @field_validator("*")
     @classmethod
