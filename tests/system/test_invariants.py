@@ -43,7 +43,7 @@ def asked(question: str, **options: Any) -> answer_pb2.AnswerRequest:
 def essence(reply: answer_pb2.AnswerResponse) -> list[tuple[Any, ...]]:
     answers = [
         (
-            *(a.text, a.start, a.passage.id, a.score, a.relevance),
+            *(a.text, a.start, a.passage.id, a.score, a.relevance, a.confidence),
             *(a.distance, a.hybrid_distance, a.words),
         )
         for a in reply.answers
