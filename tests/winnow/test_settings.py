@@ -128,7 +128,9 @@ def test_the_command_has_an_option_and_help_for_every_field() -> None:
     runner = CliRunner(env={"COLUMNS": "200"})
     result = runner.invoke(app, ["--rack", "here", "--light", "--fans", "x", "--fans", "y"])
     assert result.exit_code == 0, result.output
-    assert got == [Oven(heat=180, rack=Path("here"), light=True, fans=["x", "y"], note="")]
+    assert got == [
+        Oven(heat=180, rack=Path("here"), share=0.5, light=True, fans=["x", "y"], note="")
+    ]
     help_text = runner.invoke(app, ["--help"]).output
     for words in (
         "--heat",
