@@ -148,4 +148,7 @@ class AnswerCore:
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
         ):
-            return await answerer.answer(admitted, deadline)
+            answered = await answerer.answer(admitted, deadline)
+            if answered.max_loss and answered.coverage.complete:
+                self._admission.needed(admitted, answered.passages_needed)
+            return answered

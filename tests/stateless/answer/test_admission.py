@@ -15,6 +15,7 @@ from stateless.metrics import AdmissionMetrics
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.errors import OverloadedError
 from winnow.policy.load import Load, LoadSettings
+from winnow.policy.usual import UsualReads
 
 SETTINGS = LoadSettings(
     most_reads=100, usable=1.0, calm=0.5, least_share=0.3, kept=0.0, shortest_wait=0.05
@@ -31,7 +32,9 @@ class House:
         self.clock = ManualClock()
         self.load = Load(settings, self.clock, lambda: pace)
         metrics = AdmissionMetrics(self.registry)
-        self.admission = Admission(self.load, most, metrics, self.clock, usual=10)
+        self.admission = Admission(
+            self.load, most, metrics, self.clock, usual=UsualReads(10), max_loss=0.3
+        )
 
     def refused(self, question: Question, left: float = 1.0, client: str = "") -> bool:
         """Whether a question is refused now."""
@@ -267,3 +270,65 @@ def test_nobody_is_refused_unseen_whose_usual_question_would_be_let_in(
             house.clock.advance(0.01)
             for one in "abc":
                 assert house.admission.refusal(one) is None or house.refused(asked(10), 9.0, one)
+
+
+def stopping(passages: int = 10, max_loss: float = 0.3) -> Question:
+    return replace(asked(passages), max_loss=max_loss)
+
+
+def learn(house: House, needed: int, question: Question) -> None:
+    for _ in range(200):
+        with house.admission.enter(question, 1, 1.0, "") as admitted:
+            house.admission.needed(admitted, needed)
+
+
+@pytest.mark.parametrize(
+    ("question", "reads"),
+    [
+        (stopping(), 3),
+        (stopping(max_loss=1.0), 3),
+        (stopping(max_loss=0.1), 10),  # it stops later; how late is not known
+        (asked(10), 10),
+        (stopping(20), 5),
+    ],
+)
+def test_questions_that_stop_early_count_with_what_they_need(
+    question: Question, reads: int
+) -> None:
+    house = House()
+    learn(house, 2, stopping())
+    with house.admission.enter(question, 1, 1.0, "") as admitted:
+        assert admitted.granted == question.passages_to_read
+        assert house.admission.reads == reads
+
+
+@pytest.mark.parametrize("other", [stopping(1), stopping(max_loss=1.0), asked(10)])
+def test_only_questions_as_usual_tell_what_is_usual(other: Question) -> None:
+    house = House()
+    learn(house, 1, other)
+    with house.admission.enter(stopping(), 1, 1.0, ""):
+        assert house.admission.reads == 10
+
+
+def test_a_question_that_was_dimmed_tells_nothing_of_what_is_needed() -> None:
+    house = House()
+    with contextlib.ExitStack() as stack:
+        for _ in range(7):
+            stack.enter_context(house.admission.enter(stopping(), 1, 1.0, ""))
+        dimmed = stack.enter_context(house.admission.enter(stopping(), 1, 1.0, ""))
+        assert dimmed.granted < 10
+        for _ in range(100):
+            house.admission.needed(dimmed, 1)
+    with house.admission.enter(stopping(), 1, 1.0, ""):
+        assert house.admission.reads == 10
+
+
+def test_more_questions_are_let_in_where_they_need_less() -> None:
+    def held(house: House) -> int:
+        with contextlib.ExitStack() as stack:
+            house.hold(stack, stopping())
+            return house.admission.inside
+
+    before, after = House(), House()
+    learn(after, 2, stopping())
+    assert held(after) > 2 * held(before)
