@@ -55,6 +55,14 @@ def train_apart(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     bundle: BundleOption = BUNDLE,
+    neurons: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Neurons in the feed-forward part of every upper layer: fewer take less time. 0 "
+            "leaves all.",
+        ),
+    ] = 0,
     begin_with: Annotated[
         Path | None,
         typer.Option(
@@ -86,7 +94,7 @@ def train_apart(
     place = Workspace(work).made()
     plan = ReadingPlan(scaled(RANKED, scale), questions, negatives, absolute)
     begun = str(begin_with) if begin_with else ""
-    taught = ApartPlan(layers, begun=begun)
+    taught = ApartPlan(layers, neurons, begun)
     if own_ranking:
         taught = replace(taught, answers=1.0, fading=FADING, ranks=False)
     schedule = Schedule(rate, quantised=quantised, seed=seed)

@@ -14,6 +14,7 @@ from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
 from models.network.outliers import FLOAT_PART, Inputs, split_outliers
 from models.network.quantise import quantise
+from models.network.slimming import fit, slim
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
 from models.steps.ranking import load_ranked
@@ -46,13 +47,16 @@ def train_apart(
     torch.manual_seed(schedule.seed)
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
-    student = copy.deepcopy(teacher)
-    if apart.begun:
-        student.load_state_dict(_of_run(Path(apart.begun)))
-    freeze_embeddings(student.body)
     passages, learnt = load_ranked(work)
+    student = ApartReader(copy.deepcopy(teacher), apart.apart)
+    if apart.begun:
+        _take_over(student, Path(apart.begun))
+    if apart.neurons:
+        upper = range(apart.apart, len(student.body.encoder.layer))
+        slim(student.body, upper, apart.neurons, probes(weights, passages, learnt), student)
+    freeze_embeddings(student.body)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
-    own = ReadingTask(ApartReader(student, apart.apart), encoded, reading, schedule.seed)
+    own = ReadingTask(student, encoded, reading, schedule.seed)
     run = work.apart_run(apart.apart)
     train(ApartTask(own, teacher, apart), schedule, run, every)
 
@@ -82,7 +86,7 @@ def trained_apart(weights: Path, work: Workspace, layers: int) -> ApartReader:
 
     """
     network = ApartReader(Reader(load_body(weights)), layers)
-    network.load_state_dict(_of_run(work.apart_run(layers)))
+    _take_over(network, work.apart_run(layers))
     return network.eval()
 
 
@@ -99,12 +103,12 @@ def quantise_halves(
         source.unlink()
 
 
-def _of_run(run: Path) -> dict[str, torch.Tensor]:
-    """The weights that a run came to."""
+def _take_over(network: ApartReader, run: Path) -> None:
+    """Gives a network the weights that a run came to."""
     state = checkpoint.finished(run)
     if state is None:
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
-    weights: dict[str, torch.Tensor] = state["network"]
-    return weights
+    fit(network.body, state["network"])
+    network.load_state_dict(state["network"])

@@ -19,6 +19,8 @@ class ApartPlan(TeachingPlan):
 
     apart: int
     """Layers in which question and passage are apart."""
+    neurons: int = 0
+    """Left in the feed-forward part of every upper layer; 0 leaves all."""
     begun: str = ""
     """The checkpoint whose weights it begins with; none: its teacher's."""
 

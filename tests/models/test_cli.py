@@ -181,7 +181,9 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     once = invoke(*learn, "--questions", 2)
     assert once.exit_code == 0, once.output
     (work / "reader-apart-1.pt").rename(work / "begun.pt")
-    twice = invoke(*learn, "--questions", 2, "--seed", 2, "--begin-with", work / "begun.pt")
+    twice = invoke(
+        *learn, "--questions", 2, "--seed", 2, "--begin-with", work / "begun.pt", "--neurons", 6
+    )
     assert twice.exit_code == 0, twice.output
     missing = invoke(*learn, "--begin-with", work / "none.pt")
     assert "none.pt is missing or not finished" in str(missing.exception)

@@ -138,7 +138,10 @@ def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     """A checkpoint goes on only by the plan that it was made by."""
     weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
     apart = ApartTask(reading_of(ApartReader(teacher, 1)), teacher, ApartPlan(1))
-    assert apart.plan == {"questions": 2, "apart": {"apart": 1, "begun": "", **weights}}
+    assert apart.plan == {
+        "questions": 2,
+        "apart": {"apart": 1, "neurons": 0, "begun": "", **weights},
+    }
     small = DistillingTask(reading_of(teacher), teacher, DistillingPlan(3))
     assert small.plan == {"questions": 2, "distilling": {"layers": 3, **weights}}
     assert small.steps == 7
