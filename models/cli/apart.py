@@ -51,7 +51,7 @@ def train_apart(
         typer.Option(
             min=1, max=WHOLE - 1, help="Lower layers in which question and passage are apart."
         ),
-    ] = 4,
+    ] = 3,
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     bundle: BundleOption = BUNDLE,
