@@ -86,3 +86,15 @@ def test_what_an_old_front_was_asked_counts_as_it_does_not_say_what_it_did(
     found = report([Outcome(ASKED, old, 0.01)], 1, asked)
     assert (found.max_loss, found.passages_needed) == (asked, None)
     assert found.figures[0].recall_by_answer == recall
+
+
+@pytest.mark.parametrize(
+    ("max_loss", "granted", "needed", "dimmed"),
+    [(0.0, 10, 10, 0), (0.0, 6, 6, 1), (0.3, 6, 2, 0), (0.3, 6, 6, 1)],
+)
+def test_replies_that_were_let_read_too_little_are_counted(
+    max_loss: float, granted: int, needed: int, dimmed: int
+) -> None:
+    said = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=max_loss)
+    said.passages_asked, said.passages_granted, said.passages_needed = 10, granted, needed
+    assert report([Outcome(ASKED, said, 0.01)] * 3, most=1).dimmed == 3 * dimmed

@@ -142,6 +142,11 @@ def _show(found: Report) -> None:
     if found.max_loss != 0:
         console.print(f"reading may have stopped early ({_allowed(found)}): no recall")
         console.print("--max-loss 0 reads every passage")
+    if found.dimmed:
+        console.print(
+            f"{found.dimmed} read fewer passages than were asked for, since there was too much to "
+            "do: give fewer --clients"
+        )
     if found.without_answers:
         console.print(f"{found.without_answers} have no answers: asked, but not in the table")
     for line in Failures(found.errors, found.said).lines():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from winnow.convert import answer as convert
+from winnow.domain.answered import stopped
 from winnow.text.scores import exact_match, f1, normalise
 from winnow.tools.failures import failures
 from winnow.tools.questions import AskedQuestion
@@ -48,6 +49,10 @@ class Report:
     """What the first of each status said."""
     incomplete: int
     """Replies that did not cover the whole index."""
+    dimmed: int
+    """Replies for which fewer passages were read than were asked for and needed: there was too much
+    to do.
+    """
     figures: tuple[Figures, ...]
     p50_ms: float
     p95_ms: float
@@ -97,6 +102,7 @@ def report(outcomes: Sequence[Outcome], most: int, max_loss: float | None = None
         errors=why.errors,
         said=why.said,
         incomplete=sum(not reply.coverage.complete for reply in replies),
+        dimmed=sum(map(_dimmed, replies)),
         figures=tuple(_figures(judged, step, lost == 0) for step in steps),
         p50_ms=p50,
         p95_ms=p95,
@@ -105,6 +111,12 @@ def report(outcomes: Sequence[Outcome], most: int, max_loss: float | None = None
         passages_needed=float(np.mean(needed)) if needed else None,
         max_loss=lost,
     )
+
+
+def _dimmed(reply: answer_pb2.AnswerResponse) -> bool:
+    needed = reply.passages_needed if reply.HasField("passages_needed") else None
+    enough = stopped(max_loss_of(reply), needed, reply.passages_granted)
+    return reply.passages_granted < reply.passages_asked and not enough
 
 
 def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
