@@ -55,12 +55,15 @@ def test_every_fault_is_named(found: Verdict, said: str) -> None:
     assert said in found.faults[0]
 
 
-def test_a_graph_of_other_weights_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [1.0, float("nan")])
+def test_a_graph_of_other_weights_is_refused(
+    tiny_weights: Path, tmp_path: Path, change: float
+) -> None:
     torch.manual_seed(5)
     reader, graph = Reader(load_body(tiny_weights)).eval(), tmp_path / "reader.onnx"
     export(reader, graph)
     with torch.no_grad():
-        reader.span.bias.add_(1)
+        reader.span.bias.add_(change)
     tokenizer = tiny_weights / "tokenizer.json"
     difference = largest_difference(reader, graph, READER_OUTPUTS, tokenizer, ["who won the tour"])
     assert difference > TOLERANCE
