@@ -145,10 +145,19 @@ class Admission:
         )
 
     def needed(self, admitted: Admitted, passages: int) -> None:
-        """Takes note of how many passages a question needed that stopped early, or could have."""
-        as_usual = admitted.asked == admitted.granted == self._usual.passages
+        """Takes note of how many passages a question needed that stopped early, or could have.
+
+        Where fewer were granted and did not do, all might have been needed.
+        """
+        as_usual = admitted.asked == self._usual.passages
         if as_usual and admitted.question.max_loss == self._max_loss:
-            self._usual.took(passages)
+            self._usual.took(passages if passages < admitted.granted else admitted.asked)
+
+    def late(self, admitted: Admitted) -> None:
+        """Takes note of a question that was let in and not answered in time. Were it not counted,
+        only those that need little would be, and the more are late, the more would be let in.
+        """
+        self.needed(admitted, admitted.asked)
 
     def _expected(self, question: Question) -> Callable[[int], int]:
         """How many passages are needed of those that may be read."""

@@ -1,5 +1,7 @@
 """The answer core, without any transport."""
 
+import contextlib
+
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -22,6 +24,7 @@ from winnow.errors import (
     InvalidRequestError,
     OverloadedError,
     UnavailableError,
+    WinnowError,
 )
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.usual import UsualReads
@@ -42,6 +45,7 @@ class Echo:
         self.reads = self.asked = self.needed = 0
         self.silent: tuple[ShardCoverage, ...] = ()
         """Shards that do not answer."""
+        self.failure: WinnowError | None = None
 
     def tokenise(self, question: Question) -> Cut:
         """Reads the first word."""
@@ -53,6 +57,8 @@ class Echo:
         self.asked += 1
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
+        if self.failure is not None:
+            raise self.failure
         scope = admitted.question.read_scope
         work = (admitted.asked, admitted.granted, 0, self.needed)
         coverage, max_loss = Coverage(self.silent), admitted.question.max_loss
@@ -113,6 +119,29 @@ async def test_what_whole_answers_need_is_what_the_next_question_counts_with(
         request = AnswerRequest("Who?", retriever=Retriever.HYBRID, max_loss=max_loss)
         await house.ask(request)
     assert house.echo.reads == reads
+
+
+@pytest.mark.parametrize(
+    "failure", [ShardStatus.TIMEOUT, ShardStatus.OVERLOADED, DeadlineExceededError("late"), None]
+)
+async def test_questions_that_are_late_count_as_if_they_needed_everything(
+    failure: ShardStatus | WinnowError | None,
+) -> None:
+    """Else those that need least are all that counts, the more are late, the more are let in."""
+    house = House()
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    request = AnswerRequest("Who?", retriever=Retriever.HYBRID, max_loss=0.3)
+    house.echo.needed = 1
+    for _ in range(100):
+        await house.ask(request)
+    if isinstance(failure, ShardStatus):
+        house.echo.silent = (ShardCoverage(0, 5, failure),)
+    else:
+        house.echo.failure = failure
+    for _ in range(100):
+        with contextlib.suppress(WinnowError):
+            await house.ask(request)
+    assert house.echo.reads == (2 if failure is None else 10)
 
 
 async def test_before_every_shard_was_found_questions_are_refused_but_invalid_ones_named() -> None:
