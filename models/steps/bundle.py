@@ -83,10 +83,14 @@ def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> d
 
 
 def _apart_runs(last: Path) -> list[dict[str, Any]]:
-    """The runs that made a reader's halves, one beginning with what the other came to."""
+    """The runs that made a reader's halves, one beginning with what the other came to. Each once:
+    what one began with may have been trained anew since, from the weights of this one.
+    """
     runs: list[dict[str, Any]] = []
+    seen: set[Path] = set()
     path: Path | None = last
-    while path is not None:
+    while path is not None and path.resolve() not in seen:
+        seen.add(path.resolve())
         run = _run(path)
         runs.insert(0, run)
         # where it lay is nobody's business

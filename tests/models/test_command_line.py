@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from models.cli import app
-from models.steps.bundle import Naming, ReaderKind, make_bundle
+from models.steps.bundle import Naming, ReaderKind, _apart_runs, make_bundle
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
@@ -136,3 +136,14 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
     provenance = read_manifest(tmp_path / "bundle").provenance
     assert provenance["encoder"] == {}
     assert [run["steps"] for run in provenance["readers"]] == [544]
+
+
+def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None:
+    """The file of a run is that of a later one, where it was trained anew."""
+    work = Workspace(tmp_path / "work").made()
+    for layers, begun in ((1, 2), (2, 1)):
+        plan = {"apart": {"apart": layers, "begun": str(work.apart_run(begun))}}
+        state = {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)}
+        checkpoint.save(work.apart_run(layers), state)
+    runs = _apart_runs(work.apart_run(1))
+    assert [run["plan"] for run in runs] == [{"apart": {"apart": layers}} for layers in (2, 1)]
