@@ -75,7 +75,7 @@ class AdmissionMetrics:
         counted(self._admissions, last=("granted", "dimmed", "refused"))
         self.reads = Gauge(
             "winnow_front_reads_in_hand",
-            "Passages that questions being answered are expected to need",
+            "Passages that questions being answered may read",
             registry=registry,
         )
         self.pace = Gauge(

@@ -6,7 +6,7 @@ much, and how much each client may have.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,8 @@ from winnow.deadline import Clock
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
-from winnow.policy.load import Load, LoadSettings, Ticket, all_of_them
+from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
-from winnow.policy.usual import UsualReads
 from winnow.telemetry.tracing.span import span
 
 _MOST_REMEMBERED = 1_000
@@ -52,8 +51,7 @@ class Admission:
         most: int,
         metrics: AdmissionMetrics,
         clock: Clock = time.monotonic,
-        usual: UsualReads | None = None,
-        max_loss: float = 0.0,
+        usual: int = 1,
     ) -> None:
         """Lets nothing in yet.
 
@@ -64,12 +62,9 @@ class Admission:
             clock: seconds.
             usual: passages that a question wants to be read. A client that has no room for these is
                 full, though it may have some for fewer.
-            max_loss: what stopping early may lose where nobody says otherwise: questions that may
-                lose so much are reckoned with the reads that were needed of late.
 
         """
-        self._load, self._most, self._metrics = load, most, metrics
-        self._usual, self._max_loss = usual or UsualReads(1), max_loss
+        self._load, self._most, self._metrics, self._usual = load, most, metrics, usual
         shared = LoadSettings()
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
         self._clock = clock
@@ -86,7 +81,7 @@ class Admission:
 
     @property
     def reads(self) -> int:
-        """Passages that the questions being answered are expected to need."""
+        """Passages that the questions being answered may read."""
         return self._load.reads
 
     @contextmanager
@@ -109,7 +104,7 @@ class Admission:
         parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
         asked = question.passages_to_read * parts
         with span("admit", {"winnow.passages_asked": asked}) as step:
-            ticket = self._ticket(asked, left, client, parts, self._expected(question))
+            ticket = self._ticket(asked, left, client, parts)
             step.set("winnow.passages_granted", ticket.reads)
         self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
         self._places.take(client, 1)
@@ -144,32 +139,10 @@ class Admission:
             wait,
         )
 
-    def needed(self, admitted: Admitted, passages: int) -> None:
-        """Takes note of how many passages a question needed that stopped early, or could have.
-
-        Where fewer were granted and did not do, all might have been needed.
-        """
-        as_usual = admitted.asked == self._usual.passages
-        if as_usual and admitted.question.max_loss == self._max_loss:
-            self._usual.took(passages if passages < admitted.granted else admitted.asked)
-
-    def late(self, admitted: Admitted) -> None:
-        """Takes note of a question that was let in and not answered in time. Were it not counted,
-        only those that need little would be, and the more are late, the more would be let in.
-        """
-        self.needed(admitted, admitted.asked)
-
-    def _expected(self, question: Question) -> Callable[[int], int]:
-        """How many passages are needed of those that may be read."""
-        stops = 0 < self._max_loss <= question.max_loss
-        return self._usual.expected if stops else all_of_them
-
-    def _ticket(
-        self, reads: int, left: float, client: str, parts: int, expected: Callable[[int], int]
-    ) -> Ticket:
+    def _ticket(self, reads: int, left: float, client: str, parts: int) -> Ticket:
         try:
             self._check_places(client)
-            return self._load.admit(reads, left, client, parts, expected)
+            return self._load.admit(reads, left, client, parts)
         except OverloadedError as error:
             self._refuse()
             if self._closed_to(client):
@@ -183,8 +156,7 @@ class Admission:
     def _closed_to(self, client: str) -> bool:
         """Whether a usual question of a client would be refused, however long it may take."""
         places = self._places.room(client, self._most, self._most)
-        expected = self._usual.expected if self._max_loss else all_of_them
-        return places < 1 or self._load.closed_to(client, self._usual.passages, expected)
+        return places < 1 or self._load.closed_to(client, self._usual)
 
     def _leave(self, client: str, free: float) -> None:
         """Frees a place, now or when it is `free`."""

@@ -18,16 +18,13 @@ from stateless.heads.questions import QuestionHeads
 from stateless.metrics import FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
-from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.errors import UnavailableError
 from winnow.telemetry.tracing.span import current
 
 _RESERVE = 0.1
 """Share of the time left that heads may not use, or an answer would be late for one of them."""
-_TOO_MUCH = frozenset({ShardStatus.TIMEOUT, ShardStatus.OVERLOADED})
-"""What becomes of shards where more was let in than they can read."""
 
 
 class AnswerCore:
@@ -151,13 +148,4 @@ class AnswerCore:
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
         ):
-            try:
-                answered = await answerer.answer(admitted, deadline)
-            except (DeadlineExceededError, OverloadedError):
-                self._admission.late(admitted)
-                raise
-            if answered.max_loss and answered.coverage.complete:
-                self._admission.needed(admitted, answered.passages_needed)
-            elif any(part.status in _TOO_MUCH for part in answered.coverage.shards):
-                self._admission.late(admitted)
-            return answered
+            return await answerer.answer(admitted, deadline)

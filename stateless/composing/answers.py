@@ -23,7 +23,6 @@ from stateless.metrics import AdmissionMetrics
 from stateless.words.statistics import WordStatistics
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load
-from winnow.policy.usual import UsualReads
 from winnow.telemetry.caches import CacheMetrics
 from winnow.v1 import answer_pb2_grpc
 
@@ -82,8 +81,8 @@ def _admission(front: Front, known: Known) -> Admission:
         return seconds
 
     load = Load(settings.admission, time.monotonic, pace, known.others_reads)
-    usual, most = UsualReads(settings.passages_to_read), settings.max_in_flight
-    admission = Admission(load, most, metrics, usual=usual, max_loss=settings.max_loss)
+    usual = settings.passages_to_read
+    admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
     front.doors.add(SERVICE, admission.refusal)
     front.work.questions = admission
     return admission

@@ -9,7 +9,6 @@ serve clients in turn, so what can be in time for one is its share of what can b
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,13 +57,6 @@ class Ticket:
     asked: int
     reads: int
     """Passages that may be read: fewer than asked in a brown-out."""
-    expected: int
-    """Passages that will be, by estimate: fewer than may be where reading stops early."""
-
-
-def all_of_them(reads: int) -> int:
-    """What is expected of a request that does not stop early."""
-    return reads
 
 
 class Load:
@@ -90,17 +82,10 @@ class Load:
 
     @property
     def reads(self) -> int:
-        """Reads in hand, as many as are expected."""
+        """Reads in hand."""
         return self._shares.total
 
-    def admit(
-        self,
-        asked: int,
-        left: float,
-        client: str = "",
-        unit: int = 1,
-        expected: Callable[[int], int] = all_of_them,
-    ) -> Ticket:
+    def admit(self, asked: int, left: float, client: str = "", unit: int = 1) -> Ticket:
         """Lets a request in for `asked` reads, or fewer.
 
         With nothing in hand it is let in whatever the estimate says, which may be an old one.
@@ -110,7 +95,6 @@ class Load:
             left: seconds before its deadline.
             client: a key of the caller, for sharing fairly.
             unit: reads are granted in multiples of it: one for each shard, where all read alike.
-            expected: how many of the reads that are granted will be done. Never falls with them.
 
         Raises:
             DeadlineExceededError: no time is left at all.
@@ -121,36 +105,32 @@ class Load:
         if left <= 0:
             raise DeadlineExceededError("the deadline passed before there was room")
         fewest = self._fewest(asked, unit)
-        least = expected(fewest)
         limit, others = self._limit(left), self._others()
         share = self._shares.share(client, limit, others)
         whole = self._limit(math.inf)
-        room = self._shares.room(client, limit, whole, least, others, share) + _ROUNDING
+        room = self._shares.room(client, limit, whole, fewest, others, share) + _ROUNDING
         filled = max(self.reads / whole, self._shares.held(client) / share) if share else 1.0
-        dimmed = self._dimmed(asked, fewest, filled)
-        granted = bisect_right(range(1, dimmed + 1), room, key=expected) // unit * unit
+        granted = min(self._dimmed(asked, fewest, filled), math.floor(room)) // unit * unit
         if not self.reads:
             granted = max(granted, fewest)
         if granted < fewest:
-            self._shares.refuse(client, least)
-            raise self._refusal(least, room, limit)
-        self._shares.take(client, expected(granted))
-        return Ticket(client, asked, granted, expected(granted))
+            self._shares.refuse(client, fewest)
+            raise self._refusal(fewest, room, limit)
+        self._shares.take(client, granted)
+        return Ticket(client, asked, granted)
 
-    def closed_to(
-        self, client: str, asked: int, expected: Callable[[int], int] = all_of_them
-    ) -> bool:
+    def closed_to(self, client: str, asked: int) -> bool:
         """Whether a request of a client for `asked` reads would be refused, whatever its deadline.
 
         Nothing is remembered of it, unlike a refusal.
         """
-        fewest, whole = expected(self._fewest(asked, 1)), self._limit(math.inf)
+        fewest, whole = self._fewest(asked, 1), self._limit(math.inf)
         room = self._shares.room(client, whole, whole, fewest, self._others())
         return self.reads > 0 and room + _ROUNDING < fewest
 
     def release(self, ticket: Ticket) -> None:
         """Ends a request."""
-        self._shares.give_back(ticket.client, ticket.expected)
+        self._shares.give_back(ticket.client, ticket.reads)
 
     def _fewest(self, asked: int, unit: int) -> int:
         """The least share of what was asked in whole units, at least one, if the queue holds it."""

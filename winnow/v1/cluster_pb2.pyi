@@ -107,7 +107,7 @@ class FrontState(google.protobuf.message.Message):
     questions_in_hand: builtins.int
     """Questions being answered."""
     reads_in_hand: builtins.int
-    """Passages that those questions are expected to need."""
+    """Passages that those questions may still read."""
     texts_in_hand: builtins.int
     """Texts that heads are being applied to."""
     passages_in_hand: builtins.int

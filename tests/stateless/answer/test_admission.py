@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admission, Admitted
+from stateless.answer.admission import Admission
 from stateless.metrics import AdmissionMetrics
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.errors import OverloadedError
 from winnow.policy.load import Load, LoadSettings
-from winnow.policy.usual import UsualReads
 
 SETTINGS = LoadSettings(
     most_reads=100, usable=1.0, calm=0.5, least_share=0.3, kept=0.0, shortest_wait=0.05
@@ -32,9 +31,7 @@ class House:
         self.clock = ManualClock()
         self.load = Load(settings, self.clock, lambda: pace)
         metrics = AdmissionMetrics(self.registry)
-        self.admission = Admission(
-            self.load, most, metrics, self.clock, usual=UsualReads(10), max_loss=0.3
-        )
+        self.admission = Admission(self.load, most, metrics, self.clock, usual=10)
 
     def refused(self, question: Question, left: float = 1.0, client: str = "") -> bool:
         """Whether a question is refused now."""
@@ -270,75 +267,3 @@ def test_nobody_is_refused_unseen_whose_usual_question_would_be_let_in(
             house.clock.advance(0.01)
             for one in "abc":
                 assert house.admission.refusal(one) is None or house.refused(asked(10), 9.0, one)
-
-
-def stopping(passages: int = 10, max_loss: float = 0.3) -> Question:
-    return replace(asked(passages), max_loss=max_loss)
-
-
-def learn(house: House, needed: int, question: Question) -> None:
-    for _ in range(200):
-        with house.admission.enter(question, 1, 1.0, "") as admitted:
-            house.admission.needed(admitted, needed)
-
-
-@pytest.mark.parametrize(
-    ("question", "reads"),
-    [
-        (stopping(), 3),
-        (stopping(max_loss=1.0), 3),
-        (stopping(max_loss=0.1), 10),  # it stops later; how late is not known
-        (asked(10), 10),
-        (stopping(20), 5),
-    ],
-)
-def test_questions_that_stop_early_count_with_what_they_need(
-    question: Question, reads: int
-) -> None:
-    house = House()
-    learn(house, 2, stopping())
-    with house.admission.enter(question, 1, 1.0, "") as admitted:
-        assert admitted.granted == question.passages_to_read
-        assert house.admission.reads == reads
-
-
-@pytest.mark.parametrize("other", [stopping(1), stopping(max_loss=1.0), asked(10)])
-def test_only_questions_as_usual_tell_what_is_usual(other: Question) -> None:
-    house = House()
-    learn(house, 1, other)
-    with house.admission.enter(stopping(), 1, 1.0, ""):
-        assert house.admission.reads == 10
-
-
-def dim(house: House, stack: contextlib.ExitStack) -> Admitted:
-    """Enters questions until one is dimmed."""
-    while True:
-        last = stack.enter_context(house.admission.enter(stopping(), 1, 1.0, ""))
-        if last.granted < last.asked:
-            return last
-
-
-@pytest.mark.parametrize(("stopped", "reads"), [(True, 2), (False, 10)])
-def test_a_question_that_was_dimmed_and_did_not_stop_might_have_needed_all(
-    stopped: bool, reads: int
-) -> None:
-    """Nothing else tells, while there is too much to do, that questions need more than before."""
-    house = House()
-    learn(house, 2, stopping())
-    with contextlib.ExitStack() as stack:
-        dimmed = dim(house, stack)
-        for _ in range(200):
-            house.admission.needed(dimmed, 2 if stopped else dimmed.granted)
-    with house.admission.enter(stopping(), 1, 1.0, ""):
-        assert abs(house.admission.reads - reads) <= 1
-
-
-def test_more_questions_are_let_in_where_they_need_less() -> None:
-    def held(house: House) -> int:
-        with contextlib.ExitStack() as stack:
-            house.hold(stack, stopping())
-            return house.admission.inside
-
-    before, after = House(), House()
-    learn(after, 2, stopping())
-    assert held(after) > 2 * held(before)

@@ -1,7 +1,5 @@
 """The answer core, without any transport."""
 
-import contextlib
-
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -15,19 +13,17 @@ from stateless.encoding import Cut
 from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.coverage import Coverage
 from winnow.domain.position import Position
-from winnow.domain.question import Question, ReadScope, Retriever
+from winnow.domain.question import Question, ReadScope
 from winnow.domain.request import AnswerRequest
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
     OverloadedError,
     UnavailableError,
-    WinnowError,
 )
 from winnow.policy.load import Load, LoadSettings
-from winnow.policy.usual import UsualReads
 from winnow.text.tokenizer import Tokens
 
 IN_FLIGHT = "winnow_front_questions_in_flight"
@@ -42,10 +38,7 @@ class Echo:
     def __init__(self, registry: CollectorRegistry, load: Load) -> None:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
-        self.reads = self.asked = self.needed = 0
-        self.silent: tuple[ShardCoverage, ...] = ()
-        """Shards that do not answer."""
-        self.failure: WinnowError | None = None
+        self.reads = self.asked = 0
 
     def tokenise(self, question: Question) -> Cut:
         """Reads the first word."""
@@ -57,12 +50,9 @@ class Echo:
         self.asked += 1
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
-        if self.failure is not None:
-            raise self.failure
         scope = admitted.question.read_scope
-        work = (admitted.asked, admitted.granted, 0, self.needed)
-        coverage, max_loss = Coverage(self.silent), admitted.question.max_loss
-        return Answered((), False, coverage, Timings(), *work, scope, False, max_loss=max_loss)
+        work = (admitted.asked, admitted.granted, 0, 0)
+        return Answered((), False, Coverage(()), Timings(), *work, scope, False)
 
 
 class House:
@@ -71,8 +61,7 @@ class House:
     def __init__(self, remember: bool = False) -> None:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
         self.load = Load(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
-        metrics, usual = AdmissionMetrics(self.registry), UsualReads(10)
-        admission = Admission(self.load, 64, metrics, usual=usual, max_loss=0.3)
+        admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
         remembered = RememberedAnswers(1 << 20, lambda: Edition(("rows",), sure=True))
         self.core = AnswerCore(
@@ -103,45 +92,6 @@ async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, read
     assert (answered.passages_asked, answered.passages_granted) == (reads, reads)
     assert (house.echo.reads, house.echo.in_flight) == (reads, 1)
     assert house.registry.get_sample_value(IN_FLIGHT) == 0
-
-
-@pytest.mark.parametrize(
-    ("max_loss", "silent", "reads"), [(0.3, False, 2), (0.0, False, 10), (0.3, True, 10)]
-)
-async def test_what_whole_answers_need_is_what_the_next_question_counts_with(
-    max_loss: float, silent: bool, reads: int
-) -> None:
-    house = House()
-    house.core.serve(house.echo)  # type: ignore[arg-type]
-    house.echo.needed = 1
-    house.echo.silent = (ShardCoverage(0, 5, ShardStatus.UNAVAILABLE),) if silent else ()
-    for _ in range(100):
-        request = AnswerRequest("Who?", retriever=Retriever.HYBRID, max_loss=max_loss)
-        await house.ask(request)
-    assert house.echo.reads == reads
-
-
-@pytest.mark.parametrize(
-    "failure", [ShardStatus.TIMEOUT, ShardStatus.OVERLOADED, DeadlineExceededError("late"), None]
-)
-async def test_questions_that_are_late_count_as_if_they_needed_everything(
-    failure: ShardStatus | WinnowError | None,
-) -> None:
-    """Else those that need least are all that counts, the more are late, the more are let in."""
-    house = House()
-    house.core.serve(house.echo)  # type: ignore[arg-type]
-    request = AnswerRequest("Who?", retriever=Retriever.HYBRID, max_loss=0.3)
-    house.echo.needed = 1
-    for _ in range(100):
-        await house.ask(request)
-    if isinstance(failure, ShardStatus):
-        house.echo.silent = (ShardCoverage(0, 5, failure),)
-    else:
-        house.echo.failure = failure
-    for _ in range(100):
-        with contextlib.suppress(WinnowError):
-            await house.ask(request)
-    assert house.echo.reads == (2 if failure is None else 10)
 
 
 async def test_before_every_shard_was_found_questions_are_refused_but_invalid_ones_named() -> None:

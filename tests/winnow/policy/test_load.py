@@ -1,7 +1,5 @@
 """Admission by work: in time or refused, dimmed before refused, fair between clients."""
 
-import contextlib
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -97,7 +95,7 @@ def fill(machine: Machine, left: float, client: str = "", reads: int = 10) -> li
 
 def test_an_idle_machine_lets_in_what_is_asked() -> None:
     machine = Machine()
-    assert machine.load.admit(10, 1.0) == Ticket("", 10, 10, 10)
+    assert machine.load.admit(10, 1.0) == Ticket("", 10, 10)
     assert machine.load.reads == 10
 
 
@@ -410,37 +408,3 @@ def test_reads_in_hand_are_counted_and_bounded_and_nobody_gets_less_than_the_flo
         assert machine.load.reads == sum(in_hand.values()) <= most
         if ticket is not None:
             assert min(least_share * reads - 1e-6, most) <= ticket.reads <= ticket.asked == reads
-
-
-def test_a_request_counts_with_the_reads_that_are_expected_of_it() -> None:
-    machine = Machine(PLAIN)
-    machine.pace.begin()
-    load = Load(PLAIN, machine.clock, lambda: READ)
-    few = [load.admit(10, 1.0, expected=lambda reads: math.ceil(reads * 0.4)) for _ in range(20)]
-    assert {(ticket.reads, ticket.expected) for ticket in few} == {(10, 4)}
-    assert load.reads == 80
-    with pytest.raises(OverloadedError):
-        load.admit(10, 1.0)
-    for ticket in few:
-        load.release(ticket)
-    assert load.reads == 0
-
-
-@given(
-    share=st.floats(0.05, 1.0),
-    asked=st.lists(st.integers(1, 60), min_size=1, max_size=60),
-    unit=st.integers(1, 3),
-)
-def test_no_more_is_expected_than_can_be_in_time(share: float, asked: list[int], unit: int) -> None:
-    """But for one request that finds nothing in hand."""
-    load = Load(SETTINGS, ManualClock(), lambda: READ)
-    room = 1.0 * SETTINGS.usable / READ
-    for reads in asked:
-        before = load.reads
-        with contextlib.suppress(OverloadedError):
-            ticket = load.admit(
-                reads * unit, 1.0, unit=unit, expected=lambda n: max(math.ceil(n * share), 1)
-            )
-            assert ticket.reads % unit == 0
-            assert load.reads == before + ticket.expected
-            assert load.reads <= room or before == 0
