@@ -12,14 +12,13 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
+from models.network.watching import Inputs, watch
+
 FLOAT_PART = "/outliers/"
 """In the names of graph nodes that are to stay in float."""
 _CHANNELS = 4
 _SPLIT = ("intermediate.dense", "output.dense")
 """The two layers of the feed-forward part, where the outliers are."""
-
-Inputs = tuple[Tensor, Tensor, Tensor]
-"""Ids, mask and token types, int64 [batch, tokens]."""
 
 
 class SplitLinear(nn.Module):
@@ -73,16 +72,8 @@ def _largest(
     """The largest absolute value of every input channel of every layer."""
     found = {name: torch.zeros(linear.in_features) for name, linear in layers.items()}
 
-    def watch(name: str) -> "torch.utils.hooks.RemovableHandle":
-        def see(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
-            found[name] = torch.maximum(found[name], given[0].abs().amax((0, 1)))
+    def see(name: str, values: Tensor) -> None:
+        found[name] = torch.maximum(found[name], values.abs().amax((0, 1)))
 
-        return layers[name].register_forward_pre_hook(see)
-
-    handles = [watch(name) for name in layers]
-    with torch.no_grad():
-        for ids, mask, types in inputs:
-            network(input_ids=ids, attention_mask=mask, token_type_ids=types)
-    for handle in handles:
-        handle.remove()
+    watch(network, layers, inputs, see)
     return found

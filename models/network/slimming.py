@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-from models.network.outliers import Inputs
+from models.network.watching import Inputs, watch
 
 
 def slim(
@@ -50,18 +50,10 @@ def _said(layers: Sequence[nn.Linear], inputs: Iterable[Inputs], of: nn.Module) 
     """How much every input of a layer is on average, whatever its sign."""
     found = [torch.zeros(layer.in_features) for layer in layers]
 
-    def watch(number: int, layer: nn.Linear) -> "torch.utils.hooks.RemovableHandle":
-        def see(_module: nn.Module, given: tuple[Tensor, ...]) -> None:
-            found[number] += given[0].abs().sum((0, 1))
+    def add(number: int, values: Tensor) -> None:
+        found[number] += values.abs().sum((0, 1))
 
-        return layer.register_forward_pre_hook(see)
-
-    handles = [watch(*each) for each in enumerate(layers)]
-    with torch.no_grad():
-        for ids, mask, types in inputs:
-            of(input_ids=ids, attention_mask=mask, token_type_ids=types)
-    for handle in handles:
-        handle.remove()
+    watch(of, dict(enumerate(layers)), inputs, add)
     return found
 
 

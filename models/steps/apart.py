@@ -12,9 +12,10 @@ from models.network.apart import ApartReader
 from models.network.architecture import Reader, freeze_embeddings, load_body
 from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
-from models.network.outliers import FLOAT_PART, Inputs, split_outliers
+from models.network.outliers import FLOAT_PART, split_outliers
 from models.network.quantise import quantise
 from models.network.slimming import fit, slim
+from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
 from models.steps.ranking import load_ranked

@@ -11,8 +11,9 @@ from models.mining.mine import TrainingQuestion, load
 from models.network.architecture import Encoder, Reader
 from models.network.embedding_table import shrink_embeddings
 from models.network.export import export
-from models.network.outliers import FLOAT_PART, Inputs, split_outliers
+from models.network.outliers import FLOAT_PART, split_outliers
 from models.network.quantise import quantise
+from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.encoder import trained_encoder
 from models.steps.reader import trained_reader

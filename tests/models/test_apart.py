@@ -13,7 +13,7 @@ from models.network import apart
 from models.network.apart import ApartReader, as_stored, levels, split
 from models.network.architecture import Reader, load_body
 from models.network.halves import export_halves
-from models.network.outliers import Inputs
+from models.network.watching import Inputs
 from models.steps.apart import quantise_halves
 from winnow.inference.onnx import OnnxSession
 

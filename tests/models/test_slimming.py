@@ -9,8 +9,8 @@ import torch
 
 from models.network.apart import ApartReader
 from models.network.architecture import Reader, load_body
-from models.network.outliers import Inputs
 from models.network.slimming import fit, slim
+from models.network.watching import Inputs
 
 
 @pytest.fixture
