@@ -39,24 +39,21 @@ def verify(
             largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),
             mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
         )
-    reader = (
-        halves_difference(
-            trained_apart(weights, work, apart), *_halves(work, apart), tokenizer, texts
-        )
-        if apart
-        else largest_difference(
-            trained_reader(weights, work),
-            work.graph("reader", "fp32"),
-            READER_OUTPUTS,
-            tokenizer,
-            texts,
-        )
-    )
+    reader = _reader_difference(weights, work, apart, texts)
     return judge(encoder, reader, _exact_match(figures), max_loss), figures
 
 
-def _halves(work: Workspace, apart: int) -> tuple[Path, Path]:
-    return work.half("lower", "fp32", apart), work.half("upper", "fp32", apart)
+def _reader_difference(weights: Path, work: Workspace, apart: int, texts: Sequence[str]) -> float:
+    tokenizer = weights / "tokenizer.json"
+    if apart:
+        lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))
+        return halves_difference(
+            trained_apart(weights, work, apart), lower, upper, tokenizer, texts
+        )
+    graph = work.graph("reader", "fp32")
+    return largest_difference(
+        trained_reader(weights, work), graph, READER_OUTPUTS, tokenizer, texts
+    )
 
 
 def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:

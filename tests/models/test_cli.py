@@ -72,6 +72,14 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+def alter(run: Path) -> None:
+    """The graphs of a run are then not what it came to."""
+    state = checkpoint.load(run)
+    assert state is not None
+    state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
+    checkpoint.save(run, state)
+
+
 @pytest.fixture
 def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
@@ -150,10 +158,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert passed.exit_code == 0, passed.output
     assert json.loads(passed.stdout)["faults"] == []
 
-    state = checkpoint.load(work / "reader.pt")
-    assert state is not None
-    state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
-    checkpoint.save(work / "reader.pt", state)
+    alter(work / "reader.pt")
     refused = invoke(*gate)
     assert refused.exit_code == 1
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
@@ -201,10 +206,7 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     found = json.loads(passed.stdout)
     assert found["encoder"] is None
     assert set(found["exact_match"]["dev-nq"]) == {"fp32", "int8"}
-    state = checkpoint.load(work / "reader-apart-1.pt")
-    assert state is not None
-    state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
-    checkpoint.save(work / "reader-apart-1.pt", state)
+    alter(work / "reader-apart-1.pt")
     refused = invoke(*gate)
     assert refused.exit_code == 1
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]

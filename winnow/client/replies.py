@@ -10,7 +10,7 @@ from typing import Any
 from winnow.client.plain import plain
 from winnow.client.predictions import HeadPrediction
 from winnow.client.timings import Timings
-from winnow.domain.answered import stopped
+from winnow.domain.answered import dimmed
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
 
@@ -116,8 +116,8 @@ class Reply:
     @property
     def dimmed(self) -> bool:
         """Whether the answers might be better had the front node let more passages be read."""
-        enough = stopped(self.max_loss, self.passages_needed, self.passages_granted)
-        return self.passages_granted < self.passages_asked and not enough
+        asked, granted = self.passages_asked, self.passages_granted
+        return dimmed(asked, granted, self.passages_needed, self.max_loss)
 
     @property
     def answer(self) -> str | None:

@@ -84,14 +84,14 @@ class Answered:
     @property
     def dimmed(self) -> bool:
         """Whether it might be better if more passages had been let in to be read."""
-        return self.passages_granted < self.passages_asked and not stopped(
-            self.max_loss, self.passages_needed, self.passages_granted
-        )
+        asked, granted = self.passages_asked, self.passages_granted
+        return dimmed(asked, granted, self.passages_needed, self.max_loss)
 
 
-def stopped(max_loss: float | None, needed: int | None, granted: int) -> bool:
-    """Whether reading stopped early, and not because so few passages were let in to be read.
+def dimmed(asked: int, granted: int, needed: int | None, max_loss: float | None) -> bool:
+    """Whether fewer passages were let in than were asked for, and reading did not stop before them.
 
     What a front does not tell is None.
     """
-    return bool(max_loss) and needed is not None and needed < granted
+    stopped = bool(max_loss) and needed is not None and needed < granted
+    return granted < asked and not stopped

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from winnow.convert import answer as convert
-from winnow.domain.answered import stopped
+from winnow.domain.answered import dimmed
 from winnow.text.scores import exact_match, f1, normalise
 from winnow.tools.failures import failures
 from winnow.tools.questions import AskedQuestion
@@ -115,8 +115,7 @@ def report(outcomes: Sequence[Outcome], most: int, max_loss: float | None = None
 
 def _dimmed(reply: answer_pb2.AnswerResponse) -> bool:
     needed = reply.passages_needed if reply.HasField("passages_needed") else None
-    enough = stopped(max_loss_of(reply), needed, reply.passages_granted)
-    return reply.passages_granted < reply.passages_asked and not enough
+    return dimmed(reply.passages_asked, reply.passages_granted, needed, max_loss_of(reply))
 
 
 def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
