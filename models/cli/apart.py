@@ -32,7 +32,7 @@ from models.cli.options import (
 from models.network.weights import minilm
 from models.steps import apart
 from models.steps.ladder import WHOLE
-from models.steps.ranking import RANKED
+from models.steps.reader import READ
 from models.training.apart_task import ApartPlan
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan
@@ -92,7 +92,7 @@ def train_apart(
     there is none, that of the bundle. After an interruption, the same command continues.
     """
     place = Workspace(work).made()
-    plan = ReadingPlan(scaled(RANKED, scale), questions, negatives, absolute)
+    plan = ReadingPlan(scaled(READ, scale), questions, negatives, absolute)
     begun = str(begin_with) if begin_with else ""
     taught = ApartPlan(layers, neurons, begun)
     if own_ranking:

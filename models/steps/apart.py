@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from models.data.holding_out import split
 from models.data.rows import DataError
 from models.mining.mine import load
 from models.network.apart import ApartReader
@@ -18,7 +19,6 @@ from models.network.slimming import fit, slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
-from models.steps.ranking import load_ranked
 from models.steps.reader import teacher_of
 from models.steps.training import train
 from models.training import checkpoint
@@ -48,7 +48,8 @@ def train_apart(
     torch.manual_seed(schedule.seed)
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
-    passages, learnt = load_ranked(work)
+    passages, questions = load(work.to_read)
+    learnt, _ = split(questions, passages)
     student = ApartReader(copy.deepcopy(teacher), apart.apart)
     if apart.begun:
         _take_over(student, Path(apart.begun))
@@ -73,7 +74,7 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
     export_halves(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
     quantise_halves(
         network,
-        probes(weights, *load(work.ranked)),
+        probes(weights, *load(work.to_read)),
         work.half("lower", "int8", layers),
         work.half("upper", "int8", layers),
     )

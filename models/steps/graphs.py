@@ -17,7 +17,7 @@ from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.encoder import trained_encoder
 from models.steps.reader import trained_reader
-from models.training.examples import Encoded
+from models.training.examples import Encoded, longest
 from models.workspace import Workspace
 
 HEADS = ("/span/MatMul", "/relevance/Gemm")
@@ -70,7 +70,7 @@ def probes(
     encoded = Encoded(open_tokenizer(weights), passages, chosen)
     generator = random.Random(0)
     for number in range(len(chosen)):
-        example = encoded.positive(number, generator)
+        example = encoded.positive(number, longest(generator), generator)
         if example is not None:
             ids, types = torch.tensor([example.ids]), torch.tensor([example.types])
             yield ids, torch.ones_like(ids), types

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.training.examples import Encoded, Example
+from models.training.examples import Encoded, Example, longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,20 @@ def make_batch(
     """The batch of `numbers` at `step`, the same for the same arguments.
 
     Each question brings `negatives` passages drawn from its mined ones. A question with fewer
-    repeats them; one with none, or without an answer on tokens, is left out.
+    repeats them; one with none, or without an answer on tokens, is left out. Whole passages come
+    in steps of their own: one of them among cropped ones would pad all of them.
     """
     generator = random.Random(f"{seed}/{step}")
+    most = longest(generator)
     rows: list[list[Example]] = []
     for number in numbers:
-        positive = encoded.positive(number, generator)
+        positive = encoded.positive(number, most, generator)
         mined = encoded.asked[number].negatives
         if positive is None or not mined:
             continue
         drawn = generator.sample(mined, min(negatives, len(mined)))
         drawn += generator.choices(mined, k=negatives - len(drawn))
-        rows.append([positive, *(encoded.negative(number, p, generator) for p in drawn)])
+        rows.append([positive, *(encoded.negative(number, p, most, generator) for p in drawn)])
     return _tensors(rows)
 
 

@@ -17,7 +17,7 @@ from models.mining.mine import TrainingQuestion
 MAX_QUESTION = 48
 MAX_TITLE = 16
 CROPPED = 144
-"""Tokens of most sequences: a fraction of the compute of whole passages."""
+"""Tokens of sequences in most steps: a fraction of the compute of whole passages."""
 WHOLE = 288
 _WHOLE_SHARE = 0.12
 
@@ -61,29 +61,30 @@ class Encoded:
         self.asked = list(asked)
         self.spans = [self._span(question) for question in asked]
 
-    def positive(self, number: int, generator: random.Random) -> Example | None:
-        """The gold passage of a question; none if its answer does not fall on tokens."""
+    def positive(self, number: int, most: int, generator: random.Random) -> Example | None:
+        """The gold passage of a question, as a sequence of at most so many tokens; none if its
+        answer does not fall on tokens.
+        """
         span = self.spans[number]
         if span is None:
             return None
-        limit = WHOLE if generator.random() < _WHOLE_SHARE else CROPPED
-        return self._sequence(number, self.asked[number].positive, span, limit, generator)
+        return self._sequence(number, self.asked[number].positive, span, most, generator)
 
-    def negative(self, number: int, passage: int, generator: random.Random) -> Example:
+    def negative(self, number: int, passage: int, most: int, generator: random.Random) -> Example:
         """A passage without the answer."""
-        return self._sequence(number, passage, None, CROPPED, generator)
+        return self._sequence(number, passage, None, most, generator)
 
     def _sequence(
         self,
         number: int,
         passage: int,
         span: tuple[int, int] | None,
-        limit: int,
+        most: int,
         generator: random.Random,
     ) -> Example:
         question, tokens = self.questions[number], self.passages[passage]
         head = [self.cls, *question, self.sep, *tokens.title, self.sep]
-        room = max(limit - len(head) - 1, 8)
+        room = max(most - len(head) - 1, 8)
         first = window_start(len(tokens.text), room, span, generator)
         window = tokens.text[first : first + room]
         ids = [*head, *window, self.sep]
@@ -98,6 +99,11 @@ class Encoded:
     def _span(self, question: TrainingQuestion) -> tuple[int, int] | None:
         offsets = self.passages[question.positive].offsets
         return token_span(offsets, question.answer_start, len(question.answer))
+
+
+def longest(generator: random.Random) -> int:
+    """Tokens of the longest sequence of a step: few steps have whole passages."""
+    return WHOLE if generator.random() < _WHOLE_SHARE else CROPPED
 
 
 def token_span(

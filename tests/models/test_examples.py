@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from models.data.rows import Passage
 from models.mining.mine import TrainingQuestion
-from models.training.examples import CROPPED, Encoded, token_span, window_start
+from models.training.examples import CROPPED, WHOLE, Encoded, longest, token_span, window_start
 
 
 @given(st.integers(0, 400), st.integers(8, 200), st.data())
@@ -50,15 +50,17 @@ def test_the_marked_tokens_are_the_answer(
     asked = TrainingQuestion("who won the tour?", answer, start, "a", 0, (1,))
     passages = [Passage("The Tour", text), Passage("Danube", "The Danube rises in the of.")]
     encoded = Encoded(tokenizer, passages, [asked])
-    example = encoded.positive(0, random.Random(seed))
+    most = longest(random.Random(seed))
+    example = encoded.positive(0, most, random.Random(seed))
     assert example is not None
     assert tokenizer.decode(example.ids[example.start : example.end + 1]) == answer
     assert example.passage[0] <= example.start <= example.end < example.passage[1]
     assert len(example.types) == len(example.ids)
     assert example.types == sorted(example.types)
-    negative = encoded.negative(0, 1, random.Random(seed))
+    assert len(example.ids) <= most
+    negative = encoded.negative(0, 1, most, random.Random(seed))
     assert negative.start == -1
-    assert len(negative.ids) <= CROPPED
+    assert len(negative.ids) <= most
 
 
 def test_the_same_generator_gives_the_same_sequence(tiny_weights: Path) -> None:
@@ -66,5 +68,11 @@ def test_the_same_generator_gives_the_same_sequence(tiny_weights: Path) -> None:
     text = " ".join(f"word{n % 40}" for n in range(400))
     asked = TrainingQuestion("who?", "word5", text.index("word5"), "a", 0, (0,))
     encoded = Encoded(tokenizer, [Passage("", text)], [asked])
-    runs = [encoded.positive(0, random.Random("1/2")) for _ in range(2)]
+    runs = [encoded.positive(0, CROPPED, random.Random("1/2")) for _ in range(2)]
     assert runs[0] == runs[1]
+
+
+def test_few_steps_have_whole_passages() -> None:
+    drawn = [longest(random.Random(step)) for step in range(1000)]
+    assert set(drawn) == {CROPPED, WHOLE}
+    assert drawn.count(WHOLE) < len(drawn) / 5
