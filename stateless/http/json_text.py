@@ -95,6 +95,7 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     if not data.lstrip(_SPACE).startswith(b"{"):
         raise _wrong("request", "is no JSON object: send one, such as {}")
     value = _loaded(data)
+    _no_switches(kind, value)
     try:
         return json_format.ParseDict(value, kind())
     except Exception as error:  # the library has errors of many kinds for what a caller sends
@@ -132,6 +133,19 @@ def _loaded(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _wrong("request", f"cannot be read as JSON: {shortened(str(error))}") from error
     return value
+
+
+def _no_switches(kind: type[Message], value: dict[str, Any]) -> None:
+    """Refuses true and false where a fraction belongs: the library takes them for 1 and 0."""
+    fractions = {
+        name
+        for field in kind.DESCRIPTOR.fields
+        if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE)
+        for name in (field.name, field.json_name)
+    }
+    for name in fractions & value.keys():
+        if isinstance(value[name], bool):
+            raise _wrong(name, f"{str(value[name]).lower()} is no number")
 
 
 def _violation(said: str) -> InvalidRequestError:

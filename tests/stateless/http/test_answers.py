@@ -76,6 +76,8 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": "Who?", "passagesToRead": true}', "passagesToRead", "is no whole number"),
         (b'{"question": "Who?", "passagesToRead": [1]}', "passagesToRead", "is no whole number"),
         (b'{"question": "Who?", "maxLoss": "much"}', "maxLoss", "is no number"),
+        (b'{"question": "Who?", "maxLoss": true}', "maxLoss", "true is no number"),
+        (b'{"question": "Who?", "max_loss": false}', "max_loss", "false is no number"),
         (b'{"question": "Who?", "fresh": "yes"}', "fresh", "is neither true nor false"),
         (
             b'{"question": "Who?", "retriever": "hybrid"}',

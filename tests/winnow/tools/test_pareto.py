@@ -31,7 +31,7 @@ def outcome(
 
 
 def at(point: str, exact: float, p50: float) -> Figures:
-    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, 5.0, 10, 0, 48.0)
+    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, p50, 5.0, 4.0, 10, 0, 48.0)
 
 
 planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=12).map(
@@ -70,6 +70,15 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
     assert found.p50 == 10
+
+
+def test_what_answers_needed_is_told_apart_from_what_was_read_ahead() -> None:
+    asked = [replace(outcome("p", 0), needed=1), replace(outcome("p", 1, ms=40.0), needed=4)]
+    (found,) = figures(asked, {"p": 48.0})
+    assert (found.read, found.needed) == (5, 2.5)
+    assert (found.p50, found.mean) == (25, 25)
+    (unsaid,) = figures([outcome("p")], {"p": 48.0})
+    assert unsaid.needed == unsaid.read == 5
 
 
 def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:

@@ -24,8 +24,11 @@ class Figures:
     """Exact match and F1 by question file."""
     p50: float
     p95: float
+    mean: float
     read: float
-    """Mean passages read."""
+    """Mean passages read, also those that were read ahead and then not needed."""
+    needed: float
+    """Mean passages that answers rest on."""
     questions: int
     failed: int
     megabytes: float
@@ -39,7 +42,7 @@ class Figures:
     def as_json(self) -> dict[str, Any]:
         """Plain values; times are none where every question failed."""
         values = asdict(self)
-        times = {name: values[name] for name in ("p50", "p95")}
+        times = {name: values[name] for name in ("p50", "p95", "mean")}
         return values | {name: ms if math.isfinite(ms) else None for name, ms in times.items()}
 
 
@@ -111,6 +114,7 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
     times = [o.milliseconds for o in outcomes if not o.failed]
     # numpy takes the percentile of infinity for none at all
     p50, p95 = np.percentile(times, [50, 95]).tolist() if times else (math.inf, math.inf)
+    needed = [o.read if o.needed is None else o.needed for o in outcomes]
     why = failures(o.error for o in outcomes if o.failed)
     return Figures(
         point=point,
@@ -118,7 +122,9 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
         by_file=judged,
         p50=p50,
         p95=p95,
+        mean=float(np.mean(times)) if times else math.inf,
         read=float(np.mean([o.read for o in outcomes])),
+        needed=float(np.mean(needed)),
         questions=len(outcomes),
         failed=sum(o.failed for o in outcomes),
         megabytes=size,

@@ -39,12 +39,14 @@ class Outcome:
     exact_match: bool
     f1: float
     read: int
-    """Passages read."""
+    """Passages read, also those that were read ahead and then not needed."""
     failed: bool = False
     error: str = ""
     """Why it failed: status, colon, words."""
     asked: str = ""
     """See `digest`."""
+    needed: int | None = None
+    """Passages that the answers rest on; None if the server does not say."""
 
     @property
     def key(self) -> Key:

@@ -33,7 +33,9 @@ def _write_csv(found: Sequence[Figures], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
-        head = ["point", "exact match", *judged, "p50 ms", "p95 ms", "passages read", "bundle MB"]
+        times = ["p50 ms", "p95 ms", "mean ms"]
+        passages = ["passages read", "passages needed"]
+        head = ["point", "exact match", *judged, *times, *passages, "bundle MB"]
         writer.writerow([*head, "questions", "failed", "on the front"])
         for each in found:
             values = [
@@ -41,14 +43,10 @@ def _write_csv(found: Sequence[Figures], path: Path) -> None:
                 for name in files
                 for value in each.by_file.get(name, (float("nan"),) * 2)
             ]
-            times = [
-                f"{each.p50:.2f}",
-                f"{each.p95:.2f}",
-                f"{each.read:.2f}",
-                f"{each.megabytes:.1f}",
-            ]
-            counts = [each.questions, each.failed, each.on_front]
-            writer.writerow([each.point, percent(each.exact_match, 2), *values, *times, *counts])
+            means = (each.p50, each.p95, each.mean, each.read, each.needed)
+            values += [f"{value:.2f}" for value in means]
+            counts = [f"{each.megabytes:.1f}", each.questions, each.failed, each.on_front]
+            writer.writerow([each.point, percent(each.exact_match, 2), *values, *counts])
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -57,17 +55,21 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
-    """The figures, for a terminal; speeds are compared with one of them if given."""
-    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "read", "MB", "failed")
+    """The figures, for a terminal; medians and means are compared with one of them if given."""
+    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "mean ms")
+    for name in ("read", "needed", "MB", "failed"):
+        made.add_column(name)
     if compare is not None:
         made.add_column("times as fast")
+        made.add_column("by the mean")
     for each in found:
         files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
         row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
-        row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.read:.1f}"]
+        row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.mean:.1f}"]
+        row += [f"{each.read:.1f}", f"{each.needed:.1f}"]
         row += [f"{each.megabytes:.0f}", str(each.failed)]
         if compare is not None:
-            row.append(f"{compare.p50 / each.p50:.1f}")
+            row += [f"{compare.p50 / each.p50:.1f}", f"{compare.mean / each.mean:.1f}"]
         made.add_row(*row)
     return made
 

@@ -132,4 +132,5 @@ async def _ask(client: AnswerClient, point: Point, questions: Questions, key: Ke
         f1(said, asked.answers),
         reply.passages_read,
         asked=key.asked,
+        needed=reply.passages_needed if reply.HasField("passages_needed") else None,
     )
