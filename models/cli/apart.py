@@ -66,7 +66,8 @@ def train_apart(
     begin_with: Annotated[
         Path | None,
         typer.Option(
-            help="Checkpoint of a finished run, to go on from its weights.",
+            help="Checkpoint of a finished run, or a bundle with such a reader, to go on from its "
+            "weights.",
             show_default="the teacher's weights",
         ),
     ] = None,

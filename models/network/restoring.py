@@ -4,18 +4,25 @@ What rounding took is gone: the logits of the restored reader differ from those 
 hundredths.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import torch
-from onnx import numpy_helper
+from numpy.typing import NDArray
+from onnx import NodeProto, numpy_helper
 from torch import Tensor
 
 from models.data.rows import DataError
 
 _TABLE = "body.embeddings.word_embeddings"
-_SUFFIXES = ("/MatMul_quant", "/Gemm_MatMul_quant", "/Gemm_quant")
+_BIAS = ".bias"
+_PRODUCTS = ("MatMulInteger", "MatMul")
+_AFTER = (*_PRODUCTS, "Cast", "Mul")
+"""What stands between a product and its bias where it is of whole numbers."""
+Array = NDArray[Any]
 
 
 def restored(path: Path) -> dict[str, Tensor]:
@@ -25,33 +32,66 @@ def restored(path: Path) -> dict[str, Tensor]:
         DataError: it is another kind of graph.
 
     """
-    graph = onnx.load(path).graph
-    arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
-    if f"{_TABLE}.levels" not in arrays:
+    state = _weights(path)
+    if f"{_TABLE}.weight" not in state:
         raise DataError(f"{path} is no int8 reader that `winnow models` made")
-    state = {
-        _plain(name): torch.tensor(array)
-        for name, array in arrays.items()
-        if name.endswith((".bias", "embeddings.weight")) or "LayerNorm" in name
-    }
-    table = arrays[f"{_TABLE}.levels"].astype(np.float32) * arrays[f"{_TABLE}.scale"]
-    state[f"{_TABLE}.weight"] = torch.tensor(table)
-    for node in graph.node:
-        if node.op_type == "MatMulInteger":
-            weight = node.input[1].removesuffix("_quantized")
-            levels, scale = arrays[node.input[1]], arrays[f"{weight}_scale"]
-            product = levels.astype(np.float32) * scale
-            state[f"{_layer(node.name)}.weight"] = torch.tensor(product.T.copy())
-        elif node.op_type == "MatMul" and node.name.endswith("span/MatMul"):
-            state["span.weight"] = torch.tensor(arrays[node.input[1]].T.copy())
     return state
 
 
-def _layer(node: str) -> str:
-    """The layer that a node multiplies for: /body/encoder/layer.0/output/dense/… and so on."""
-    for suffix in _SUFFIXES:
-        node = node.removesuffix(suffix)
-    return _plain(node.strip("/").replace("/", "."))
+def restored_halves(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
+    """The state of an `ApartReader` that was exported by `models.steps.apart`.
+
+    Raises:
+        DataError: it is another kind of graph, or has not so many layers apart.
+
+    """
+    below = restored(lower)
+    layers = {name.split(".")[3] for name in below if name.startswith("body.encoder.layer.")}
+    if len(layers) != apart:
+        raise DataError(f"{lower} has {len(layers)} layers apart, not {apart}")
+    return below | _weights(upper)
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    graph = onnx.load(path).graph
+    arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    state = {
+        _plain(name): torch.tensor(array)
+        for name, array in arrays.items()
+        if name != f"{_TABLE}.weight"
+        and (name.endswith((".bias", "embeddings.weight")) or "LayerNorm" in name)
+    }
+    if f"{_TABLE}.levels" in arrays:
+        table = arrays[f"{_TABLE}.levels"].astype(np.float32) * arrays[f"{_TABLE}.scale"]
+        state[f"{_TABLE}.weight"] = torch.tensor(table)
+    next_ = {name: node for node in graph.node for name in node.input}
+    for node in graph.node:
+        layer = _layer(node, next_, arrays) if node.op_type in _PRODUCTS else None
+        if layer is not None:
+            product = _product(node, arrays)
+            state[f"{_plain(layer)}.weight"] = torch.tensor(product.T.copy())
+    return state
+
+
+def _layer(
+    node: NodeProto, next_: Mapping[str, NodeProto], arrays: Mapping[str, Array]
+) -> str | None:
+    """The layer that a node multiplies for, by the bias that is added next; None without one."""
+    while node.op_type in _AFTER:
+        if node.output[0] not in next_:
+            return None
+        node = next_[node.output[0]]
+    names = [name for name in node.input if name in arrays and name.endswith(_BIAS)]
+    return names[0].removesuffix(_BIAS) if names and node.op_type == "Add" else None
+
+
+def _product(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
+    """The matrix that a node multiplies by, [in, out]."""
+    name = node.input[1]
+    if node.op_type == "MatMul":
+        return arrays[name]
+    scale = arrays[f"{name.removesuffix('_quantized')}_scale"]
+    return arrays[name].astype(np.float32) * scale
 
 
 def _plain(name: str) -> str:

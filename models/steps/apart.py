@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from models.data.holding_out import split
 from models.data.rows import DataError
@@ -15,6 +16,7 @@ from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
 from models.network.outliers import FLOAT_PART, split_outliers
 from models.network.quantise import quantise
+from models.network.restoring import restored_halves
 from models.network.slimming import fit, slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
@@ -27,7 +29,7 @@ from models.training.examples import Encoded
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, load_bundle
 
 
 def train_apart(
@@ -106,11 +108,28 @@ def quantise_halves(
 
 
 def _take_over(network: ApartReader, run: Path) -> None:
-    """Gives a network the weights that a run came to."""
+    """Gives a network the weights that a run came to, or those of a bundle."""
+    state = _of_bundle(run, network.apart) if run.is_dir() else _of_run(run)
+    fit(network.body, state)
+    network.load_state_dict(state)
+
+
+def _of_run(run: Path) -> dict[str, Tensor]:
     state = checkpoint.finished(run)
     if state is None:
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
-    fit(network.body, state["network"])
-    network.load_state_dict(state["network"])
+    network: dict[str, Tensor] = state["network"]
+    return network
+
+
+def _of_bundle(directory: Path, layers: int) -> dict[str, Tensor]:
+    bundle = load_bundle(directory)
+    apart = bundle.manifest.reader.apart
+    if apart is None:
+        raise DataError(
+            f"the reader of {directory} sees question and passage together in every layer: begin "
+            "with a bundle whose reader has some of them apart"
+        )
+    return restored_halves(directory / apart.lower, bundle.reader, layers)

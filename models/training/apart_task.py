@@ -22,7 +22,7 @@ class ApartPlan(TeachingPlan):
     neurons: int = 0
     """Left in the feed-forward part of every upper layer; 0 leaves all."""
     begun: str = ""
-    """The checkpoint whose weights it begins with; none: its teacher's."""
+    """The checkpoint or the bundle whose weights it begins with; none: its teacher's."""
 
 
 class ApartTask(TaughtTask[ApartReader]):

@@ -9,10 +9,13 @@ import torch
 from content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
 from content_node.reader.whole import OUTPUTS
 from content_node.states.states import rounded
+from models.data.rows import DataError
 from models.network import apart
 from models.network.apart import ApartReader, as_stored, levels, split
 from models.network.architecture import Reader, load_body
 from models.network.halves import export_halves
+from models.network.restoring import restored_halves
+from models.network.slimming import fit, slim
 from models.network.watching import Inputs
 from models.steps.apart import quantise_halves
 from winnow.inference.onnx import OnnxSession
@@ -70,6 +73,25 @@ def test_int8_is_near_what_was_trained(reader: ApartReader, tmp_path: Path) -> N
     quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
     for one, other in zip(served(*paths), wanted, strict=True):
         assert np.abs(one - other).max() < 0.05 + 0.1 * np.abs(other).max()
+
+
+def test_a_reader_is_restored_from_its_int8_halves(
+    reader: ApartReader, tiny_weights: Path, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        for weight in reader.parameters():  # equal ones would be written once
+            weight.add_(torch.randn_like(weight) * 0.02)
+    slim(reader.body, [1], 3, [sequence(QUESTION, PASSAGE)], reader)
+    wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
+    quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
+    other = ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
+    state = restored_halves(*paths, 1)
+    fit(other.body, state)
+    other.load_state_dict(state)
+    for one, two in zip(trained(other.eval()), wanted, strict=True):
+        np.testing.assert_allclose(one, two, atol=0.05, rtol=0.05)
+    with pytest.raises(DataError, match="1 layers apart, not 2"):
+        restored_halves(*paths, 2)
 
 
 def test_with_no_layer_apart_it_is_the_whole_reader(
