@@ -13,7 +13,7 @@ MODELS ?= yes
 
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py \
-                bench/additions.py bench/members.py bench/retrieval.py bench/words.py
+                bench/additions.py bench/members.py bench/retrieval.py bench/state_bits.py bench/words.py
 TORCH_STAMP  := $(VENV)/.installed-models
 RELEASED     := proto/released.binpb
 # what the image has beside the least that serving needs

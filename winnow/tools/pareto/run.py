@@ -26,6 +26,8 @@ from winnow.v1 import answer_pb2
 
 BLOCK = 10
 _TIMEOUT = 60.0
+_NEVER_DIMMED = ("--brown-out-floor", "1")
+"""A slow point would be let read less than it says, and look faster than it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ async def _start(
 ) -> dict[str, AnswerClient]:
     clusters = {}
     for (name, each), port in zip(deployments.items(), free_ports(len(deployments)), strict=True):
-        plan = LocalPlan(index, each.bundle, f"127.0.0.1:{port}", front=each.front, node=each.node)
+        flags = (*_NEVER_DIMMED, *each.front)
+        plan = LocalPlan(index, each.bundle, f"127.0.0.1:{port}", front=flags, node=each.node)
         clusters[name] = stack.enter_context(LocalCluster(plan))
         clusters[name].start()
     for cluster in clusters.values():
