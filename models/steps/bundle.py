@@ -90,6 +90,8 @@ def _apart_runs(last: Path) -> list[dict[str, Any]]:
     seen: set[Path] = set()
     path: Path | None = last
     while path is not None and path.resolve() not in seen:
+        if path.is_dir():  # a bundle, which says what made it
+            return [*read_manifest(path).provenance.get("apart", []), *runs]
         seen.add(path.resolve())
         run = _run(path)
         runs.insert(0, run)

@@ -164,23 +164,50 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     assert "reader's ONNX graph differs" in json.loads(refused.stdout)["faults"][0]
 
 
-def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
-    data: Path, weights: Path, tmp_path: Path
-) -> None:
-    """The reader of a bundle teaches them, whose encoder they take over."""
-    first, work, bundle = tmp_path / "first", tmp_path / "work", tmp_path / "bundle"
-    places = ["--weights", weights, "--work", work]
+def whole_and_mined(data: Path, weights: Path, directory: Path) -> Path:
+    """A bundle at `directory / "whole"`, and a workspace with questions for its students."""
+    first, work = directory / "first", directory / "work"
     mined = invoke("mine", "--weights", weights, "--work", first, "--data", data, "--extra", 60)
     assert mined.exit_code == 0, mined.output
     trained = invoke("train-reader", "--weights", weights, "--work", first, "--questions", 2)
     assert trained.exit_code == 0, trained.output
     whole = invoke(
-        "assemble", "--weights", weights, "--work", first, "--bundle", tmp_path / "whole"
+        "assemble", "--weights", weights, "--work", first, "--bundle", directory / "whole"
     )
     assert whole.exit_code == 0, whole.output
     work.mkdir()
-    shutil.copytree(first / "mined", work / "ranked")
     shutil.copytree(first / "mined", work / "mined")
+    return work
+
+
+def test_the_commands_make_a_reader_of_two_halves_that_goes_on_from_its_bundle(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    """It learns from what `mine` found, where the served retriever was not asked."""
+    work, bundle = whole_and_mined(data, weights, tmp_path), tmp_path / "bundle"
+    places = ["--weights", weights, "--work", work]
+    learn = ["train-apart", *places, "--bundle", tmp_path / "whole", "--layers", 1]
+    make = ["assemble", *places, "--apart", 1, "--encoder-of", tmp_path / "whole"]
+    for seed, begin in ((1, []), (2, ["--begin-with", bundle])):
+        trained = invoke(*learn, "--questions", 2, "--seed", seed, *begin)
+        assert trained.exit_code == 0, trained.output
+        made = invoke(*make, "--bundle", bundle)
+        assert made.exit_code == 0, made.output
+        (work / "reader-apart-1.pt").unlink()
+    runs = read_manifest(bundle).provenance["apart"]
+    assert [run["plan"]["seed"] for run in runs] == [1, 2]
+    assert str(tmp_path) not in (bundle / "bundle.json").read_text()
+    refused = invoke(*learn, "--begin-with", tmp_path / "whole")
+    assert "question and passage together in every layer" in str(refused.exception)
+
+
+def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    """The reader of a bundle teaches them, whose encoder they take over."""
+    work, bundle = whole_and_mined(data, weights, tmp_path), tmp_path / "bundle"
+    places = ["--weights", weights, "--work", work]
+    shutil.copytree(work / "mined", work / "ranked")
 
     learn = ["train-apart", *places, "--bundle", tmp_path / "whole", "--layers", 1]
     once = invoke(*learn, "--questions", 2)
