@@ -87,7 +87,7 @@ def test_who_connects_and_says_nothing_keeps_nobody_from_the_metrics() -> None:
             idle.enter_context(socket.create_connection(("127.0.0.1", port)))
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
             assert reply.status == 200
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # those of other tests may end meanwhile
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\n", b"x" * 20_000])
