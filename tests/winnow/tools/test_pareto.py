@@ -19,8 +19,9 @@ from winnow.tools.pareto.figures import Figures, figures, front, recommend
 from winnow.tools.pareto.measure import measure
 from winnow.tools.pareto.outcome import Outcome, append, digest, load
 from winnow.tools.pareto.plot import plot
-from winnow.tools.pareto.point import grid
+from winnow.tools.pareto.point import Deployment, Point, grid, unjudged, untuned
 from winnow.tools.pareto.report import reasons, write
+from winnow.tools.pareto.run import Questions
 from winnow.tools.questions import AskedQuestion
 
 
@@ -161,6 +162,19 @@ def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refus
     assert losses == {Retriever.DENSE: 0.0, Retriever.SPARSE: 0.0, Retriever.HYBRID: 0.3}
 
 
+def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
+    brief = Point(untuned(default_bundle()), 10, brief=True)
+    whole = Point(Deployment("whole", default_bundle()), 10)
+    questions = Questions("dev", [AskedQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
+    blocks = list(questions.blocks([brief, whole]))
+    asked = {
+        point.name: [number for who, block in blocks if who is point for number in block]
+        for point in (brief, whole)
+    }
+    assert asked == {brief.name: list(range(10)), whole.name: list(range(25))}
+    assert unjudged([brief, whole]) == {brief.name}
+
+
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
     small = tmp_path / "small"
     shutil.copytree(default_bundle(), small)
@@ -197,7 +211,7 @@ def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
     assert recommend(found, max_p95=5) is None
     write(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
-    assert "random,random weights,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
+    assert "random,not measured,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
 
 
 @pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])

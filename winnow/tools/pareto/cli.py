@@ -17,12 +17,14 @@ from winnow.settings.common import cores
 from winnow.tools.pareto import levers, report
 from winnow.tools.pareto.figures import Figures, recommend
 from winnow.tools.pareto.measure import measure
-from winnow.tools.pareto.point import grid
+from winnow.tools.pareto.point import Point, grid, untuned
 from winnow.tools.pareto.report import percent
 
 app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
 
 _DEFAULT = default_bundle()
+_UNTUNED = 10
+"""Passages."""
 _Index = Annotated[Path, typer.Option(help="Directory of the index to ask.")]
 _Files = Annotated[
     list[Path],
@@ -65,6 +67,14 @@ def run_(
         list[Runtime] | None,
         typer.Option(help="Runtime to compare. May be repeated.", show_default="auto"),
     ] = None,
+    first: Annotated[
+        Path | None,
+        typer.Option(
+            "--untuned",
+            help="Bundle to begin with, untuned: one thread, inputs padded, ten passages. Asked "
+            "ten questions of each file.",
+        ),
+    ] = None,
     out: _Out = Path("pareto"),
     limit: _Limit = 300,
     max_p95: Annotated[
@@ -95,6 +105,8 @@ def run_(
         passages or [1, 2, 5, 10, 20],
         max_loss or [0.0, 0.3],
     )
+    if first is not None:
+        points.insert(0, Point(untuned(first), _UNTUNED, retriever=Retriever.DENSE, brief=True))
     found = measure(points, index, questions, limit, out)
     chosen = recommend(found, budget, min_exact_match)
     if as_json:

@@ -18,7 +18,7 @@ class Figures:
     point: str
     exact_match: float | None
     """Mean of the question files', so that a large one does not drown a small one; None for what
-    has random weights.
+    is only timed.
     """
     by_file: Mapping[str, tuple[float, float]]
     """Exact match and F1 by question file."""
@@ -47,18 +47,18 @@ class Figures:
 
 
 def figures(
-    outcomes: Iterable[Outcome], sizes: Mapping[str, float], untrained: Collection[str] = ()
+    outcomes: Iterable[Outcome], sizes: Mapping[str, float], unjudged: Collection[str] = ()
 ) -> list[Figures]:
     """The figures of every point, most accurate first, those on the front marked.
 
-    `sizes` are those of the points' bundles, in megabytes; `untrained` points have no accuracy.
+    `sizes` are those of the points' bundles, in megabytes; `unjudged` points have no accuracy.
     """
     by_point: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
     found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
     found = [
-        replace(each, exact_match=None, by_file={}) if each.point in untrained else each
+        replace(each, exact_match=None, by_file={}) if each.point in unjudged else each
         for each in found
     ]
     best = front(found)

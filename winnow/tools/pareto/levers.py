@@ -1,17 +1,20 @@
 """The levers, one after the other: what each bought, as Vespa told it of DPR.
 
-Each step keeps what the ones before it changed. The untuned start is what a plain service does:
-float models, one thread, every input padded. Pure but for reading manifests.
+Each step keeps what the ones before it changed. Pure but for reading manifests.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.domain.question import Retriever
-from winnow.tools.pareto.point import Deployment, Point, describe
-
-PADDED = 380
-"""Tokens that DPR's reader was padded to in Vespa's untuned start."""
+from winnow.tools.pareto.point import (
+    ONNX_RUNTIME,
+    PADDED,
+    Deployment,
+    Point,
+    describe,
+    untuned,
+)
 
 
 def steps(
@@ -23,16 +26,12 @@ def steps(
     smaller ones. All of them encode passages alike. `passages` are read until words help to find
     them, then `fewer`; at last reading stops when `max_loss` is promised.
     """
-    padded = ("--pad-to", str(PADDED))
-    onnx = ("--runtime", "onnxruntime")
-    one = (*onnx, "--reader-threads", "1")
-    several = (*onnx, "--reader-threads", str(threads))
-    untuned, *others = bundles
-    name = describe(untuned)
+    onnx, several = ONNX_RUNTIME, (*ONNX_RUNTIME, "--reader-threads", str(threads))
+    first, *others = bundles
     deployments = [
-        Deployment(f"untuned: {name}, padded", untuned, onnx + padded, padded + one),
-        Deployment("+ threads per question", untuned, onnx + padded, padded + several),
-        Deployment("+ no padding", untuned, onnx, several),
+        untuned(first),
+        Deployment("+ threads per question", first, onnx + PADDED, PADDED + several),
+        Deployment("+ no padding", first, onnx, several),
         *(Deployment(f"+ {describe(each)}", each, onnx, several) for each in others),
     ]
     last = deployments[-1]

@@ -11,7 +11,7 @@ from winnow.tools.outputs import directory, reserved
 from winnow.tools.pareto import report
 from winnow.tools.pareto.figures import Figures, figures
 from winnow.tools.pareto.plot import plot
-from winnow.tools.pareto.point import Point, megabytes, untrained
+from winnow.tools.pareto.point import Point, megabytes, unjudged
 from winnow.tools.pareto.run import Questions, run
 from winnow.tools.questions import AskedQuestion, expect_answers, read_questions
 
@@ -33,10 +33,11 @@ def measure(
     check_drawable(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
     with directory(out), reserved(*written), Progress() as progress:
-        progress.start("asking", len(points) * sum(len(each.asked) for each in sets))
+        asked = sum(len(each.places(point)) for each in sets for point in points)
+        progress.start("asking", asked)
         outcomes = asyncio.run(run(points, sets, index, results, progress.advance))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-        found = figures(outcomes, sizes, untrained(points))
+        found = figures(outcomes, sizes, unjudged(points))
         report.write(found, out)
         plot(found, picture)
     return found

@@ -18,7 +18,7 @@ _DIGEST = 8
 
 
 class Key(NamedTuple):
-    """What need not be measured again: a question at a point, of the same index and bundle."""
+    """What need not be measured again: a question at a point; same index, bundle and flags."""
 
     point: str
     questions: str
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def digest(asked: AskedQuestion, about: str) -> str:
-    """Of a question and its answers; `about` names the index and the bundle."""
+    """Of a question and its answers; `about` names the index, the bundle and its flags."""
     parts = json.dumps([asked.question, asked.answers, about])
     return hashlib.blake2b(parts.encode(), digest_size=_DIGEST).hexdigest()
 

@@ -21,7 +21,7 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 
 
 def plot(found: Sequence[Figures], path: Path) -> None:
-    """Draws every point that answered and has an accuracy (.png, .svg).
+    """Draws every point that answered (.png, .svg), those without an accuracy as a line.
 
     Raises:
         WinnowError: the file cannot be written.
@@ -43,6 +43,12 @@ def plot(found: Sequence[Figures], path: Path) -> None:
         own.annotate(
             str(number), (ms, exact), fontsize=8, xytext=(-3, 5), textcoords="offset points"
         )
+    for each in found:
+        if each.exact_match is None and each.failed < each.questions:
+            own.axvline(each.p50, linestyle=":", color="grey")
+            name = f"{each.point} (timed only)"
+            own.text(each.p50, 0.5, name, fontsize=7, ha="right", va="center", rotation=90,
+                     transform=own.get_xaxis_transform())  # fmt: skip
     # names beside the points would lie on one another: the front's points are close together
     named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
     own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes)

@@ -13,6 +13,9 @@ _FOUND = {
     Retriever.SPARSE: " by words alone",
     Retriever.HYBRID: "",
 }
+ONNX_RUNTIME = ("--runtime", "onnxruntime")
+PADDED = ("--pad-to", "380")
+"""As DPR's reader was padded in Vespa's untuned start, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Point:
     passages: int
     max_loss: float = 0.0
     retriever: Retriever = Retriever.HYBRID
+    brief: bool = False
+    """Asked only the first questions of each file, since one takes seconds."""
 
     @property
     def name(self) -> str:
@@ -75,15 +80,25 @@ def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
     return found
 
 
+def untuned(bundle: Path) -> Deployment:
+    """What a plain service does: one thread for a question on each node, every input padded."""
+    one = (*PADDED, *ONNX_RUNTIME, "--reader-threads", "1")
+    return Deployment(f"untuned: {describe(bundle)}, padded", bundle, ONNX_RUNTIME + PADDED, one)
+
+
 def describe(bundle: Path) -> str:
     """Name, and the precisions of reader and question encoder."""
     manifest = read_manifest(bundle)
     return f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
 
 
-def untrained(points: Iterable[Point]) -> set[str]:
-    """The names of those whose reader is there to be timed only."""
-    return {each.name for each in points if read_manifest(each.deployment.bundle).untrained}
+def unjudged(points: Iterable[Point]) -> set[str]:
+    """The names of those that are there to be timed only: random weights, or few questions."""
+    return {
+        each.name
+        for each in points
+        if each.brief or read_manifest(each.deployment.bundle).untrained
+    }
 
 
 def megabytes(bundle: Path) -> float:

@@ -51,7 +51,7 @@ def _write_csv(found: Sequence[Figures], path: Path) -> None:
 
 def percent(value: float | None, digits: int = 1) -> str:
     """An accuracy, or that there is none."""
-    return "random weights" if value is None else f"{value:.{digits}f}"
+    return "not measured" if value is None else f"{value:.{digits}f}"
 
 
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:

@@ -41,11 +41,15 @@ class Questions:
         """Names the outcome of a question at a point."""
         return Key(point, self.name, number, digest(self.asked[number], about[point]))
 
-    def blocks(self) -> Iterator[list[int]]:
-        """Places of questions that are asked together."""
-        places = list(range(len(self.asked)))
-        for start in range(0, len(places), BLOCK):
-            yield places[start : start + BLOCK]
+    def places(self, point: Point) -> range:
+        """Of the questions that a point is asked."""
+        return range(min(len(self.asked), BLOCK) if point.brief else len(self.asked))
+
+    def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
+        """Places of questions that are asked together, and whom: one point after the other."""
+        for start in range(0, len(self.asked), BLOCK):
+            for point in points:
+                yield point, self.places(point)[start : start + BLOCK]
 
 
 async def run(
@@ -67,30 +71,35 @@ async def run(
     async with AsyncExitStack() as stack:
         clients = await _start({p.deployment.name: p.deployment for p in points}, index, stack)
         for questions in sets:
-            for block in questions.blocks():
-                for point in points:
-                    keys = [questions.key(number, point.name, about) for number in block]
-                    client = clients[point.deployment.name]
-                    left = [key for key in keys if key not in done]
-                    append(results, [await _ask(client, point, questions, key) for key in left])
-                    advance(len(block))
+            for point, block in questions.blocks(points):
+                keys = [questions.key(number, point.name, about) for number in block]
+                client = clients[point.deployment.name]
+                left = [key for key in keys if key not in done]
+                append(results, [await _ask(client, point, questions, key) for key in left])
+                advance(len(block))
     wanted = {
         questions.key(number, point.name, about)
         for questions in sets
-        for number in range(len(questions.asked))
         for point in points
+        for number in questions.places(point)
     }
     return [outcome for outcome in load(results) if outcome.key in wanted]
 
 
 def _about(points: Sequence[Point], index: Path) -> dict[str, str]:
-    """By point, what an outcome depends on beside the question: the index and the bundle."""
+    """By point, what an outcome depends on beside the question: index, bundle and flags."""
     shard_directories(index)
     manifest = sha256(index / INDEX_FILE)
-    return {
-        point.name: f"{manifest} {read_manifest(point.deployment.bundle).fingerprint}"
-        for point in points
-    }
+    found = {}
+    for point in points:
+        fingerprint = read_manifest(point.deployment.bundle).fingerprint
+        flags = (*_front(point.deployment), *point.deployment.node)
+        found[point.name] = f"{manifest} {fingerprint} {' '.join(flags)}"
+    return found
+
+
+def _front(deployment: Deployment) -> tuple[str, ...]:
+    return (*_NEVER_DIMMED, *deployment.front)
 
 
 async def _start(
@@ -98,8 +107,8 @@ async def _start(
 ) -> dict[str, AnswerClient]:
     clusters = {}
     for (name, each), port in zip(deployments.items(), free_ports(len(deployments)), strict=True):
-        flags = (*_NEVER_DIMMED, *each.front)
-        plan = LocalPlan(index, each.bundle, f"127.0.0.1:{port}", front=flags, node=each.node)
+        front = _front(each)
+        plan = LocalPlan(index, each.bundle, f"127.0.0.1:{port}", front=front, node=each.node)
         clusters[name] = stack.enter_context(LocalCluster(plan))
         clusters[name].start()
     for cluster in clusters.values():
