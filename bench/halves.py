@@ -1,28 +1,58 @@
-"""How long a read takes, whole and with half of it done beforehand.
+"""How long a read takes, whole and with half of it done beforehand, and how right it is.
 
-    python bench/halves.py --bundle DIR [--whole DIR] [--tokens 160] [--reads 100]
+    python bench/halves.py --bundle DIR [--bundle DIR …] [--whole DIR] [--tokens 160] [--reads 100]
+        [--plot halves.png]
 
-`--bundle` has a reader whose lower layers take question and passage apart. One thread reads the
-same passage with both readers by turns. Prints milliseconds of a whole read, of one with stored
-states, and of one that computes them; and how many times less the second takes than the first.
+One thread reads the same passage with every reader by turns. A reader whose lower layers take
+question and passage apart reads it twice: with stored states, and computing them. Prints
+milliseconds of a read, how many times less that is than one of `--whole`, and exact match at gold
+paragraphs where `winnow models measure` has written it into the bundle. `--plot` draws the latter
+two.
 """
 
 import argparse
+import json
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from content_node.reader import Reader, open_reader
 from content_node.reader.lower import open_lower
 from content_node.shard.store import StoredPassage
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle.manifest import Manifest
 from winnow.domain.passage import Hit, Passage
+from winnow.inference.runtime import INT8
 from winnow.text.tokenizer import Tokenizer, Tokens
+from winnow.tools.drawing import check_drawable, pyplot
+from winnow.tools.outputs import writing
 
 _FIRST_ID, _LAST_ID = 1_000, 20_000
 _QUESTION = range(3_000, 3_012)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How a reader reads, and how right it is."""
+
+    name: str
+    apart: bool
+    milliseconds: float
+    least: float
+    times_less: float
+    """Than the whole reader."""
+    gold: dict[str, float]
+    """Exact match at gold paragraphs, in percent, by set of questions; empty if not recorded."""
+    stored_bytes: int = 0
+    computed: float | None = None
+    """Milliseconds where states are not stored."""
+
+    @property
+    def exact_match(self) -> float:
+        """Mean of the sets."""
+        return statistics.mean(self.gold.values())
 
 
 def made_up(tokens: int) -> StoredPassage:
@@ -36,33 +66,91 @@ def reading(reader: Reader, passage: StoredPassage) -> Callable[[], object]:
     return lambda: reader.read(tuple(_QUESTION), passage, hit, 10)
 
 
+def stored(bundle: Bundle, passage: StoredPassage) -> StoredPassage:
+    """The passage with what a reader in halves keeps of it; as it is for a whole reader."""
+    if bundle.manifest.reader.apart is None:
+        return passage
+    lower = open_lower(bundle, Tokenizer(bundle.tokenizer).special)
+    return replace(passage, states=lower.states(passage))
+
+
+def gold(manifest: Manifest) -> dict[str, float]:
+    """Exact match at gold paragraphs by set, of the int8 graphs; empty if it is not recorded."""
+    sets = manifest.accuracy.get("gold", {})
+    return {name: found[INT8]["em"] for name, found in sets.items() if INT8 in found}
+
+
+def timed(ways: Sequence[Callable[[], object]], reads: int) -> list[list[float]]:
+    """Milliseconds of every call, one way after the other by turns."""
+    spent: list[list[float]] = [[] for _ in ways]
+    for _ in range(reads):
+        for read, own in zip(ways, spent, strict=True):
+            started = time.perf_counter()
+            read()
+            own.append((time.perf_counter() - started) * 1e3)
+    return spent
+
+
+def measured(bundles: Sequence[Bundle], tokens: int, reads: int) -> list[Read]:
+    """Every bundle's reader; the first one is the whole reader that the others are compared to."""
+    passage = made_up(tokens)
+    kept = [stored(bundle, passage) for bundle in bundles]
+    readers = [open_reader(each, Tokenizer(each.tokenizer).special) for each in bundles]
+    ways = [reading(reader, own) for reader, own in zip(readers, kept, strict=True)]
+    # a whole reader has nothing to store, so its second way is its first
+    ways += [reading(reader, passage) for reader in readers]
+    spent = timed(ways, reads)
+    medians = [statistics.median(own) for own in spent]
+    return [
+        Read(
+            bundle.manifest.name,
+            own.states is not None,
+            round(medians[n], 2),
+            round(min(spent[n]), 2),
+            round(medians[0] / medians[n], 2),
+            gold(bundle.manifest),
+            0 if own.states is None else len(own.states.packed()),
+            None if own.states is None else round(medians[n + len(bundles)], 2),
+        )
+        for n, (bundle, own) in enumerate(zip(bundles, kept, strict=True))
+    ]
+
+
+def draw(reads: Sequence[Read], path: Path) -> None:
+    """Exact match by the time of a read, of those whose exact match is known."""
+    drawing = pyplot()
+    figure, axes = drawing.subplots(figsize=(7, 4.5))
+    for apart, label in ((False, "whole"), (True, "lower layers apart, states stored")):
+        own = [each for each in reads if each.apart == apart and each.gold]
+        times = [each.milliseconds for each in own]
+        axes.scatter(times, [each.exact_match for each in own], label=label)
+        for each in own:
+            where = (each.milliseconds, each.exact_match)
+            axes.annotate(each.name, where, fontsize=8, xytext=(5, -9), textcoords="offset points")
+    axes.set(xlabel="time of a read, ms, one thread", ylabel="exact match at gold paragraphs, %")
+    axes.set_xlim(0, 1.25 * max(each.milliseconds for each in reads))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="lower right")
+    figure.tight_layout()
+    with writing(path):
+        figure.savefig(path, dpi=144)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--bundle", type=Path, required=True, help="with a reader in halves")
+    parser.add_argument("--bundle", type=Path, action="append", required=True)
     parser.add_argument("--whole", type=Path, default=default_bundle())
     parser.add_argument("--tokens", type=int, default=160, help="of the passage's text")
     parser.add_argument("--reads", type=int, default=100, help="of each kind")
+    parser.add_argument("--plot", type=Path, help="picture to draw (.png, .svg)")
     options = parser.parse_args()
-    halves, whole = load_bundle(options.bundle), load_bundle(options.whole)
-    special = Tokenizer(whole.tokenizer).special
-    apart, passage = open_reader(halves, special), made_up(options.tokens)
-    states = open_lower(halves, special).states(passage)
-    ways = {
-        "whole": reading(open_reader(whole, special), passage),
-        "stored": reading(apart, replace(passage, states=states)),
-        "computed": reading(apart, passage),
-    }
-    spent: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(options.reads):
-        for name, read in ways.items():
-            started = time.perf_counter()
-            read()
-            spent[name].append((time.perf_counter() - started) * 1e3)
-    medians = {name: statistics.median(own) for name, own in spent.items()}
-    for name, own in spent.items():
-        print(f"{name:>9}: {medians[name]:.2f} ms (least {min(own):.2f})")
-    print(f"stored states: {medians['whole'] / medians['stored']:.2f} times less than a whole read")
-    print(f"{options.tokens} tokens: {len(states.packed()):,} bytes")
+    check_drawable(options.plot)
+    bundles = [load_bundle(path) for path in (options.whole, *options.bundle)]
+    found = measured(bundles, options.tokens, options.reads)
+    for each in found:
+        print(json.dumps(asdict(each)), flush=True)
+    if options.plot:
+        draw(found, options.plot)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ from models.cli.options import (
     ApartOption,
     BundleOption,
     DataOption,
+    LayersOption,
     WorkOption,
+    reader_kind,
 )
 from models.data.directory import DataDirectory
 from models.steps.gold import gold_figures
@@ -26,10 +28,12 @@ def measure(
     bundle: BundleOption = BUNDLE,
     data: DataOption = DATA,
     work: WorkOption = WORK,
+    layers: LayersOption = None,
     apart: ApartOption = 0,
 ) -> None:
     """Measure exact match and F1 at gold paragraphs and write them into the bundle."""
-    gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, apart)
+    kind = reader_kind(layers, apart)
+    gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, kind)
     record_accuracy(bundle, gold=gold)
     typer.echo(json.dumps(gold, indent=2))
 

@@ -20,11 +20,12 @@ from models.cli.options import (
     VersionOption,
     WeightsOption,
     WorkOption,
+    reader_kind,
 )
 from models.network.weights import minilm
 from models.steps import calibration
 from models.steps.apart import export_apart
-from models.steps.bundle import MAX_ANSWER_TOKENS, Naming, ReaderKind, make_bundle
+from models.steps.bundle import MAX_ANSWER_TOKENS, Naming, make_bundle
 from models.steps.graphs import export_encoder, export_reader
 from models.steps.students import export_small_reader
 from models.workspace import Workspace
@@ -49,10 +50,7 @@ def assemble(
     ] = None,
 ) -> None:
     """Export the trained networks in int8 and make a bundle of them."""
-    if layers is not None and apart:
-        raise typer.BadParameter(
-            "a smaller reader is not taken apart: leave out --layers or --apart"
-        )
+    kind = reader_kind(layers, apart)
     place = Workspace(work).made()
     with minilm(weights) as directory:
         if encoder_of is None:
@@ -66,7 +64,7 @@ def assemble(
         else:
             export_reader(directory, place)
         about = Naming(name, version, max_answer_tokens)
-        make_bundle(directory, place, bundle, about, ReaderKind(layers, apart), encoder_of)
+        make_bundle(directory, place, bundle, about, kind, encoder_of)
     typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
 
 

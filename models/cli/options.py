@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from models.steps.kind import ReaderKind
 from models.steps.ladder import WHOLE
 from winnow.bundle import default_bundle
 
@@ -59,13 +60,27 @@ LayersOption = Annotated[
         min=1,
         max=WHOLE,
         help="Layers of a smaller network, taught by the trained one.",
-        show_default="train the whole network",
+        show_default="the whole network",
     ),
 ]
 EveryOption = Annotated[int, typer.Option(min=1, help="Training steps between two checkpoints.")]
 VersionOption = Annotated[str, typer.Option(help="Version of the bundle.")]
 MaxAnswerTokensOption = Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def reader_kind(layers: int | None, apart: int) -> ReaderKind:
+    """Which of the trained readers is meant.
+
+    Raises:
+        typer.BadParameter: two of them.
+
+    """
+    if layers is not None and apart:
+        raise typer.BadParameter(
+            "a smaller reader is not taken apart: leave out --layers or --apart"
+        )
+    return ReaderKind(layers, apart)
 
 
 def scaled(passes: dict[str, float], by: float) -> dict[str, float]:

@@ -16,9 +16,11 @@ from models.cli.options import (
     BundleOption,
     DataOption,
     JsonOption,
+    LayersOption,
     MaxLossOption,
     WeightsOption,
     WorkOption,
+    reader_kind,
 )
 from models.data.directory import DataDirectory
 from models.measuring.verify import Verdict
@@ -33,6 +35,7 @@ def verify(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     max_loss: MaxLossOption = MAX_LOSS,
+    layers: LayersOption = None,
     apart: ApartOption = 0,
     limit: Annotated[
         int | None,
@@ -52,9 +55,10 @@ def verify(
             f"--limit {limit} measures a part of the questions, which is not the accuracy of the "
             "bundle: leave out --limit or --record"
         )
+    kind = reader_kind(layers, apart)
     with minilm(weights) as directory:
         verdict, gold = verification.verify(
-            directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, apart
+            directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind
         )
     if record_gold:
         record_accuracy(bundle, gold=gold)

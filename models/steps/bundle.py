@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import Description, Sources, amend, assemble
+from models.steps.kind import ReaderKind
 from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
@@ -24,16 +25,6 @@ class Naming:
     name: str
     version: str
     max_answer_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderKind:
-    """Which of the trained readers a bundle has."""
-
-    layers: int | None = None
-    """Of a smaller one; none is the whole one."""
-    apart: int = 0
-    """Layers in which it takes questions and passages apart."""
 
 
 def make_bundle(

@@ -5,6 +5,7 @@ from pathlib import Path
 from models.data.directory import DEVELOPMENT, DataDirectory
 from models.measuring.gold import read_gold
 from models.measuring.reading import OfflineReader
+from models.steps.kind import ReaderKind
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
 from winnow.inference.runtime import Runtime, runs_bfloat16
@@ -14,12 +15,13 @@ GoldBySet = dict[str, dict[str, dict[str, float]]]
 
 
 def gold_figures(
-    work: Workspace, target: Path, data: DataDirectory, limit: int | None, apart: int = 0
+    work: Workspace, target: Path, data: DataDirectory, limit: int | None, kind: ReaderKind
 ) -> GoldBySet:
     """Exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of each
-    set; `apart` is the number of layers in which the reader takes question and passage apart.
+    set.
     """
-    readers = _halves(work, target, apart) if apart else _readers(work, target)
+    halves = kind.apart > 0
+    readers = _halves(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
     figures: GoldBySet = {}
     for name in DEVELOPMENT:
         questions = data.development(name)[:limit]
@@ -30,10 +32,10 @@ def gold_figures(
     return figures
 
 
-def _readers(work: Workspace, target: Path) -> dict[str, OfflineReader]:
+def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, OfflineReader]:
     """The reader in float32 and int8, and in bfloat16 where this machine can run that."""
     manifest = read_manifest(target)
-    tokenizer, whole = target / manifest.tokenizer, work.graph("reader", "fp32")
+    tokenizer, whole = target / manifest.tokenizer, work.graph("reader", "fp32", layers)
     readers = {
         "fp32": OfflineReader(whole, tokenizer, manifest),
         "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),

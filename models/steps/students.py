@@ -70,14 +70,26 @@ def train_small_encoder(
     train(task, schedule, work.run("encoder", plan.layers), every)
 
 
+def trained_small_reader(weights: Path, work: Workspace, layers: int) -> Reader:
+    """A trained student of the reader.
+
+    Raises:
+        DataError: it is not trained.
+
+    """
+    return _trained(Reader(load_body(weights)), work, "reader", layers)
+
+
 def export_small_reader(weights: Path, work: Workspace, layers: int) -> None:
     """Exports a trained student in float32 and int8."""
-    _export(Reader(load_body(weights)), weights, work, "reader", layers)
+    student = trained_small_reader(weights, work, layers)
+    export_both(student, weights, work, "reader", layers)
 
 
 def export_small_encoder(weights: Path, work: Workspace, layers: int) -> None:
     """Exports a trained student in float32 and int8."""
-    _export(Encoder(load_body(weights)), weights, work, "encoder", layers)
+    student = _trained(Encoder(load_body(weights)), work, "encoder", layers)
+    export_both(student, weights, work, "encoder", layers)
 
 
 def _student(teacher: Network, layers: int) -> Network:
@@ -87,12 +99,10 @@ def _student(teacher: Network, layers: int) -> Network:
     return student
 
 
-def _export(
-    network: Encoder | Reader, weights: Path, work: Workspace, name: str, layers: int
-) -> None:
+def _trained(network: Network, work: Workspace, name: str, layers: int) -> Network:
     shorten(network.body, layers)
     network.load_state_dict(_learnt(work, name, layers))
-    export_both(network.eval(), weights, work, name, layers)
+    return network.eval()
 
 
 def _texts(data: DataDirectory) -> list[str]:

@@ -10,7 +10,9 @@ from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
 from models.steps.apart import trained_apart
 from models.steps.encoder import trained_encoder
 from models.steps.gold import GoldBySet, gold_figures
+from models.steps.kind import ReaderKind
 from models.steps.reader import trained_reader
+from models.steps.students import trained_small_reader
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 
@@ -24,13 +26,13 @@ def verify(
     data: DataDirectory,
     max_loss: float,
     limit: int | None,
-    apart: int = 0,
+    kind: ReaderKind,
 ) -> tuple[Verdict, GoldBySet]:
     """What is not good enough, and the accuracy at gold paragraphs that was measured for it.
 
     An encoder that was taken over from another bundle is not looked at: it was when it was made.
     """
-    figures = gold_figures(work, target, data, limit, apart)
+    figures = gold_figures(work, target, data, limit, kind)
     texts, tokenizer = _texts(data), weights / "tokenizer.json"
     encoder = None
     if work.run("encoder").is_file():
@@ -39,21 +41,25 @@ def verify(
             largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),
             mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
         )
-    reader = _reader_difference(weights, work, apart, texts)
+    reader = _reader_difference(weights, work, kind, texts)
     return judge(encoder, reader, _exact_match(figures), max_loss), figures
 
 
-def _reader_difference(weights: Path, work: Workspace, apart: int, texts: Sequence[str]) -> float:
+def _reader_difference(
+    weights: Path, work: Workspace, kind: ReaderKind, texts: Sequence[str]
+) -> float:
     tokenizer = weights / "tokenizer.json"
-    if apart:
-        lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))
-        return halves_difference(
-            trained_apart(weights, work, apart), lower, upper, tokenizer, texts
-        )
-    graph = work.graph("reader", "fp32")
-    return largest_difference(
-        trained_reader(weights, work), graph, READER_OUTPUTS, tokenizer, texts
+    if kind.apart:
+        lower, upper = (work.half(half, "fp32", kind.apart) for half in ("lower", "upper"))
+        halves = trained_apart(weights, work, kind.apart)
+        return halves_difference(halves, lower, upper, tokenizer, texts)
+    reader = (
+        trained_reader(weights, work)
+        if kind.layers is None
+        else trained_small_reader(weights, work, kind.layers)
     )
+    graph = work.graph("reader", "fp32", kind.layers)
+    return largest_difference(reader, graph, READER_OUTPUTS, tokenizer, texts)
 
 
 def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:

@@ -247,6 +247,12 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     assert (
         read_manifest(tmp_path / "small").provenance["student"]["plan"]["distilling"]["layers"] == 1
     )
+    gate = ["verify", *small, "--bundle", tmp_path / "small", "--data", data, "--max-loss", 100]
+    passed = invoke(*gate, "--record")
+    assert passed.exit_code == 0, passed.output
+    assert set(read_manifest(tmp_path / "small").accuracy["gold"]) == {"dev-squad", "dev-nq"}
+    alter(work / "reader-1.pt")
+    assert invoke(*gate).exit_code == 1
     both = invoke("assemble", *small, *other, "--apart", 1)
     assert both.exit_code == 2
     assert "--layers or --apart" in " ".join(both.output.replace("│", "").split())
