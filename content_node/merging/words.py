@@ -7,9 +7,9 @@ import numpy as np
 from content_node.shard.manifest import WordsEntry
 from content_node.shard.saving import save_words
 from content_node.shard.store import PassageStore
-from content_node.shard.stored_array import integers
 from winnow.domain.word_counts import WordCounts
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import integers
 
 
 def copy_words(

@@ -16,9 +16,9 @@ from content_node.shard.bm25 import Floats, added, most, room, worth
 from content_node.shard.inverting import inverted
 from content_node.shard.manifest import WordsEntry
 from content_node.shard.segment import Found, Rows, Terms
-from content_node.shard.stored_array import StoredArray, integers
 from winnow.errors import ArtefactError, StoppedError
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import StoredArray, integers
 from winnow.inference.stop import Stop
 
 _SLACK = 1e-6

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from content_node.shard.bm25 import BuiltRarities, added, room, worth
 from content_node.shard.manifest import WordsEntry
 from content_node.shard.segment import Terms
-from content_node.shard.stored_array import StoredArray, integers
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import StoredArray, integers
 
 
 class TokenValues(Protocol):

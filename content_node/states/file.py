@@ -8,7 +8,6 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from content_node.shard.stored_array import integers
 from content_node.states.manifest import (
     DATA,
     STARTS,
@@ -19,6 +18,7 @@ from content_node.states.manifest import (
 from content_node.states.states import States, unpacked
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import integers
 
 _log = structlog.get_logger("content_node")
 _TOLD = 20

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from content_node.indexing.counting import count_words
 from content_node.shard.bm25 import K1, B, BuiltRarities
 from content_node.shard.manifest import WordsEntry
-from content_node.shard.stored_array import StoredArray
 from content_node.shard.words import WordIndex, load_words
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import StoredArray
 
 PASSAGES = [[5, 5, 7], [7], [9, 2, 2, 2, 2, 2], []]
 texts = st.lists(st.lists(st.integers(0, 12), max_size=9), min_size=1, max_size=8)
