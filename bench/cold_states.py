@@ -30,12 +30,25 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def timed(states: StateFile, row: int) -> tuple[float, int]:
-    """Milliseconds of a read, and how many bytes it was of."""
+def timed(states: StateFile, row: int) -> float:
+    """Milliseconds of a read."""
     started = time.perf_counter()
-    found = states.read(row)
-    spent = (time.perf_counter() - started) * 1e3
-    return spent, 0 if found is None else len(found.packed())
+    states.read(row)
+    return (time.perf_counter() - started) * 1e3
+
+
+def held(states: StateFile, seed: int, most: int) -> dict[int, int]:
+    """Rows of chance that hold states, and how many bytes these have."""
+    rows = list(range(states.rows))
+    random.Random(seed).shuffle(rows)
+    found: dict[int, int] = {}
+    for row in rows:
+        if len(found) == most:
+            break
+        own = states.read(row)
+        if own is not None:
+            found[row] = len(own.packed())
+    return found
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
@@ -51,15 +64,16 @@ def main() -> None:
     options = parser.parse_args()
     manifest, _ = open_states_manifest(options.shard)
     states = StateFile.beside(options.shard, manifest)
-    rows = random.Random(options.seed).choices(range(states.rows), k=options.rows)
-    cold, warm, sizes = [], [], []
+    rows = held(states, options.seed, options.rows)
+    if not rows:
+        parser.error(f"{options.shard} has no states")
+    cold, warm = [], []
     for row in rows:
         forget(options.shard / DATA)
-        spent, size = timed(states, row)
-        cold.append(spent)
-        sizes.append(size)
-        warm.append(timed(states, row)[0])
-    print(json.dumps({"cold": spread(cold), "warm": spread(warm), "bytes": int(np.median(sizes))}))
+        cold.append(timed(states, row))
+        warm.append(timed(states, row))
+    size = int(np.median(list(rows.values())))
+    print(json.dumps({"cold": spread(cold), "warm": spread(warm), "bytes": size}))
 
 
 if __name__ == "__main__":

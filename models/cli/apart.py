@@ -94,7 +94,7 @@ def train_apart(
     """
     place = Workspace(work).made()
     plan = ReadingPlan(scaled(READ, scale), questions, negatives, absolute)
-    begun = str(begin_with) if begin_with else ""
+    begun = str(begin_with.resolve()) if begin_with else ""
     taught = ApartPlan(layers, neurons, begun)
     if own_ranking:
         taught = replace(taught, answers=1.0, fading=FADING, ranks=False)

@@ -13,9 +13,11 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import NodeProto, numpy_helper
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import BertModel
 
 from models.data.rows import DataError
+from models.network.slimming import fit
 
 _TABLE = "body.embeddings.word_embeddings"
 _BIAS = ".bias"
@@ -52,6 +54,22 @@ def restored_halves(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
     return below | _weights(upper)
 
 
+def take_over(network: nn.Module, body: BertModel, state: Mapping[str, Tensor], of: Path) -> None:
+    """Gives a network the weights `of` somewhere, and its layers as many neurons as these have.
+
+    Raises:
+        DataError: they are those of another kind of network.
+
+    """
+    try:
+        fit(body, state)
+        network.load_state_dict(state)
+    except (KeyError, RuntimeError) as error:
+        raise DataError(
+            f"{of} has the weights of another network, such as one with fewer layers: {error}"
+        ) from error
+
+
 def _weights(path: Path) -> dict[str, Tensor]:
     graph = onnx.load(path).graph
     arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
@@ -68,8 +86,10 @@ def _weights(path: Path) -> dict[str, Tensor]:
     for node in graph.node:
         layer = _layer(node, next_, arrays) if node.op_type in _PRODUCTS else None
         if layer is not None:
-            product = _product(node, arrays)
-            state[f"{_plain(layer)}.weight"] = torch.tensor(product.T.copy())
+            name = f"{_plain(layer)}.weight"
+            if name in state:  # equal biases are written once, for whichever layer
+                raise DataError(f"{path}: two layers share the bias of {_plain(layer)}")
+            state[name] = torch.tensor(_product(node, arrays).T.copy())
     return state
 
 

@@ -16,8 +16,8 @@ from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
 from models.network.outliers import FLOAT_PART, split_outliers
 from models.network.quantise import quantise
-from models.network.restoring import restored_halves
-from models.network.slimming import fit, slim
+from models.network.restoring import restored_halves, take_over
+from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
@@ -110,8 +110,7 @@ def quantise_halves(
 def _take_over(network: ApartReader, run: Path) -> None:
     """Gives a network the weights that a run came to, or those of a bundle."""
     state = _of_bundle(run, network.apart) if run.is_dir() else _of_run(run)
-    fit(network.body, state)
-    network.load_state_dict(state)
+    take_over(network, network.body, state, run)
 
 
 def _of_run(run: Path) -> dict[str, Tensor]:

@@ -61,13 +61,16 @@ def make_bundle(
 
 def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> dict[str, Any]:
     readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
-    before = {} if encoder_of is None else read_manifest(encoder_of).provenance
+    before = {} if encoder_of is None else dict(read_manifest(encoder_of).provenance)
+    for other in ("student", "apart"):  # of its reader, and this is another
+        before.pop(other, None)
+    ranking = _run(work.run("ranking"))
     return before | {
         "weights": PRETRAINED,
         "command": "winnow models train-apart" if kind.apart else "winnow models build",
         **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
         **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
-        "ranking": _run(work.run("ranking")),
+        **({"ranking": ranking} if ranking or not before else {}),
         **({"student": _run(work.run("reader", kind.layers))} if kind.layers else {}),
         **({"apart": _apart_runs(work.apart_run(kind.apart))} if kind.apart else {}),
     }
@@ -82,10 +85,11 @@ def _apart_runs(last: Path) -> list[dict[str, Any]]:
     path: Path | None = last
     while path is not None and path.resolve() not in seen:
         if path.is_dir():  # a bundle, which says what made it
-            return [*read_manifest(path).provenance.get("apart", []), *runs]
+            told = read_manifest(path).provenance.get("apart", [])
+            return [*(run for run in told if run not in runs), *runs]
         seen.add(path.resolve())
         run = _run(path)
-        runs.insert(0, run)
+        runs.insert(0, run or {"lost": "the checkpoint is not there any more"})
         # where it lay is nobody's business
         begun = run.get("plan", {}).get("apart", {}).pop("begun", "")
         path = Path(begun) if begun else None

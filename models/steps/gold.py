@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from models.data.directory import DEVELOPMENT, DataDirectory
+from models.data.rows import DataError
 from models.measuring.gold import read_gold
 from models.measuring.reading import OfflineReader
 from models.steps.kind import ReaderKind
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
-from winnow.inference.runtime import Runtime, runs_bfloat16
+from winnow.files.checksum import sha256
+from winnow.inference.runtime import INT8, Runtime, runs_bfloat16
 
 GoldBySet = dict[str, dict[str, dict[str, float]]]
 """`em` and `f1` by question set and precision."""
@@ -19,7 +21,12 @@ def gold_figures(
 ) -> GoldBySet:
     """Exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of each
     set.
+
+    Raises:
+        DataError: the bundle has another reader than the one of `work` that is meant.
+
     """
+    _expect_same(work, target, kind)
     halves = kind.apart > 0
     readers = _halves(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
     figures: GoldBySet = {}
@@ -30,6 +37,24 @@ def gold_figures(
             gold = read_gold(reader, questions, f"{name} {precision}")
             figures[name][precision] = {"em": gold.em, "f1": gold.f1}
     return figures
+
+
+def _expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
+    manifest = read_manifest(target)
+    own, apart = manifest.reader, manifest.reader.apart
+    graphs = {own.file: work.graph("reader", INT8, kind.layers)}
+    if kind.apart:
+        graphs = {own.file: work.half("upper", INT8, kind.apart)}
+        graphs |= {apart.lower: work.half("lower", INT8, kind.apart)} if apart else {}
+    halves_alike = (apart is not None) == (kind.apart > 0)
+    if not halves_alike or any(
+        not graph.is_file() or sha256(graph) != manifest.files[name].sha256
+        for name, graph in graphs.items()
+    ):
+        raise DataError(
+            f"the reader of {target} is not {kind} in {work.root}: name the bundle that was "
+            "assembled of it by --bundle, or assemble it anew"
+        )
 
 
 def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, OfflineReader]:

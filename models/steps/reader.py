@@ -7,7 +7,7 @@ import torch
 from models.data.rows import DataError
 from models.network.architecture import Reader, freeze_embeddings, load_body
 from models.network.averaging import mean
-from models.network.restoring import restored
+from models.network.restoring import restored, take_over
 from models.network.weights import open_tokenizer
 from models.steps.mining import load_learnt
 from models.steps.training import train
@@ -60,11 +60,16 @@ def trained_reader(weights: Path, work: Workspace) -> Reader:
 
 
 def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
-    """The reader that was trained, or else the bundle's."""
+    """The reader that was trained, or else the bundle's.
+
+    Raises:
+        DataError: neither is a reader that was trained here.
+
+    """
     if work.run("ranking").is_file() or work.run("reader").is_file():
         return trained_reader(weights, work)
     reader = Reader(load_body(weights))
-    reader.load_state_dict(restored(bundle.reader))
+    take_over(reader, reader.body, restored(bundle.reader), bundle.reader)
     return reader.eval()
 
 

@@ -10,7 +10,7 @@ def test_every_way_is_taken_by_turns() -> None:
     taken: list[str] = []
     ways = [lambda: taken.append("a"), lambda: taken.append("b")]
     spent = timed(ways, 3)
-    assert "".join(taken) == "ababab"
+    assert "".join(taken) == "abbaabba"
     assert [len(own) for own in spent] == [3, 3]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from restored import assert_alike
 
 from content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
 from content_node.reader.whole import OUTPUTS
@@ -12,10 +13,10 @@ from content_node.states.states import rounded
 from models.data.rows import DataError
 from models.network import apart
 from models.network.apart import ApartReader, as_stored, levels, split
-from models.network.architecture import Reader, load_body
+from models.network.architecture import Reader, load_body, shorten
 from models.network.halves import export_halves
-from models.network.restoring import restored_halves
-from models.network.slimming import fit, slim
+from models.network.restoring import restored_halves, take_over
+from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.steps.apart import quantise_halves
 from winnow.inference.onnx import OnnxSession
@@ -82,14 +83,16 @@ def test_a_reader_is_restored_from_its_int8_halves(
         for weight in reader.parameters():  # equal ones would be written once
             weight.add_(torch.randn_like(weight) * 0.02)
     slim(reader.body, [1], 3, [sequence(QUESTION, PASSAGE)], reader)
-    wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
+    wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
+    paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
     quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
     other = ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
-    state = restored_halves(*paths, 1)
-    fit(other.body, state)
-    other.load_state_dict(state)
-    for one, two in zip(trained(other.eval()), wanted, strict=True):
-        np.testing.assert_allclose(one, two, atol=0.05, rtol=0.05)
+    take_over(other, other.body, restored_halves(*paths, 1), paths[0])
+    assert_alike(other.state_dict(), wanted)
+    small = Reader(load_body(tiny_weights))
+    shorten(small.body, 1)
+    with pytest.raises(DataError, match="such as one with fewer layers"):
+        take_over(other, other.body, small.state_dict(), paths[0])
     with pytest.raises(DataError, match="1 layers apart, not 2"):
         restored_halves(*paths, 2)
 

@@ -10,8 +10,10 @@ import torch
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
+from models.assemble import amend
 from models.cli import app
-from models.steps.bundle import Naming, ReaderKind, _apart_runs, make_bundle
+from models.steps.bundle import Naming, _apart_runs, make_bundle
+from models.steps.kind import ReaderKind
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, read_manifest
@@ -136,6 +138,71 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
     provenance = read_manifest(tmp_path / "bundle").provenance
     assert provenance["encoder"] == {}
     assert [run["steps"] for run in provenance["readers"]] == [544]
+
+
+def test_what_is_known_of_a_reader_before_is_kept_and_nothing_of_others(
+    tiny_weights: Path, tmp_path: Path
+) -> None:
+    """A student of a reader that learnt to rank, beside the encoder of a bundle with halves."""
+    work, first = Workspace(tmp_path / "work").made(), tmp_path / "first"
+    for graph in (work.graph("encoder", "int8"), work.graph("reader", "int8"),
+                  work.graph("reader", "int8", 2)):  # fmt: skip
+        graph.write_bytes(b"")
+    state = {"step": 5, "steps": 5, "plan": {"seed": 1}, "network": torch.zeros(1)}
+    checkpoint.save(work.run("ranking"), state)
+    make_bundle(tiny_weights, work, first, Naming("first", "1", 10), ReaderKind())
+    amend(first, provenance={**read_manifest(first).provenance, "apart": [{"steps": 7}]})
+    work.run("ranking").unlink()
+    checkpoint.save(work.run("reader", 2), state)
+    second = tmp_path / "second"
+    make_bundle(tiny_weights, work, second, Naming("second", "1", 10), ReaderKind(2), first)
+    provenance = read_manifest(second).provenance
+    assert provenance["ranking"] == {"steps": 5, "plan": {"seed": 1}}
+    assert provenance["student"]["steps"] == 5
+    assert "apart" not in provenance
+
+
+def test_a_run_that_began_with_the_bundle_it_is_assembled_into_is_named_once(
+    tmp_path: Path,
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(default_bundle(), bundle)
+    run = tmp_path / "run.pt"
+    plan = {"seed": 2, "apart": {"begun": str(bundle)}}
+    checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
+    amend(bundle, provenance={"apart": [{"steps": 4, "plan": {"seed": 1}}]})
+    for _ in range(3):
+        runs = _apart_runs(run)
+        assert [each["plan"]["seed"] for each in runs] == [1, 2]
+        amend(bundle, provenance={"apart": runs})
+
+
+def test_a_checkpoint_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    run = tmp_path / "run.pt"
+    plan = {"apart": {"begun": str(tmp_path / "gone.pt")}}
+    checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
+    lost, own = _apart_runs(run)
+    assert "not there any more" in lost["lost"]
+    assert own["steps"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--layers", 3], "is not the one of 3 layers"),
+        (["--apart", 3], "is not the one with 3 layers apart"),
+        ([], "is not the whole one"),
+    ],
+)
+def test_a_bundle_is_not_measured_as_what_it_is_not(
+    tmp_path: Path, arguments: list[object], said: str
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(default_bundle(), bundle)
+    before = (bundle / "bundle.json").read_bytes()
+    refused = invoke("measure", *arguments, "--work", tmp_path, "--bundle", bundle)
+    assert said in str(refused.exception)
+    assert (bundle / "bundle.json").read_bytes() == before
 
 
 def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Trying the runtimes of a model, and keeping the fastest one."""
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -130,10 +132,30 @@ def test_measuring_ends_after_its_time_and_runs_in_turns(chosen: Chosen) -> None
     assert names[:6] == ["one", "other", "other", "one", "one", "other"]
 
 
-def test_even_the_slowest_model_runs_more_than_once(chosen: Chosen) -> None:
-    one, other = Fake(chosen.clock, 30.0), Fake(chosen.clock, 2.0)
+@pytest.mark.parametrize(("seconds", "runs"), [(2.0, 4), (30.0, 2)])
+def test_a_slow_model_has_three_counted_runs_and_the_slowest_one(
+    chosen: Chosen, seconds: float, runs: int
+) -> None:
+    one, other = Fake(chosen.clock, seconds), Fake(chosen.clock, 1.0)
     assert chosen.between(openvino=one, onnxruntime=other) is other
-    assert len(one.ran) == len(other.ran) == 4
+    assert len(one.ran) == len(other.ran) == runs
+
+
+HANGS = """
+import time
+from winnow.inference.choosing import Choosing
+def hang(): time.sleep(600)
+Choosing(print, limit=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
+"""
+
+
+def test_a_runtime_that_hangs_ends_the_process_which_says_where() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert "in hang" in ended.stderr
+    assert "name the other by --runtime" in ended.stdout + ended.stderr
 
 
 def test_what_cannot_be_opened_leaves_the_other_one_and_nothing_is_measured(
@@ -218,7 +240,8 @@ def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
         slow, fast = Fake(clock, 0.02), Fake(clock, 0.01)
         ways = {"onnxruntime": lambda: slow, "openvino": lambda: fast}
         choosing.open("reader.onnx", ways, INPUTS)
-    [line] = logged
+    trying, line = logged
+    assert (trying["event"], trying["runtimes"]) == ("trying runtimes", ["onnxruntime", "openvino"])
     assert line["event"] == "runtime chosen"
     assert (line["runtime"], line["model"], line["bundle"]) == ("openvino", "reader.onnx", "small")
     assert (line["onnxruntime_ms"], line["openvino_ms"]) == (20.0, 10.0)

@@ -10,14 +10,21 @@ from dataclasses import dataclass, field
 from enum import Enum
 from statistics import median
 
+import structlog
+
 from winnow.deadline import Clock
 from winnow.heap import trimming
+from winnow.inference.ending import ends_process_after
 from winnow.inference.session import Inputs, Session
 from winnow.inference.turns import Timed, reason, run_in_turns
 from winnow.policy.faster import MARGIN, clearly_fastest
 
 Open = Callable[[], Session]
 _SECONDS = 1.0
+_LIMIT = 120.0
+"""Seconds. Large models take some to open from a slow disk, and a few runs of theirs some more."""
+_HINT = "if nothing follows, one of them hangs: name the other by --runtime"
+_log = structlog.get_logger("winnow.runtimes")
 
 
 class ChosenBy(str, Enum):
@@ -67,10 +74,12 @@ class Choosing:
         seconds: float = _SECONDS,
         clock: Clock = time.perf_counter,
         cpu: Clock = time.process_time,
+        limit: float = _LIMIT,
     ) -> None:
         """`told` is called after every choice; `seconds`: for one model; `cpu`: processor time that
-        the process has spent.
+        the process has spent; `limit`: seconds after which a runtime counts as hanging.
         """
+        self._limit = limit
         self._told, self._seconds, self._clock, self._cpu = told, seconds, clock, cpu
 
     def set(self, model: str, runtime: str, by: ChosenBy) -> None:
@@ -81,15 +90,18 @@ class Choosing:
         """A session in one of at least two runtimes, the preferred one first.
 
         The others are closed. A runtime that cannot open the model or run the made-up `inputs` is
-        out; if none runs them, the first that opened it is taken.
+        out; if none runs them, the first that opened it is taken. One that hangs ends the process
+        after two minutes, so that whoever watches it starts another.
 
         Raises:
             ArtefactError: no runtime can open it.
 
         """
-        tried, faults = _opened(runtimes)
-        if len(tried) > 1:
-            run_in_turns(tried, inputs, self._seconds, self._clock, self._cpu)
+        _log.info("trying runtimes", model=model, runtimes=list(runtimes), hint=_HINT)
+        with ends_process_after(self._limit):
+            tried, faults = _opened(runtimes)
+            if len(tried) > 1:
+                run_in_turns(tried, inputs, self._seconds, self._clock, self._cpu)
         taken, choice = _taken(model, tried, faults)
         session = taken.session
         del tried, taken

@@ -12,6 +12,8 @@ from winnow.inference.session import Inputs, Session
 
 _LEAST = 3
 """Rounds, however long a run takes: a median of fewer would be chance."""
+_LONGER = 10
+"""Times as long as wanted: then one round must do, since somebody waits for the start."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +43,8 @@ class Timed:
 def run_in_turns(
     sessions: Sequence[Timed], inputs: Inputs, seconds: float, clock: Clock, cpu: Clock
 ) -> None:
-    """Has all sessions run `inputs` for about so many seconds in all; ends early if one is left.
+    """Has all sessions run `inputs` for about so many seconds in all; ends early if one is left,
+    and later where few runs fit into that.
 
     `clock` says when it ends, `cpu` what processor time the process has spent.
 
@@ -50,8 +53,10 @@ def run_in_turns(
     _round(sessions, inputs, cpu)
     for each in sessions:
         each.seconds.clear()
-    end, rounds = clock() + seconds, 0
-    while sum(not each.fault for each in sessions) > 1 and (rounds < _LEAST or clock() < end):
+    began, rounds = clock(), 0
+    while sum(not each.fault for each in sessions) > 1 and (
+        clock() < began + seconds * (_LONGER if rounds < _LEAST else 1) or not rounds
+    ):
         # who comes second finds a cache that the first one has filled, so they change places
         _round(sessions if rounds % 2 else reversed(sessions), inputs, cpu)
         rounds += 1

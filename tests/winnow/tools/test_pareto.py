@@ -1,6 +1,7 @@
 """Operating points, their figures, and the choice among them."""
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.bundle import default_bundle
+from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
 from winnow.tools.pareto import levers
-from winnow.tools.pareto.cli import milliseconds
+from winnow.tools.pareto.cli import _advice, milliseconds
 from winnow.tools.pareto.figures import Figures, figures, front, recommend
 from winnow.tools.pareto.measure import measure
 from winnow.tools.pareto.outcome import Outcome, append, digest, load
 from winnow.tools.pareto.plot import plot
 from winnow.tools.pareto.point import Deployment, Point, grid, unjudged, untuned
 from winnow.tools.pareto.report import reasons, write
-from winnow.tools.pareto.run import Questions
+from winnow.tools.pareto.run import Questions, _about
 from winnow.tools.questions import AskedQuestion
+
+SIZES = {"p": 48.0, "q": 48.0}
 
 
 def outcome(
@@ -143,6 +147,48 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
     assert not (tmp_path / "other").exists()
 
 
+def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
+    """A time-out has no time, and would else make the others look fast."""
+    failed = Outcome("q", "a", 0, 0.0, False, 0.0, 0, failed=True, error="DEADLINE_EXCEEDED: late")
+    mostly = [replace(failed, number=n) for n in range(8)]
+    found = figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
+    by_point = {each.point: each for each in found}
+    assert (by_point["q"].p50, by_point["q"].mean) == (math.inf, 1.0)
+    assert front(found) == {"p"}
+    assert recommend(found, max_p95=10) is None
+    few = [replace(failed, number=n) for n in range(2)]
+    (slow,) = figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
+    assert (slow.p50, slow.p95) == (1.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("plane", "wanted", "said"),
+    [
+        ([at("slow", 60, 50), at("fast", 40, 5)], None, "budget; the fastest one is fast"),
+        ([at("slow", 60, 50), at("fast", 40, 5)], 70.0, "so right; the most accurate one is slow"),
+        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has an accuracy"),
+        ([at("gone", 0, math.inf)], None, "no point has an accuracy"),
+    ],
+)
+def test_who_asks_for_too_much_is_told_what_there_is(
+    plane: list[Figures], wanted: float | None, said: str
+) -> None:
+    assert said in _advice(plane, None, wanted)
+
+
+def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
+    plain, slow = Deployment("plain", default_bundle()), untuned(default_bundle())
+    points = [Point(plain, 10), Point(plain, 5), Point(slow, 10)]
+    about = _about(points, tmp_path)
+    assert about[points[0].name] == about[points[1].name] != about[points[2].name]
+    assert about == _about(points, tmp_path)
+    monkeypatch.setenv("WINNOW_NODE_READER_THREADS", "1")
+    assert about[points[0].name] != _about(points, tmp_path)[points[0].name]
+
+
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
     failed = Outcome("p", "a", 0, 0.0, False, 0.0, 0, failed=True, error="UNAVAILABLE: gone")
     (found,) = figures([failed], {"p": 48.0})
@@ -171,7 +217,7 @@ def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
         point.name: [number for who, block in blocks if who is point for number in block]
         for point in (brief, whole)
     }
-    assert asked == {brief.name: list(range(10)), whole.name: list(range(25))}
+    assert asked == {brief.name: [0, 10, 20], whole.name: list(range(25))}
     assert unjudged([brief, whole]) == {brief.name}
 
 

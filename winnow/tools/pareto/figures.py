@@ -24,7 +24,9 @@ class Figures:
     """Exact match and F1 by question file."""
     p50: float
     p95: float
+    """Infinite where more questions failed."""
     mean: float
+    """Of the answered ones."""
     read: float
     """Mean passages read, also those that were read ahead and then not needed."""
     needed: float
@@ -39,8 +41,13 @@ class Figures:
     said: Mapping[str, str] = field(default_factory=dict)
     """What the first of each status said."""
 
+    @property
+    def comparable(self) -> bool:
+        """Whether it has an accuracy, and at least every other question was answered."""
+        return self.exact_match is not None and math.isfinite(self.p50)
+
     def as_json(self) -> dict[str, Any]:
-        """Plain values; times are none where every question failed."""
+        """Plain values; times are none where they are infinite."""
         values = asdict(self)
         times = {name: values[name] for name in ("p50", "p95", "mean")}
         return values | {name: ms if math.isfinite(ms) else None for name, ms in times.items()}
@@ -68,7 +75,7 @@ def figures(
 
 def front(found: Sequence[Figures]) -> set[str]:
     """The points that no other beats in both accuracy and median latency."""
-    judged = [each for each in found if each.exact_match is not None]
+    judged = [each for each in found if each.comparable]
     return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
 
 
@@ -81,9 +88,9 @@ def recommend(
     allowed = [
         each
         for each in found
-        if each.exact_match is not None
+        if each.comparable
         and (max_p95 is None or each.p95 <= max_p95)
-        and (min_exact_match is None or each.exact_match >= min_exact_match)
+        and (min_exact_match is None or _accuracy(each) >= min_exact_match)
     ]
     if min_exact_match is not None and max_p95 is None:
         return min(allowed, key=lambda each: each.p95, default=None)
@@ -100,6 +107,15 @@ def _dominates(one: Figures, other: Figures) -> bool:
     return no_worse and better
 
 
+def _percentiles(times: Sequence[float]) -> tuple[float, float]:
+    """The median and the 95th percentile. What failed took for ever: were it left out, a point
+    would be the faster, the more of its questions time out.
+    """
+    with np.errstate(invalid="ignore"):  # between two infinities
+        p50, p95 = np.nan_to_num(np.percentile(times, [50, 95]), nan=math.inf, posinf=math.inf)
+    return float(p50), float(p95)
+
+
 def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
     by_file: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
@@ -112,8 +128,7 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
         for name, own in sorted(by_file.items())
     }
     times = [o.milliseconds for o in outcomes if not o.failed]
-    # numpy takes the percentile of infinity for none at all
-    p50, p95 = np.percentile(times, [50, 95]).tolist() if times else (math.inf, math.inf)
+    p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
     needed = [o.read if o.needed is None else o.needed for o in outcomes]
     why = failures(o.error for o in outcomes if o.failed)
     return Figures(

@@ -1,5 +1,6 @@
 """The picture: accuracy against latency, the front drawn, and Vespa's table beside it."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,8 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 
 
 def plot(found: Sequence[Figures], path: Path) -> None:
-    """Draws every point that answered (.png, .svg), those without an accuracy as a line.
+    """Draws every point that answered most questions (.png, .svg), those without an accuracy as a
+    line.
 
     Raises:
         WinnowError: the file cannot be written.
@@ -34,7 +36,7 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     answered = [
         (each.p50, each.exact_match, each)
         for each in found
-        if each.failed < each.questions and each.exact_match is not None
+        if each.comparable and each.exact_match is not None
     ]
     own.scatter([ms for ms, _, _ in answered], [exact for _, exact, _ in answered], s=18, alpha=0.5)
     best = sorted((point for point in answered if point[2].on_front), key=lambda point: point[0])
@@ -44,7 +46,7 @@ def plot(found: Sequence[Figures], path: Path) -> None:
             str(number), (ms, exact), fontsize=8, xytext=(-3, 5), textcoords="offset points"
         )
     for each in found:
-        if each.exact_match is None and each.failed < each.questions:
+        if each.exact_match is None and math.isfinite(each.p50):
             own.axvline(each.p50, linestyle=":", color="grey")
             name = f"{each.point} (timed only)"
             own.text(each.p50, 0.5, name, fontsize=7, ha="right", va="center", rotation=90,
@@ -52,7 +54,7 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     # names beside the points would lie on one another: the front's points are close together
     named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
     own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes)
-    own.set_title("measured in one interleaved run")
+    own.set_title("asked the same questions in turn")
     theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")
     for name, ms, exact in VESPA:
         theirs.annotate(name, (ms, exact), fontsize=7, xytext=(4, -8), textcoords="offset points")

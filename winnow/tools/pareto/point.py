@@ -39,7 +39,7 @@ class Point:
     max_loss: float = 0.0
     retriever: Retriever = Retriever.HYBRID
     brief: bool = False
-    """Asked only the first questions of each file, since one takes seconds."""
+    """Asked few of the questions, since one takes seconds."""
 
     @property
     def name(self) -> str:

@@ -57,7 +57,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
     """The figures, for a terminal; medians and means are compared with one of them if given."""
     made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "mean ms")
-    for name in ("read", "needed", "MB", "failed"):
+    for name in ("read", "needed", "MB", "questions", "failed"):
         made.add_column(name)
     if compare is not None:
         made.add_column("times as fast")
@@ -67,7 +67,7 @@ def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
         row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
         row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.mean:.1f}"]
         row += [f"{each.read:.1f}", f"{each.needed:.1f}"]
-        row += [f"{each.megabytes:.0f}", str(each.failed)]
+        row += [f"{each.megabytes:.0f}", str(each.questions), str(each.failed)]
         if compare is not None:
             row += [f"{compare.p50 / each.p50:.1f}", f"{compare.mean / each.mean:.1f}"]
         made.add_row(*row)

@@ -4,6 +4,7 @@ All deployments run at once and rest while another is asked; a block of question
 after the other. What was asked before is not asked again.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -16,6 +17,8 @@ from winnow.convert import answer as convert
 from winnow.domain.layout import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.files.checksum import sha256
+from winnow.packaged import running_version
+from winnow.settings.common import cores
 from winnow.text.scores import exact_match, f1
 from winnow.tools.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.tools.local.ports import free_ports
@@ -28,6 +31,8 @@ BLOCK = 10
 _TIMEOUT = 60.0
 _NEVER_DIMMED = ("--brown-out-floor", "1")
 """A slow point would be let read less than it says, and look faster than it is."""
+_SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
+"""Variables that the processes of a deployment are started with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +47,15 @@ class Questions:
         return Key(point, self.name, number, digest(self.asked[number], about[point]))
 
     def places(self, point: Point) -> range:
-        """Of the questions that a point is asked."""
-        return range(min(len(self.asked), BLOCK) if point.brief else len(self.asked))
+        """Of the questions that a point is asked: all, or the first of every block."""
+        return range(0, len(self.asked), BLOCK if point.brief else 1)
 
     def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
         """Places of questions that are asked together, and whom: one point after the other."""
         for start in range(0, len(self.asked), BLOCK):
             for point in points:
-                yield point, self.places(point)[start : start + BLOCK]
+                end = min(start + BLOCK, len(self.asked))
+                yield point, range(start, end, self.places(point).step)
 
 
 async def run(
@@ -74,9 +80,10 @@ async def run(
             for point, block in questions.blocks(points):
                 keys = [questions.key(number, point.name, about) for number in block]
                 client = clients[point.deployment.name]
-                left = [key for key in keys if key not in done]
-                append(results, [await _ask(client, point, questions, key) for key in left])
-                advance(len(block))
+                for key in keys:
+                    if key not in done:
+                        append(results, [await _ask(client, point, questions, key)])
+                    advance(1)
     wanted = {
         questions.key(number, point.name, about)
         for questions in sets
@@ -87,14 +94,17 @@ async def run(
 
 
 def _about(points: Sequence[Point], index: Path) -> dict[str, str]:
-    """By point, what an outcome depends on beside the question: index, bundle and flags."""
+    """By point, what an outcome depends on beside the question: software, cores, settings, index,
+    bundle and flags.
+    """
     shard_directories(index)
-    manifest = sha256(index / INDEX_FILE)
+    settings = sorted(each for each in os.environ.items() if each[0].startswith(_SETTINGS))
+    here = (running_version(), cores(), settings, sha256(index / INDEX_FILE))
     found = {}
     for point in points:
-        fingerprint = read_manifest(point.deployment.bundle).fingerprint
-        flags = (*_front(point.deployment), *point.deployment.node)
-        found[point.name] = f"{manifest} {fingerprint} {' '.join(flags)}"
+        deployed = point.deployment
+        flags = (*_front(deployed), *deployed.node)
+        found[point.name] = f"{here} {read_manifest(deployed.bundle).fingerprint} {flags}"
     return found
 
 

@@ -67,7 +67,7 @@ readinessProbe:
   grpc: {port: {{ . }}}
   periodSeconds: 2
   timeoutSeconds: 2
-# it answers at once, while it loads too
+# a content node answers at once, while it loads too; the others once they have loaded
 startupProbe:
   grpc: {port: {{ . }}, service: live}
   periodSeconds: 2
