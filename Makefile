@@ -12,7 +12,7 @@ STAMP  := $(VENV)/.installed
 MODELS ?= yes
 
 # code that needs PyTorch, which most machines lack
-NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py \
+NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py \
                 bench/additions.py bench/members.py bench/retrieval.py bench/state_bits.py bench/words.py
 TORCH_STAMP  := $(VENV)/.installed-models
 RELEASED     := proto/released.binpb
