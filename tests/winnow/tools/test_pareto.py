@@ -1,5 +1,6 @@
 """Operating points, their figures, and the choice among them."""
 
+import io
 import json
 import math
 import shutil
@@ -10,6 +11,7 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from winnow.bundle import default_bundle
 from winnow.domain.layout import INDEX_FILE
@@ -22,7 +24,7 @@ from winnow.tools.pareto.measure import measure
 from winnow.tools.pareto.outcome import Outcome, append, digest, load
 from winnow.tools.pareto.plot import plot
 from winnow.tools.pareto.point import Deployment, Point, grid, unjudged, untuned
-from winnow.tools.pareto.report import reasons, write
+from winnow.tools.pareto.report import reasons, table, write
 from winnow.tools.pareto.run import Questions, _about
 from winnow.tools.questions import AskedQuestion
 
@@ -258,6 +260,19 @@ def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
     write(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
     assert "random,not measured,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
+
+
+@pytest.mark.parametrize(("columns", "seen"), [(80, False), (160, True)])
+def test_a_table_shows_whole_names_and_figures_in_any_terminal(columns: int, seen: bool) -> None:
+    slow = replace(at("untuned: random-base fp32/int8, padded", 0, 3280.04), exact_match=None)
+    out = io.StringIO()
+    found = [at("stops when safe", 50, 27.2), slow]
+    Console(file=out, width=columns).print(table(found, columns, compare=slow))
+    said = out.getvalue()
+    words = ["3280.0", "6560.1", "120.6", "untuned:", "random-base", "faster"]
+    assert [word for word in words if word not in said] == []
+    assert ("by file" in said) == seen
+    assert max(map(len, said.splitlines())) <= columns
 
 
 @pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])

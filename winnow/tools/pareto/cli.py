@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from winnow.bundle import default_bundle
 from winnow.domain.question import Retriever
@@ -113,7 +112,7 @@ def run_(
         rows = [each.as_json() for each in found]
         typer.echo(json.dumps({"points": rows, "recommended": chosen and chosen.point}, indent=2))
     else:
-        _show(report.table(found), found)
+        _show(found)
         typer.echo(_advice(found, chosen, min_exact_match))
     _exit(found)
 
@@ -156,7 +155,7 @@ def levers_(
     if as_json:
         typer.echo(json.dumps([each.as_json() for each in story], indent=2))
     else:
-        _show(report.table(story, compare=story[0]), story)
+        _show(story, compare=story[0])
     _exit(story)
 
 
@@ -177,9 +176,9 @@ def _told(chosen: Figures) -> str:
     return f"{chosen.point}: exact match {exact}, p95 {chosen.p95:.0f} ms"
 
 
-def _show(table: Table, found: Sequence[Figures]) -> None:
+def _show(found: Sequence[Figures], compare: Figures | None = None) -> None:
     console = Console(highlight=False)
-    console.print(table)
+    console.print(report.table(found, console.width, compare))
     for line in report.reasons(found):
         console.print(line, markup=False, soft_wrap=True)
 

@@ -2,9 +2,10 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from rich import box
 from rich.table import Table
 
 from winnow.tools.failures import Failures
@@ -12,6 +13,8 @@ from winnow.tools.outputs import writing
 from winnow.tools.pareto.figures import Figures
 
 JSON, CSV = "points.json", "points.csv"
+_WIDE, _NAME = 130, 24
+"""Columns of a terminal that has room for every figure, and of the names in any."""
 
 
 def write(found: Sequence[Figures], directory: Path) -> None:
@@ -54,24 +57,46 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "not measured" if value is None else f"{value:.{digits}f}"
 
 
-def table(found: Sequence[Figures], compare: Figures | None = None) -> Table:
-    """The figures, for a terminal; medians and means are compared with one of them if given."""
-    made = Table("", "point", "EM", "by file", "p50 ms", "p95 ms", "mean ms")
-    for name in ("read", "needed", "MB", "questions", "failed"):
-        made.add_column(name)
-    if compare is not None:
-        made.add_column("times as fast")
-        made.add_column("by the mean")
+def table(found: Sequence[Figures], width: int, compare: Figures | None = None) -> Table:
+    """The figures, for a terminal of so many columns; where they are few, only what decides. Times
+    are compared with those of `compare` if given.
+    """
+    columns = {**_columns(compare), **(_MORE if width >= _WIDE else {})}
+    made = Table("", box=box.SIMPLE, padding=(0, 1, 0, 0), caption="times in milliseconds")
+    made.add_column("point", min_width=_NAME, overflow="fold")
+    for name in columns:
+        made.add_column(name, no_wrap=True, justify="right")
     for each in found:
-        files = "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
-        row = ["●" if each.on_front else "", each.point, percent(each.exact_match), files]
-        row += [f"{each.p50:.1f}", f"{each.p95:.1f}", f"{each.mean:.1f}"]
-        row += [f"{each.read:.1f}", f"{each.needed:.1f}"]
-        row += [f"{each.megabytes:.0f}", str(each.questions), str(each.failed)]
-        if compare is not None:
-            row += [f"{compare.p50 / each.p50:.1f}", f"{compare.mean / each.mean:.1f}"]
-        made.add_row(*row)
+        values = [told(each) for told in columns.values()]
+        made.add_row("●" if each.on_front else "", each.point, *values)
     return made
+
+
+def _columns(compare: Figures | None) -> dict[str, Callable[[Figures], str]]:
+    columns: dict[str, Callable[[Figures], str]] = {
+        "EM": lambda each: "-" if each.exact_match is None else f"{each.exact_match:.1f}",
+        "p50": lambda each: f"{each.p50:.1f}",
+        "p95": lambda each: f"{each.p95:.1f}",
+        "needed": lambda each: f"{each.needed:.1f}",
+    }
+    if compare is not None:
+        columns["faster"] = lambda each: f"{compare.p50 / each.p50:.1f}"
+        columns["by mean"] = lambda each: f"{compare.mean / each.mean:.1f}"
+    return columns
+
+
+def _by_file(each: Figures) -> str:
+    return "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
+
+
+_MORE: Mapping[str, Callable[[Figures], str]] = {
+    "by file": _by_file,
+    "mean": lambda each: f"{each.mean:.1f}",
+    "read": lambda each: f"{each.read:.1f}",
+    "MB": lambda each: f"{each.megabytes:.0f}",
+    "asked": lambda each: str(each.questions),
+    "failed": lambda each: str(each.failed),
+}
 
 
 def reasons(found: Sequence[Figures]) -> list[str]:
