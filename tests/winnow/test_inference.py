@@ -1,10 +1,12 @@
 """Running models: which runtime, and that every way of running says the same."""
 
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from ctypes.util import find_library
 from functools import partial
 from pathlib import Path
 
@@ -187,6 +189,32 @@ def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
     )
     for one, other in zip(exact, spread, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+COMPILES = """
+import sys
+from pathlib import Path
+from winnow.inference.openvino import OpenVinoSession
+OpenVinoSession(Path(sys.argv[1]), ["doubled"], bfloat16=False)
+print("compiled")
+"""
+
+
+@pytest.mark.parametrize("name", ["jemalloc", "tcmalloc_minimal", "mimalloc"])
+def test_openvino_runs_beside_an_allocator_that_is_preloaded(name: str, tmp_path: Path) -> None:
+    """Training is told to preload one, and `winnow models build` ends with OpenVINO."""
+    library = find_library(name)
+    if library is None:
+        pytest.skip(f"lib{name} is not installed")
+    graph = doubling_model(tmp_path / "doubling.onnx")
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILES, str(graph)],
+        env={**os.environ, "LD_PRELOAD": library},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "compiled\n"), ran.stderr
 
 
 def test_openvino_lets_as_many_runs_go_on_at_once_as_it_is_told(bundle: Bundle) -> None:

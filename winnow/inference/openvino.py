@@ -4,6 +4,7 @@ Fast for float models on processors with bfloat16 matrices; slow for what ONNX R
 dynamically, so `runtime` does not choose it for those.
 """
 
+import os
 import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -49,6 +50,9 @@ class OpenVinoSession:
         """
         if not installed():
             raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
+        # its threading library would take memory from an allocator that is preloaded, such as
+        # jemalloc, and give it back to another, which ends the process (oneTBB's issue 1645)
+        os.environ.setdefault("TBB_ENABLE_SANITIZERS", "1")
         try:
             import openvino  # noqa: PLC0415 (an extra)
         except Exception as error:  # it loads libraries of its own
