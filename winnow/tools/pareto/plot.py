@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from winnow.tools.drawing import pyplot
 from winnow.tools.outputs import writing
 from winnow.tools.pareto.figures import Figures
 
+_NAME = 36
+"""Letters in a line."""
 VESPA = (
     ("base, float", 741.0, 39.61),
     ("base, int8", 284.0, 37.87),
@@ -48,12 +51,13 @@ def plot(found: Sequence[Figures], path: Path) -> None:
     for each in found:
         if each.exact_match is None and math.isfinite(each.p50):
             own.axvline(each.p50, linestyle=":", color="grey")
-            name = f"{each.point} (timed only)"
-            own.text(each.p50, 0.5, name, fontsize=7, ha="right", va="center", rotation=90,
+            name = fill(f"{each.point} (timed only)", _NAME)
+            own.text(each.p50, 0.97, f"{name}  ", fontsize=7, ha="right", va="top",
                      transform=own.get_xaxis_transform())  # fmt: skip
     # names beside the points would lie on one another: the front's points are close together
     named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
-    own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes)
+    own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes,
+             bbox={"facecolor": "white", "edgecolor": "none"})  # fmt: skip
     own.set_title("asked the same questions in turn")
     theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")
     for name, ms, exact in VESPA:
