@@ -16,11 +16,10 @@ from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, load, save, unseen
 from models.mining.ranking import Asked, training_questions, with_positives
 from models.mining.top import Found, Top, found_before
-from models.network.architecture import Reader, freeze_embeddings, load_body
-from models.network.restoring import restored
+from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import followed
-from models.steps.reader import mean_reader
+from models.steps.reader import mean_reader, of_bundle
 from models.steps.training import train
 from models.training.examples import Encoded
 from models.training.loop import Schedule
@@ -73,11 +72,9 @@ def train_ranking(
     It begins with the mean of the reader's runs, or with the bundle's reader where there are none.
     """
     torch.manual_seed(schedule.seed)
-    reader = Reader(load_body(weights))
-    if work.run("reader").is_file():
-        reader.load_state_dict(mean_reader(weights, work).state_dict())
-    else:
-        reader.load_state_dict(restored(bundle.reader))
+    reader = (
+        mean_reader(weights, work) if work.run("reader").is_file() else of_bundle(weights, bundle)
+    )
     freeze_embeddings(reader.body)
     passages, learnt = load_ranked(work)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)

@@ -68,6 +68,16 @@ def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
     """
     if work.run("ranking").is_file() or work.run("reader").is_file():
         return trained_reader(weights, work)
+    return of_bundle(weights, bundle)
+
+
+def of_bundle(weights: Path, bundle: Bundle) -> Reader:
+    """The reader of a bundle, as its int8 graph has it.
+
+    Raises:
+        DataError: it is no reader that was trained here.
+
+    """
     reader = Reader(load_body(weights))
     take_over(reader, reader.body, restored(bundle.reader), bundle.reader)
     return reader.eval()
