@@ -15,7 +15,7 @@ from models.steps.mining import is_mined
 from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
-from winnow.bundle import load_bundle, read_manifest
+from winnow.bundle import default_bundle, load_bundle, read_manifest
 
 SUBJECTS = 60
 
@@ -256,6 +256,25 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     both = invoke("assemble", *small, *other, "--apart", 1)
     assert both.exit_code == 2
     assert "--layers or --apart" in " ".join(both.output.replace("│", "").split())
+
+
+def test_a_reader_of_a_bundle_learns_to_rank_and_says_so_in_the_next_one(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    """It begins with the weights in the bundle's graph; another kind of reader is refused."""
+    work = whole_and_mined(data, weights, tmp_path)
+    places = ["--weights", weights, "--work", work]
+    shutil.copytree(work / "mined", work / "ranked")
+    learn = ["train-ranking", *places, "--questions", 2, "--negatives", 1]
+    ranked = invoke(*learn, "--bundle", tmp_path / "whole")
+    assert ranked.exit_code == 0, ranked.output
+    other = ["--bundle", tmp_path / "ranked", "--encoder-of", tmp_path / "whole"]
+    made = invoke("assemble", *places, *other)
+    assert made.exit_code == 0, made.output
+    assert read_manifest(tmp_path / "ranked").provenance["ranking"]["steps"] > 0
+    (work / "ranking.pt").unlink()
+    refused = invoke(*learn, "--bundle", default_bundle())
+    assert "has the weights of another network" in str(refused.exception)
 
 
 def test_questions_whose_writing_was_interrupted_count_as_not_mined(
