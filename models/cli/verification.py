@@ -26,6 +26,7 @@ from models.data.directory import DataDirectory
 from models.measuring.verify import Verdict
 from models.network.weights import minilm
 from models.steps import verification
+from models.steps.gold import expect_same
 from models.workspace import Workspace
 
 
@@ -56,6 +57,7 @@ def verify(
             "bundle: leave out --limit or --record"
         )
     kind = reader_kind(layers, apart)
+    expect_same(Workspace(work), bundle, kind)
     with minilm(weights) as directory:
         verdict, gold = verification.verify(
             directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind

@@ -40,7 +40,10 @@ def minilm(source: Path) -> Iterator[Path]:
         yield source
         return
     if source.suffix != ".whl" or not source.is_file():
-        raise WeightsError(f"{source} is neither a directory nor a wheel with MiniLM weights")
+        raise WeightsError(
+            f"{source} is neither a directory nor a wheel with MiniLM weights: name one by "
+            "--weights; docs/models.md says where they come from"
+        )
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary)
         _unpack(source, target)

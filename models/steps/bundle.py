@@ -64,6 +64,8 @@ def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> d
     before = {} if encoder_of is None else dict(read_manifest(encoder_of).provenance)
     for other in ("student", "apart"):  # of its reader, and this is another
         before.pop(other, None)
+    if readers:  # trained anew, so it has not learnt what that one had
+        before.pop("ranking", None)
     ranking = _run(work.run("ranking"))
     return before | {
         "weights": PRETRAINED,

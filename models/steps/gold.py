@@ -26,7 +26,7 @@ def gold_figures(
         DataError: the bundle has another reader than the one of `work` that is meant.
 
     """
-    _expect_same(work, target, kind)
+    expect_same(work, target, kind)
     halves = kind.apart > 0
     readers = _halves(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
     figures: GoldBySet = {}
@@ -39,17 +39,23 @@ def gold_figures(
     return figures
 
 
-def _expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
+def expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
+    """Raises DataError if the bundle has another reader than the one of `work` that is meant."""
     manifest = read_manifest(target)
     own, apart = manifest.reader, manifest.reader.apart
     graphs = {own.file: work.graph("reader", INT8, kind.layers)}
     if kind.apart:
         graphs = {own.file: work.half("upper", INT8, kind.apart)}
         graphs |= {apart.lower: work.half("lower", INT8, kind.apart)} if apart else {}
+    for graph in graphs.values():
+        if not graph.is_file():
+            raise DataError(
+                f"there is no {graph}: export it by `winnow models assemble`, or name the "
+                "directory where that was done by --work"
+            )
     halves_alike = (apart is not None) == (kind.apart > 0)
     if not halves_alike or any(
-        not graph.is_file() or sha256(graph) != manifest.files[name].sha256
-        for name, graph in graphs.items()
+        sha256(graph) != manifest.files[name].sha256 for name, graph in graphs.items()
     ):
         raise DataError(
             f"the reader of {target} is not {kind} in {work.root}: name the bundle that was "

@@ -194,14 +194,19 @@ def test_a_checkpoint_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
         ([], "is not the whole one"),
     ],
 )
+@pytest.mark.parametrize("command", ["measure", "verify"])
 def test_a_bundle_is_not_measured_as_what_it_is_not(
-    tmp_path: Path, arguments: list[object], said: str
+    tmp_path: Path, command: str, arguments: list[object], said: str
 ) -> None:
-    bundle = tmp_path / "bundle"
+    bundle, work = tmp_path / "bundle", Workspace(tmp_path / "work").made()
     shutil.copytree(default_bundle(), bundle)
     before = (bundle / "bundle.json").read_bytes()
-    refused = invoke("measure", *arguments, "--work", tmp_path, "--bundle", bundle)
-    assert said in str(refused.exception)
+    measure = [command, *arguments, "--work", work.root, "--bundle", bundle]
+    assert "export it by `winnow models assemble`" in str(invoke(*measure).exception)
+    halves = (work.half("upper", "int8", 3), work.half("lower", "int8", 3))
+    for graph in (work.graph("reader", "int8"), work.graph("reader", "int8", 3), *halves):
+        graph.write_bytes(b"another")
+    assert said in str(invoke(*measure).exception)
     assert (bundle / "bundle.json").read_bytes() == before
 
 

@@ -5,9 +5,11 @@ signals, so that SIGTERM would not end the process either.
 """
 
 import faulthandler
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_one = threading.Lock()
 _STDERR = 2
 """The file itself: `sys.stderr` may have been replaced by something without one."""
 
@@ -15,10 +17,12 @@ _STDERR = 2
 @contextmanager
 def ends_process_after(seconds: float) -> Iterator[None]:
     """Ends the process with exit code 1 unless what is done within ends first; where each thread
-    stood is written to the standard error. Where several threads do so, the last one counts.
+    stood is written to the standard error. There is one such end in a process, so other threads
+    wait for their turn.
     """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with _one:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()

@@ -83,7 +83,7 @@ def test_what_answers_needed_is_told_apart_from_what_was_read_ahead() -> None:
     asked = [replace(outcome("p", 0), needed=1), replace(outcome("p", 1, ms=40.0), needed=4)]
     (found,) = figures(asked, {"p": 48.0})
     assert (found.read, found.needed) == (5, 2.5)
-    assert (found.p50, found.mean) == (25, 25)
+    assert (found.p50, found.mean) == (10, 25)
     (unsaid,) = figures([outcome("p")], {"p": 48.0})
     assert unsaid.needed == unsaid.read == 5
 
@@ -161,6 +161,8 @@ def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     few = [replace(failed, number=n) for n in range(2)]
     (slow,) = figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
     assert (slow.p50, slow.p95) == (1.0, math.inf)
+    (half,) = figures([failed, outcome("q", 1, ms=1.0), outcome("q", 2, ms=2.0)], SIZES)
+    assert (half.p50, half.p95) == (2.0, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +170,11 @@ def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     [
         ([at("slow", 60, 50), at("fast", 40, 5)], None, "budget; the fastest one is fast"),
         ([at("slow", 60, 50), at("fast", 40, 5)], 70.0, "so right; the most accurate one is slow"),
+        (
+            [at("slow", 60, 50), at("fast", 40, 5)],
+            50.0,
+            "so right is within the budget; the fastest one is slow",
+        ),
         ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has an accuracy"),
         ([at("gone", 0, math.inf)], None, "no point has an accuracy"),
     ],
@@ -259,7 +266,7 @@ def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
     assert recommend(found, max_p95=5) is None
     write(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
-    assert "random,not measured,nan,nan,1.00" in (tmp_path / "points.csv").read_text()
+    assert "random,,,,1.00" in (tmp_path / "points.csv").read_text()
 
 
 @pytest.mark.parametrize(("columns", "seen"), [(80, False), (160, True)])

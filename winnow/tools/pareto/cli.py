@@ -163,12 +163,13 @@ def _advice(found: Sequence[Figures], chosen: Figures | None, wanted: float | No
     """`wanted`: least exact match."""
     if chosen is not None:
         return f"recommended: {_told(chosen)}"
-    most, fastest = recommend(found), recommend(found, min_exact_match=0.0)
-    if most is None or fastest is None:
+    most, fastest = recommend(found), recommend(found, min_exact_match=wanted or 0.0)
+    if most is None:
         return "nothing to recommend: no point has an accuracy and answered most questions"
-    if wanted is not None and (most.exact_match or 0.0) < wanted:
+    if fastest is None:
         return f"no point is so right; the most accurate one is {_told(most)}"
-    return f"no point is within the budget; the fastest one is {_told(fastest)}"
+    right = "" if wanted is None else " that is so right"
+    return f"no point{right} is within the budget; the fastest one is {_told(fastest)}"
 
 
 def _told(chosen: Figures) -> str:

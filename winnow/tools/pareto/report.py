@@ -42,9 +42,9 @@ def _write_csv(found: Sequence[Figures], path: Path) -> None:
         writer.writerow([*head, "questions", "failed", "on the front"])
         for each in found:
             values = [
-                f"{value:.2f}"
+                percent(value, 2)
                 for name in files
-                for value in each.by_file.get(name, (float("nan"),) * 2)
+                for value in each.by_file.get(name, (None, None))
             ]
             means = (each.p50, each.p95, each.mean, each.read, each.needed)
             values += [f"{value:.2f}" for value in means]
@@ -53,8 +53,8 @@ def _write_csv(found: Sequence[Figures], path: Path) -> None:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """An accuracy, or that there is none."""
-    return "not measured" if value is None else f"{value:.{digits}f}"
+    """An accuracy; nothing where there is none."""
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def table(found: Sequence[Figures], width: int, compare: Figures | None = None) -> Table:
