@@ -142,9 +142,9 @@ def test_a_slow_model_has_three_counted_runs_and_the_slowest_one(
 
 
 HANGS = """
-import time
+import threading
 from winnow.inference.choosing import Choosing
-def hang(): time.sleep(600)
+def hang(): threading.Event().wait()
 Choosing(print, limit=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
 """
 
