@@ -31,6 +31,11 @@ class Workspace:
         return self.root / "ranked"
 
     @property
+    def clozes(self) -> Path:
+        """Training questions that nobody asked, made of passages."""
+        return self.root / "clozes"
+
+    @property
     def to_read(self) -> Path:
         """What a reader learns from that another one teaches: the questions with what the served
         retriever finds for them, or, where that was not mined, those with the encoder's mistakes.

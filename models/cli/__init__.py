@@ -6,6 +6,7 @@ from models.cli.accuracy import measure, record
 from models.cli.apart import train_apart
 from models.cli.build import build
 from models.cli.bundle import assemble, calibrate
+from models.cli.clozes import mine_clozes
 from models.cli.encoder import train_encoder
 from models.cli.exporting import export, random
 from models.cli.heads import train_head
@@ -24,6 +25,7 @@ for command in (
     train_reader,
     mine_ranking,
     train_ranking,
+    mine_clozes,
     train_apart,
     assemble,
     calibrate,

@@ -31,6 +31,7 @@ from models.cli.options import (
 )
 from models.network.weights import minilm
 from models.steps import apart
+from models.steps.clozes import CLOZES
 from models.steps.ladder import WHOLE
 from models.steps.reader import READ
 from models.training.apart_task import ApartPlan
@@ -78,6 +79,12 @@ def train_apart(
             help="The teacher tells where the answer is in a passage, not which passage has it.",
         ),
     ] = False,
+    clozes: Annotated[
+        float,
+        typer.Option(
+            min=0, help="How often each question of `mine-clozes` is seen; 0 for real ones only."
+        ),
+    ] = 0.0,
     negatives: NegativesOption = 1,
     questions: QuestionsOption = QUESTIONS,
     absolute: AbsoluteOption = ABSOLUTE,
@@ -92,8 +99,9 @@ def train_apart(
     What they make of a passage is computed when it is indexed. The trained reader teaches it; where
     there is none, that of the bundle. After an interruption, the same command continues.
     """
-    place = Workspace(work).made()
-    plan = ReadingPlan(scaled(READ, scale), questions, negatives, absolute)
+    place = Workspace(work)
+    passes = scaled(READ, scale) | ({CLOZES: clozes} if clozes else {})
+    plan = ReadingPlan(passes, questions, negatives, absolute)
     begun = str(begin_with.resolve()) if begin_with else ""
     taught = ApartPlan(layers, neurons, begun)
     if own_ranking:

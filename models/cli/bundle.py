@@ -51,18 +51,18 @@ def assemble(
 ) -> None:
     """Export the trained networks in int8 and make a bundle of them."""
     kind = reader_kind(layers, apart)
-    place = Workspace(work).made()
+    place = Workspace(work)
     with minilm(weights) as directory:
-        if encoder_of is None:
-            export_encoder(directory, place)
-        else:
-            shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
         if apart:
             export_apart(directory, place, apart)
         elif layers is not None:
             export_small_reader(directory, place, layers)
         else:
             export_reader(directory, place)
+        if encoder_of is None:
+            export_encoder(directory, place)
+        else:
+            shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
         about = Naming(name, version, max_answer_tokens)
         make_bundle(directory, place, bundle, about, kind, encoder_of)
     typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")

@@ -59,7 +59,7 @@ def train_encoder(
     With --layers, a smaller encoder for questions is trained to give the same vectors, so that
     indexes remain valid.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     with minilm(weights) as directory:
         if layers is None:
             schedule = _schedule(_RATE if rate is None else rate, quantised, seed)

@@ -51,7 +51,7 @@ def mine_ranking(
 
     Takes about twenty minutes on two cores. After an interruption, the same command continues.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
     typer.echo(f"{place.ranked}: {count} questions")
 
@@ -75,7 +75,7 @@ def train_ranking(
     Takes about an hour on two cores with bfloat16. After an interruption, the same command
     continues.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     plan = ReadingPlan(scaled(ranking.RANKED, scale), questions, negatives, absolute)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:

@@ -62,7 +62,7 @@ def train_reader(
     With --layers, one smaller reader is trained. The trained one teaches it; where there is none,
     that of the bundle.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     plan = ReadingPlan(scaled(reader.READ, scale), questions, negatives)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:

@@ -136,15 +136,17 @@ def save(
             file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
 
 
-def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads what `save` wrote.
+def load(directory: Path, command: str = "mine") -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Reads what `save` wrote, for the command of that name.
 
     Raises:
         DataError: nothing was saved there.
 
     """
     if not (directory / "questions.jsonl").is_file():
-        raise DataError(f"{directory} has no training questions: run `winnow models mine` first")
+        raise DataError(
+            f"{directory} has no training questions: run `winnow models {command}` first"
+        )
     with (directory / "passages.jsonl").open(encoding="utf-8") as file:
         passages = [Passage(**json.loads(line)) for line in file]
     with (directory / "questions.jsonl").open(encoding="utf-8") as file:

@@ -18,8 +18,6 @@ from winnow.text.scores import exact_match
 
 NEGATIVES = 16
 """Negatives kept for a question; training draws from them."""
-_JUDGED = 8
-"""Answer-bearing passages of a question that are read."""
 _FARTHEST = 1.1
 """Squared distance beyond which an answer-bearing passage that no reader agrees with is taken to be
 about something else: a cosine of 0.45.
@@ -34,13 +32,18 @@ class Asked:
     found: tuple[Found, ...]
 
 
-def with_positives(asked: Sequence[Asked], reader: OfflineReader) -> list[Question | None]:
-    """Every question with the passage that answers it; None where there is none."""
+def with_positives(
+    asked: Sequence[Asked], reader: OfflineReader, judged: int = 8
+) -> list[Question | None]:
+    """Every question with the passage that answers it; None where there is none.
+
+    The first `judged` answer-bearing passages of a question are read.
+    """
     work = [
         (row, found)
         for row, each in enumerate(asked)
         if each.question.gold is None
-        for found in _bearing(each)[:_JUDGED]
+        for found in _bearing(each)[:judged]
     ]
     read = [(asked[row].question.text, found.passage, found.distance) for row, found in work]
     best: dict[int, tuple[tuple[bool, float], Passage]] = {}

@@ -20,6 +20,7 @@ from models.network.restoring import restored_halves, take_over
 from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
+from models.steps.clozes import CLOZES, beside
 from models.steps.graphs import HEADS, probes
 from models.steps.reader import teacher_of
 from models.steps.training import train
@@ -51,6 +52,8 @@ def train_apart(
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
     passages, questions = load(work.to_read)
+    if CLOZES in reading.passes:
+        passages, questions = beside(passages, questions, work)
     learnt, _ = split(questions, passages)
     student = ApartReader(copy.deepcopy(teacher), apart.apart)
     if apart.begun:

@@ -88,7 +88,7 @@ def load_ranked(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
         DataError: nothing was mined yet.
 
     """
-    passages, questions = load(work.ranked)
+    passages, questions = load(work.ranked, "mine-ranking")
     return passages, split(questions, passages)[0]
 
 

@@ -1,5 +1,6 @@
 """Tiny models with random weights, and a tokenizer for them: seconds instead of hours."""
 
+import hashlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +50,14 @@ def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertModel(config, add_pooling_layer=False).save_pretrained(directory)
     write_tokenizer(directory / "tokenizer.json", vocabulary)
     return directory
+
+
+@pytest.fixture
+def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, as what the commands of `winnow models` accept."""
+    digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
+    monkeypatch.setattr("models.network.weights.MINILM_SHA256", digest)
+    return tiny_weights
 
 
 def write_tokenizer(path: Path, vocabulary: list[str]) -> None:

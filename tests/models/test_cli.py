@@ -1,6 +1,5 @@
 """From nothing to a bundle by the commands, with a tiny model on a synthetic corpus."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -78,13 +77,6 @@ def alter(run: Path) -> None:
     assert state is not None
     state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
     checkpoint.save(run, state)
-
-
-@pytest.fixture
-def weights(tiny_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    digest = hashlib.sha256((tiny_weights / "model.safetensors").read_bytes()).hexdigest()
-    monkeypatch.setattr("models.network.weights.MINILM_SHA256", digest)
-    return tiny_weights
 
 
 def test_one_command_makes_a_bundle_and_goes_on_where_it_was_another_makes_a_ladder(

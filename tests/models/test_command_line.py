@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from models.assemble import amend
 from models.cli import app
+from models.data.rows import DataError
 from models.steps.bundle import Naming, _apart_runs, make_bundle
 from models.steps.kind import ReaderKind
 from models.training import checkpoint
@@ -23,6 +24,10 @@ COMMANDS = [
     "mine",
     "train-encoder",
     "train-reader",
+    "mine-ranking",
+    "train-ranking",
+    "mine-clozes",
+    "train-apart",
     "assemble",
     "calibrate",
     "verify",
@@ -68,6 +73,28 @@ def test_more_layers_than_there_are_is_a_wrong_usage(command: str) -> None:
     refused = invoke(command, "--layers", 7)
     assert refused.exit_code == 2
     assert "less than or equal to 6" in refused.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train-reader",),
+        ("train-reader", "--layers", 2),
+        ("train-encoder",),
+        ("train-ranking",),
+        ("train-apart",),
+        ("assemble",),
+        ("assemble", "--layers", 2),
+        ("assemble", "--apart", 1),
+    ],
+)
+def test_a_mistyped_directory_of_earlier_results_is_not_made(
+    weights: Path, tmp_path: Path, command: tuple[object, ...]
+) -> None:
+    work = tmp_path / "typo"
+    refused = invoke(*command, "--weights", weights, "--work", work)
+    assert isinstance(refused.exception, DataError), refused.output
+    assert not work.exists()
 
 
 def test_the_accuracy_of_some_questions_is_not_recorded_as_that_of_the_bundle() -> None:

@@ -1,0 +1,29 @@
+"""`winnow models mine-clozes`: training questions that nobody asked."""
+
+from typing import Annotated
+
+import typer
+
+from models.cli.options import BUNDLE, DATA, WORK, BundleOption, DataOption, WorkOption
+from models.data.directory import DataDirectory
+from models.steps import clozes
+from models.workspace import Workspace
+from winnow.bundle import load_bundle
+
+
+def mine_clozes(
+    data: DataOption = DATA,
+    bundle: BundleOption = BUNDLE,
+    work: WorkOption = WORK,
+    passages: Annotated[
+        int, typer.Option(min=1, help="Wikipedia passages to make a question of, one each.")
+    ] = 80_000,
+) -> None:
+    """Make training questions of Wikipedia's sentences.
+
+    A phrase of a sentence is asked for. Kept are the questions that the bundle's reader answers
+    with this phrase, most of them in another passage or else in the sentence's own.
+    """
+    place = Workspace(work)
+    count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages)
+    typer.echo(f"{place.clozes}: {count} questions")

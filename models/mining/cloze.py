@@ -1,0 +1,149 @@
+"""Questions that nobody asked: a sentence of a passage, with a phrase of it asked for.
+
+Readers are trained with few real questions and soon know them by heart, while there is Wikipedia
+without end. A sentence becomes a question as in Lewis et al. 2019 ("Unsupervised question answering
+by cloze translation"), by rules alone: its phrase is replaced by a question word, which often moves
+to the front, and some of its words are dropped. Pure functions of text and a random generator.
+"""
+
+import random
+import re
+from dataclasses import dataclass
+
+from models.data.rows import Passage
+
+_LEAST, _MOST = 7, 26
+"""Words of a sentence that is long enough to say something, and short enough to be asked."""
+_IN_FRONT, _WHICH, _DROPPED, _MARKED = 0.7, 0.3, 0.1, 0.5
+"""How often the question word moves to the front, "what" is "which", a word is left out, and the
+question ends in a question mark.
+"""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"\u201c])")
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = re.compile(
+    rf"\b(?:{_MONTH} \d{{1,2}}, |\d{{1,2}} {_MONTH} |{_MONTH} )?(?:1\d|20)\d\ds?\b"
+    rf"|\b{_MONTH} \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th) century\b"
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,-])\d[\d,.]*\d(?: (?:million|billion|percent|%))?(?![\w-])"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|fifty) (?=[a-z]+s\b)"
+)
+_NAME = re.compile(
+    r"\b[A-Z][\w'\u2019-]+(?: (?:of the |of |de |von |van |and )?[A-Z][\w'\u2019.-]*\w)*"
+)
+_THING = re.compile(
+    r"\b(?:a|an|the) ((?:[a-z]{2,} ){0,2}[a-z]{3,})"
+    r"(?=[,.;]| (?:of|in|and|for|to|from|with|by|that|which|who|is|was|are|were|has|had|on|at)\b)"
+)
+_PATTERNS = ((_DATE, "when"), (_NUMBER, "how many"), (_NAME, ""), (_THING, "what"))
+"""What may be asked for, and by which word; a name's depends on what stands around it."""
+
+_AFTER_PLACE = re.compile(r"\b(?:in|at|near|from|into|to)$")
+_AFTER_PERSON = re.compile(r"\b(?:by|with|named|called|Mr\.|President|King|Queen|Sir)$")
+_BEFORE_PERSON = re.compile(r" (?:was born|said|wrote|died|believed|married|argued|served)\b")
+_PREPOSITION = re.compile(r"\b(?:in|on|at|near|during|since|by|of)$")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\s*$", re.IGNORECASE)
+_PRONOUN = re.compile(r"^(?:(?P<who>He|She|It|They)|His|Her|Its|Their)\b")
+_TAIL = re.compile(r"(?:['\u2019]s?|[ .,]+)$")
+_EMPTY = re.compile(r"[(\"\u201c]\s*[)\"\u201d]")
+_COMMON = frozenset(
+    (
+        *("the", "a", "an", "it", "he", "she", "they", "his", "her", "its", "their", "this"),
+        *("that", "these", "those", "there", "some", "many", "most", "all", "one", "two"),
+        *("both", "each", "in", "on", "at", "as", "by", "for", "from", "to", "of", "with"),
+        *("and", "but", "or", "if", "when", "while", "after", "before", "during", "since"),
+        *("however", "although", "though", "because"),
+    )
+)
+"""Words that are no name, though they begin a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """A question, and the phrase of a passage that answers it."""
+
+    question: str
+    answer: str
+    start: int
+    """Characters before the answer in the passage's text."""
+
+
+def cloze(passage: Passage, generator: random.Random) -> Cloze | None:
+    """Something that a sentence of the passage answers; None where no sentence is fit for it."""
+    sentences = _sentences(passage.text)
+    generator.shuffle(sentences)
+    for first, sentence in sentences:
+        phrases = _phrases(sentence)
+        if phrases:
+            word, start, end = generator.choice(phrases)
+            before, after = _named(sentence[:start], passage.title), sentence[end:]
+            question = _ask(before, word, after, generator)
+            return Cloze(question, sentence[start:end], first + start)
+    return None
+
+
+def _sentences(text: str) -> list[tuple[int, str]]:
+    """Whole sentences of a fit length, and where each begins. A passage may begin and end in the
+    middle of one.
+    """
+    found, start = [], 0
+    for each in [*_SENTENCE.finditer(text), None]:
+        end = len(text) if each is None else each.start()
+        sentence = text[start:end].rstrip()
+        whole = sentence[:1].isupper() and sentence.endswith((".", '."', ".\u201d"))
+        if whole and _LEAST <= len(sentence.split()) <= _MOST:
+            found.append((start, sentence))
+        start = end if each is None else each.end()
+    return found
+
+
+def _phrases(sentence: str) -> list[tuple[str, int, int]]:
+    """What may be asked for: its question word, its start and its end. None overlaps another."""
+    found: list[tuple[str, int, int]] = []
+    for pattern, word in _PATTERNS:
+        for match in pattern.finditer(sentence):
+            start, end = match.span(match.lastindex or 0)
+            phrase = _TAIL.sub("", sentence[start:end])
+            end = start + len(phrase)
+            taken = any(start < last and first < end for _, first, last in found)
+            begins = start == 0 and " " not in phrase and not word  # a capital says nothing there
+            if phrase and not taken and not begins and phrase.lower() not in _COMMON:
+                found.append((word or _word_for_name(sentence, start, end), start, end))
+    return found
+
+
+def _word_for_name(sentence: str, start: int, end: int) -> str:
+    before = sentence[:start].rstrip()
+    if _AFTER_PLACE.search(before):
+        return "where"
+    person = _AFTER_PERSON.search(before) or _BEFORE_PERSON.match(sentence[end:])
+    return "who" if person else "what"
+
+
+def _named(before: str, title: str) -> str:
+    """A sentence's beginning without the pronoun that only its passage explains."""
+    match = _PRONOUN.match(before)
+    if match is None or not title:
+        return before
+    return (title if match["who"] else f"{title}'s") + before[match.end() :]
+
+
+def _ask(before: str, word: str, after: str, generator: random.Random) -> str:
+    """What stands around a phrase, as a question for it."""
+    before, after = (
+        " ".join(each for each in part.split() if generator.random() >= _DROPPED)
+        for part in (before, after.rstrip(' ."\u201d'))
+    )
+    if before and generator.random() < _IN_FRONT:
+        if word in ("when", "where"):
+            before = _PREPOSITION.sub("", before)
+        elif word == "what" and generator.random() < _WHICH:
+            word = "which"
+        before = _ARTICLE.sub("", before)
+        order = (word, after, before) if word == "how many" else (word, before, after)
+    else:
+        order = (before, word, after)
+    asked = re.sub(r"\s+", " ", _EMPTY.sub(" ", " ".join(order)))
+    asked = re.sub(r"\s+([,;:'\u2019])", r"\1", asked).strip(" ,;:")
+    return asked + ("?" if generator.random() < _MARKED else "")

@@ -1,0 +1,92 @@
+"""Questions that nobody asked, beside the real ones."""
+
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from models.data.directory import DataDirectory
+from models.data.rows import Passage, Question
+from models.measuring.reading import OfflineReader
+from models.mining.cloze import cloze
+from models.mining.lexical import LexicalIndex
+from models.mining.mine import TrainingQuestion, load, save
+from models.mining.ranking import Asked, training_questions, with_positives
+from models.mining.top import Found
+from models.progress import followed
+from models.workspace import Workspace
+from winnow.bundle import Bundle
+from winnow.settings.common import cores
+
+CLOZES = "cloze"
+"""The source of these questions."""
+_FOUND = 20
+"""Passages found by words for a question."""
+_JUDGED = 2
+"""Other passages that are read for an answer."""
+_FAR = 2.0
+"""Squared distance of what was found by words alone: only a reader's word counts for it."""
+
+
+def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: int) -> int:
+    """Makes training questions of so many passages of Wikipedia; returns how many.
+
+    The passage that answers is another one where the bundle's reader finds the answer there, or
+    else the question's own; where it does not find it there either, the question is left out. No
+    article of a development set is used.
+    """
+    wikipedia = data.wikipedia()
+    lexical = LexicalIndex(wikipedia)
+    hidden = {question.gold.title for question in data.all_development() if question.gold}
+    generator = random.Random(0)
+    allowed = [passage for passage in wikipedia if passage.title not in hidden]
+    drawn = generator.sample(allowed, min(passages, len(allowed)))
+    made = [(passage, cloze(passage, generator)) for passage in drawn]
+    own = [(p, Question(c.question, (c.answer,), CLOZES)) for p, c in made if c is not None]
+
+    def ask(pair: tuple[Passage, Question]) -> Asked:
+        found = lexical.search(pair[1].text, _FOUND)
+        kept = [each for each in found if each != pair[0] and each.title not in hidden]
+        return Asked(pair[1], tuple(Found(each, _FAR, 0.0) for each in kept))
+
+    with ThreadPoolExecutor(cores()) as pool:
+        asked = list(followed(pool.map(ask, own), "retrieve", len(own)))
+    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    answered = _answered(asked, [passage for passage, _ in own], reader)
+    every, questions = training_questions(asked, answered)
+    usable = [question for question in questions if question.negatives]
+    save(work.clozes, every, usable)
+    return len(usable)
+
+
+def beside(
+    passages: Sequence[Passage], questions: Sequence[TrainingQuestion], work: Workspace
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """The questions that people asked and then those that nobody did, over the passages of both.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    more, clozes = load(work.clozes, "mine-clozes")
+    first = len(passages)
+    moved = [
+        replace(
+            each,
+            positive=each.positive + first,
+            negatives=tuple(number + first for number in each.negatives),
+        )
+        for each in clozes
+    ]
+    return [*passages, *more], [*questions, *moved]
+
+
+def _answered(
+    asked: Sequence[Asked], own: Sequence[Passage], reader: OfflineReader
+) -> list[Question | None]:
+    elsewhere = with_positives(asked, reader, _JUDGED)
+    left = [row for row, question in enumerate(elsewhere) if question is None]
+    alone = [Asked(asked[row].question, (Found(own[row], _FAR, 0.0),)) for row in left]
+    for row, question in zip(left, with_positives(alone, reader), strict=True):
+        elsewhere[row] = question
+    return elsewhere

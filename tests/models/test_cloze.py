@@ -1,0 +1,188 @@
+"""Questions that nobody asked: what is asked of a sentence, and what it is learnt from."""
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.data.directory import DataDirectory
+from models.data.holding_out import split
+from models.data.rows import DataError, Passage
+from models.mining.cloze import Cloze, cloze
+from models.mining.mine import TrainingQuestion, load
+from models.steps import clozes
+from models.steps.clozes import CLOZES, beside, mine_clozes
+from models.workspace import Workspace
+from winnow.bundle import default_bundle, load_bundle
+from winnow.domain.passage import Passage as Stored
+from winnow.domain.reading import Reading
+
+TOWN = Passage(
+    "Ravna",
+    "of the old road. The stone bridge over the river was built by Ada Lovelace in 1871 for 300 "
+    "gold coins. It became the seat of the regional council when the war was over. Bo left.",
+)
+SEEDS = range(200)
+
+
+def every(passage: Passage) -> list[Cloze]:
+    found = [cloze(passage, random.Random(seed)) for seed in SEEDS]
+    return [each for each in found if each is not None]
+
+
+@given(st.text(max_size=300) | st.lists(st.sampled_from(TOWN.text.split())).map(" ".join))
+def test_an_answer_stands_where_it_is_said_to(text: str) -> None:
+    found = cloze(Passage("Ravna", text), random.Random(0))
+    if found is not None:
+        assert found.answer
+        assert text[found.start :].startswith(found.answer)
+        assert found.question.strip() == found.question
+
+
+def test_dates_numbers_names_and_things_are_asked_for_by_their_words() -> None:
+    asked = {(each.answer, word) for each in every(TOWN) for word in each.question.split()}
+    wanted = {("1871", "when"), ("300", "many"), ("Ada Lovelace", "who"), ("seat", "what")}
+    assert wanted <= {(answer, word.strip("?")) for answer, word in asked}
+
+
+def test_what_is_asked_for_is_not_in_the_question() -> None:
+    for each in every(TOWN):
+        assert each.answer not in each.question
+
+
+def test_a_pronoun_becomes_what_the_passage_is_about() -> None:
+    asked = [each.question for each in every(TOWN) if "council" in each.question]
+    assert asked
+    assert not any("It " in question for question in asked)
+    assert any("Ravna" in question for question in asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Bo left.",
+        "without its beginning the sentence says who mapped the town in 1871.",
+        "The sentence without its end says that the town was mapped by Ada Lovelace in",
+        "All of this has been said so often that one can hardly bear to hear it again.",
+    ],
+)
+def test_where_no_sentence_is_fit_nothing_is_asked(text: str) -> None:
+    assert every(Passage("Ravna", text)) == []
+
+
+def test_the_same_chance_asks_the_same() -> None:
+    assert every(TOWN) == every(TOWN)
+
+
+def write(path: Path, rows: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(zstandard.compress("".join(f"{row}\n" for row in rows).encode()))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    """Six passages with one sentence each, one of them of an article that is measured on."""
+    texts = {
+        "Ravna": "The long bridge over the river was built by Ada Lovelace for the council.",
+        "Bridges": "Ada Lovelace built the bridge over the long river, says the council.",
+        "Rivers": "The river under the bridge is long and built upon by the council of Bo.",
+        "Hidden": "The long bridge over the hidden river was built by Cy Coleman for the council.",
+        "Councils": "The council over the river has built nothing, says the long report.",
+        "Long": "The long river was over when the council had the bridge built.",
+    }
+    rows = [f"{n}\t{text}\t{title}" for n, (title, text) in enumerate(texts.items())]
+    write(tmp_path / "passages" / "wiki2015.tsv.zst", rows)
+    gold = {"question": "Who?", "answer": "Cy", "title": "Hidden", "context": "Cy."}
+    write(tmp_path / "qa" / "dev-squad.jsonl.zst", [json.dumps(gold)])
+    write(tmp_path / "qa" / "dev-nq.jsonl.zst", [])
+    return DataDirectory(tmp_path)
+
+
+class Finding:
+    """Finds one phrase wherever it is, in the articles it is told of, and nothing elsewhere."""
+
+    def __init__(self, phrase: str, articles: set[str]) -> None:
+        self._phrase, self._articles = phrase, articles
+
+    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
+        return [self._read(passage) for _, passage, _ in work]
+
+    def _read(self, passage: Passage) -> Reading:
+        start = passage.text.find(self._phrase) if passage.title in self._articles else -1
+        end = start + len(self._phrase) if start >= 0 else 0
+        stored = Stored("", passage.title, passage.text)
+        return Reading(stored, max(start, 0), end, 0, 0, 0, 0, 0)
+
+
+def mined(
+    data: DataDirectory, reader: Finding, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    monkeypatch.setattr(clozes, "OfflineReader", lambda *_: reader)
+    work = Workspace(data.root / "work").made()
+    count = mine_clozes(data, load_bundle(default_bundle()), work, 100)
+    passages, questions = load(work.clozes)
+    assert count == len(questions)
+    return passages, questions
+
+
+@pytest.mark.parametrize(("found_in", "taken"), [("Bridges", "Bridges"), ("Ravna", "Ravna")])
+def test_another_passage_is_learnt_from_where_the_reader_finds_the_answer_there(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch, found_in: str, taken: str
+) -> None:
+    monkeypatch.setattr(
+        clozes, "cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
+    )
+    passages, (question,) = mined(data, Finding("Ada Lovelace", {found_in}), monkeypatch)
+    positive = passages[question.positive]
+    assert positive.title == taken
+    assert positive.text[question.answer_start :].startswith("Ada Lovelace")
+    assert question.source == CLOZES
+    negatives = [passages[number] for number in question.negatives]
+    assert negatives
+    assert not any("Ada Lovelace" in each.text or each.title == "Hidden" for each in negatives)
+
+
+ASKED = Cloze("who built the long bridge over the river for the council?", "Ada Lovelace", 44)
+
+
+def test_what_the_reader_does_not_find_is_not_learnt(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mined(data, Finding("Ada Lovelace", set()), monkeypatch)[1] == []
+
+
+def test_no_article_of_a_development_set_is_asked_about(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(clozes, "cloze", lambda passage, _: asked.append(passage.title))
+    mined(data, Finding("", set()), monkeypatch)
+    assert len(asked) == 5
+    assert "Hidden" not in asked
+
+
+def test_they_stand_behind_the_real_questions_with_their_passages(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, clozed = mined(data, Finding("Ada Lovelace", {"Ravna", "Bridges"}), monkeypatch)
+    real = TrainingQuestion("Who?", "Bo", 0, "squad", 0, (1,))
+    passages, questions = beside(
+        [Passage("A", "Bo."), Passage("B", "")], [real], Workspace(data.root / "work")
+    )
+    assert questions[0] == real
+    assert len(questions) == 1 + len(clozed)
+    for before, after in zip(clozed, questions[1:], strict=True):
+        assert passages[after.positive] == every[before.positive]
+        assert [passages[n] for n in after.negatives] == [every[n] for n in before.negatives]
+    assert split(questions, passages)[0]
+
+
+def test_questions_that_were_never_made_are_missed_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run `winnow models mine-clozes` first"):
+        beside([], [], Workspace(tmp_path))
