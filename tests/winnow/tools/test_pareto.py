@@ -17,7 +17,9 @@ from winnow.bundle import default_bundle
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
+from winnow.telemetry.progress import Progress
 from winnow.tools.pareto import levers
+from winnow.tools.pareto import run as running
 from winnow.tools.pareto.cli import _advice, milliseconds
 from winnow.tools.pareto.figures import Figures, figures, front, recommend
 from winnow.tools.pareto.measure import measure
@@ -27,6 +29,7 @@ from winnow.tools.pareto.point import Deployment, Point, grid, unjudged, untuned
 from winnow.tools.pareto.report import reasons, table, write
 from winnow.tools.pareto.run import Questions, _about
 from winnow.tools.questions import AskedQuestion
+from winnow.v1 import answer_pb2
 
 SIZES = {"p": 48.0, "q": 48.0}
 
@@ -196,6 +199,49 @@ def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
     assert about == _about(points, tmp_path)
     monkeypatch.setenv("WINNOW_NODE_READER_THREADS", "1")
     assert about[points[0].name] != _about(points, tmp_path)[points[0].name]
+
+
+class Replying:
+    """Answers every question alike."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, request: answer_pb2.AnswerRequest, _: float) -> answer_pb2.AnswerResponse:
+        self.asked.append(request.question)
+        return answer_pb2.AnswerResponse(answers=[answer_pb2.Answer(text="Ada")])
+
+
+async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
+    plain, slow = (Point(Deployment(name, default_bundle()), 10) for name in ("plain", "slow"))
+    sets = [Questions("dev", [AskedQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
+    results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), Replying()
+    started: list[set[str]] = []
+
+    async def start(deployments: dict[str, Deployment], *_: object) -> dict[str, Replying]:
+        started.append(set(deployments))
+        return dict.fromkeys(deployments, client)
+
+    monkeypatch.setattr(running, "_start", start)
+
+    async def run(points: list[Point]) -> list[Outcome]:
+        client.asked.clear()
+        with Progress(Console(file=said)) as progress:
+            return await running.run(points, sets, tmp_path, results, progress)
+
+    first = await run([plain])
+    assert len(first) == len(client.asked) == 13
+    failed = replace(first[3], failed=True, error="UNAVAILABLE: gone")
+    append(results, [failed])
+    assert len(await run([plain, slow])) == 26
+    assert len(client.asked) == 14
+    assert "asking: 14 to do" in said.getvalue()
+    assert [each.key for each in await run([plain])] == [each.key for each in first]
+    assert client.asked == []
+    assert started == [{"plain"}, {"plain", "slow"}, set()]
 
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:

@@ -33,9 +33,7 @@ def measure(
     check_drawable(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
     with directory(out), reserved(*written), Progress() as progress:
-        asked = sum(len(each.places(point)) for each in sets for point in points)
-        progress.start("asking", asked)
-        outcomes = asyncio.run(run(points, sets, index, results, progress.advance))
+        outcomes = asyncio.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
         found = figures(outcomes, sizes, unjudged(points))
         report.write(found, out)

@@ -6,7 +6,7 @@ after the other. What was asked before is not asked again.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from winnow.errors import WinnowError
 from winnow.files.checksum import sha256
 from winnow.packaged import running_version
 from winnow.settings.common import cores
+from winnow.telemetry.progress import Progress
 from winnow.text.scores import exact_match, f1
 from winnow.tools.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.tools.local.ports import free_ports
@@ -63,33 +64,33 @@ async def run(
     sets: Sequence[Questions],
     index: Path,
     results: Path,
-    advance: Callable[[int], None],
+    progress: Progress,
 ) -> list[Outcome]:
     """The outcome of every question at every point, of an earlier run where there is one that did
-    not fail; `advance` is told of questions that are done.
+    not fail. Only points with something left to ask are started.
 
     Raises:
         WinnowError: there is no index, a deployment cannot start, or results cannot be written.
 
     """
     about = _about(points, index)
-    done = {outcome.key for outcome in load(results) if not outcome.failed}
-    async with AsyncExitStack() as stack:
-        clients = await _start({p.deployment.name: p.deployment for p in points}, index, stack)
-        for questions in sets:
-            for point, block in questions.blocks(points):
-                keys = [questions.key(number, point.name, about) for number in block]
-                client = clients[point.deployment.name]
-                for key in keys:
-                    if key not in done:
-                        append(results, [await _ask(client, point, questions, key)])
-                    advance(1)
-    wanted = {
-        questions.key(number, point.name, about)
+    work = [
+        (point, questions, questions.key(number, point.name, about))
         for questions in sets
-        for point in points
-        for number in questions.places(point)
-    }
+        for point, block in questions.blocks(points)
+        for number in block
+    ]
+    wanted = {key for _, _, key in work}
+    done = wanted & {outcome.key for outcome in load(results) if not outcome.failed}
+    left = [each for each in work if each[2] not in done]
+    progress.start("asking", len(wanted), len(done))
+    deployments = {point.deployment.name: point.deployment for point, _, _ in left}
+    async with AsyncExitStack() as stack:
+        clients = await _start(deployments, index, stack)
+        for point, questions, key in left:
+            client = clients[point.deployment.name]
+            append(results, [await _ask(client, point, questions, key)])
+            progress.advance()
     return [outcome for outcome in load(results) if outcome.key in wanted]
 
 
