@@ -82,7 +82,9 @@ def train_apart(
     clozes: Annotated[
         float,
         typer.Option(
-            min=0, help="How often each question of `mine-clozes` is seen; 0 for real ones only."
+            min=0,
+            help="How often each question of mine-clozes is seen, whatever --scale says. 0 leaves "
+            "them out.",
         ),
     ] = 0.0,
     negatives: NegativesOption = 1,

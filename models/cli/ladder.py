@@ -59,7 +59,7 @@ def ladder(
     The smaller ones are readers and question encoders. Needs the directory --work of an earlier
     build, and its bundle. After an interruption, the same command continues.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     readers, encoders = reader or READERS, encoder or ENCODERS
     with minilm(weights) as directory:
         for layers in encoders:

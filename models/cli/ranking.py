@@ -51,7 +51,7 @@ def mine_ranking(
 
     Takes about twenty minutes on two cores. After an interruption, the same command continues.
     """
-    place = Workspace(work)
+    place = Workspace(work).made()
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
     typer.echo(f"{place.ranked}: {count} questions")
 

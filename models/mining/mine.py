@@ -22,6 +22,9 @@ from models.mining.lexical import LexicalIndex
 NEGATIVES = 8
 """Negatives kept for a question; training draws from them."""
 
+_PASSAGES, _QUESTIONS = "passages.jsonl", "questions.jsonl"
+_COMMANDS = {"ranked": "mine-ranking", "clozes": "mine-clozes"}
+"""Which command fills a directory, where it is not `mine`."""
 _DEPTH = 40
 _COMPARED = 2
 _SIMILARITY_FLOOR = 0.45
@@ -129,27 +132,30 @@ def nearest(asked: NDArray[np.float32], vectors: NDArray[np.float32], k: int) ->
 def save(
     directory: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> None:
-    """Writes `passages.jsonl` and `questions.jsonl`."""
+    """Writes `passages.jsonl` and `questions.jsonl`; an interruption leaves no questions, never
+    those of other passages.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("passages", passages), ("questions", questions)):
-        with (directory / f"{name}.jsonl").open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
+    (directory / _QUESTIONS).unlink(missing_ok=True)
+    _write(directory / _PASSAGES, passages)
+    _write(directory / _QUESTIONS, questions)
 
 
-def load(directory: Path, command: str = "mine") -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads what `save` wrote, for the command of that name.
+def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Reads what `save` wrote.
 
     Raises:
         DataError: nothing was saved there.
 
     """
-    if not (directory / "questions.jsonl").is_file():
+    if not (directory / _QUESTIONS).is_file():
+        command = _COMMANDS.get(directory.name, "mine")
         raise DataError(
             f"{directory} has no training questions: run `winnow models {command}` first"
         )
-    with (directory / "passages.jsonl").open(encoding="utf-8") as file:
+    with (directory / _PASSAGES).open(encoding="utf-8") as file:
         passages = [Passage(**json.loads(line)) for line in file]
-    with (directory / "questions.jsonl").open(encoding="utf-8") as file:
+    with (directory / _QUESTIONS).open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return passages, [
         TrainingQuestion(
@@ -157,3 +163,10 @@ def load(directory: Path, command: str = "mine") -> tuple[list[Passage], list[Tr
         )
         for row in rows
     ]
+
+
+def _write(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
+    aside = path.with_suffix(".partial")
+    with aside.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
+    aside.replace(path)

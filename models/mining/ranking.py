@@ -14,6 +14,7 @@ from models.data.rows import Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.mine import TrainingQuestion
 from models.mining.top import Found
+from winnow.domain.reading import Reading
 from winnow.text.scores import exact_match
 
 NEGATIVES = 16
@@ -46,15 +47,16 @@ def with_positives(
         for found in _bearing(each)[:judged]
     ]
     read = [(asked[row].question.text, found.passage, found.distance) for row, found in work]
-    best: dict[int, tuple[tuple[bool, float], Passage]] = {}
+    best: dict[int, tuple[tuple[bool, float], Question | None]] = {}
     for (row, found), said in zip(work, reader.read_all(read, "judge passages"), strict=True):
-        right = exact_match(said.text, asked[row].question.answers)
+        question = asked[row].question
+        right = exact_match(said.text, question.answers)
         rank = (right, said.score if right else -found.distance)
         near = right or found.distance <= _FARTHEST
         if near and (row not in best or rank > best[row][0]):
-            best[row] = (rank, found.passage)
+            best[row] = (rank, _answered(question, found.passage, said if right else None))
     return [
-        each.question if each.question.gold is not None else _answered(each.question, best.get(row))
+        each.question if each.question.gold is not None else best.get(row, (None, None))[1]
         for row, each in enumerate(asked)
     ]
 
@@ -97,11 +99,16 @@ def _bearing(asked: Asked) -> list[Found]:
     return [each for each in asked.found if find_answer(each.passage.text, answers) is not None]
 
 
-def _answered(
-    question: Question, best: tuple[tuple[bool, float], Passage] | None
-) -> Question | None:
-    place = None if best is None else find_answer(best[1].text, question.answers)
-    if best is None or place is None:
+def _answered(question: Question, passage: Passage, said: Reading | None) -> Question | None:
+    """The question with its passage and the place of its answer: where a right reader says that it
+    stands, or else where it stands first.
+    """
+    inside = None if said is None else find_answer(said.text, question.answers)
+    found = inside or find_answer(passage.text, question.answers)
+    if found is None:
         return None
-    answer, start = place
-    return Question(question.text, (answer, *question.answers), question.source, best[1], start)
+    answer, start = found
+    if said is not None and inside is not None:
+        start += said.start
+    known = (answer, *(each for each in question.answers if each != answer))
+    return Question(question.text, known, question.source, passage, start)

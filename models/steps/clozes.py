@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from models.data.directory import DataDirectory
+from models.data.holding_out import is_held_out
 from models.data.rows import Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import cloze
@@ -33,25 +34,24 @@ def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: 
 
     The passage that answers is another one where the bundle's reader finds the answer there, or
     else the question's own; where it does not find it there either, the question is left out. No
-    article of a development set is used.
+    article of a development set is used, and none that is held out is asked about.
     """
-    wikipedia = data.wikipedia()
-    lexical = LexicalIndex(wikipedia)
-    hidden = {question.gold.title for question in data.all_development() if question.gold}
+    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    allowed = _allowed(data)
+    lexical = LexicalIndex(allowed)
     generator = random.Random(0)
-    allowed = [passage for passage in wikipedia if passage.title not in hidden]
-    drawn = generator.sample(allowed, min(passages, len(allowed)))
+    asked_about = [passage for passage in allowed if not is_held_out(passage)]
+    drawn = generator.sample(asked_about, min(passages, len(asked_about)))
     made = [(passage, cloze(passage, generator)) for passage in drawn]
     own = [(p, Question(c.question, (c.answer,), CLOZES)) for p, c in made if c is not None]
 
     def ask(pair: tuple[Passage, Question]) -> Asked:
-        found = lexical.search(pair[1].text, _FOUND)
-        kept = [each for each in found if each != pair[0] and each.title not in hidden]
-        return Asked(pair[1], tuple(Found(each, _FAR, 0.0) for each in kept))
+        passage, question = pair
+        others = [each for each in lexical.search(question.text, _FOUND) if each != passage]
+        return Asked(question, tuple(Found(each, _FAR, 0.0) for each in others))
 
     with ThreadPoolExecutor(cores()) as pool:
         asked = list(followed(pool.map(ask, own), "retrieve", len(own)))
-    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
     answered = _answered(asked, [passage for passage, _ in own], reader)
     every, questions = training_questions(asked, answered)
     usable = [question for question in questions if question.negatives]
@@ -68,7 +68,7 @@ def beside(
         DataError: nothing was mined yet.
 
     """
-    more, clozes = load(work.clozes, "mine-clozes")
+    more, clozes = load(work.clozes)
     first = len(passages)
     moved = [
         replace(
@@ -79,6 +79,13 @@ def beside(
         for each in clozes
     ]
     return [*passages, *more], [*questions, *moved]
+
+
+def _allowed(data: DataDirectory) -> list[Passage]:
+    """Wikipedia without the articles of the development sets, however their titles are spelt."""
+    golds = [question.gold for question in data.all_development() if question.gold is not None]
+    titles = {gold.title.casefold() for gold in golds}
+    return [passage for passage in data.wikipedia() if passage.title.casefold() not in titles]
 
 
 def _answered(

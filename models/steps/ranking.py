@@ -88,7 +88,7 @@ def load_ranked(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
         DataError: nothing was mined yet.
 
     """
-    passages, questions = load(work.ranked, "mine-ranking")
+    passages, questions = load(work.ranked)
     return passages, split(questions, passages)[0]
 
 

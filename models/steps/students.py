@@ -62,7 +62,16 @@ def train_small_encoder(
 ) -> None:
     """Trains a student of the encoder on questions and titles, from its checkpoint if there is
     one.
+
+    Raises:
+        DataError: no encoder was trained.
+
     """
+    if checkpoint.finished(work.run("encoder")) is None:
+        raise DataError(
+            f"{work.run('encoder')} is missing or not finished: run `winnow models train-encoder` "
+            "first"
+        )
     teacher = trained_encoder(weights, work)
     student = _student(teacher, plan.layers)
     tokenizer = open_tokenizer(weights)

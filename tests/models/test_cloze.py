@@ -87,7 +87,9 @@ def write(path: Path, rows: Sequence[str]) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> DataDirectory:
-    """Six passages with one sentence each, one of them of an article that is measured on."""
+    """Six passages with one sentence each, one of them of an article that is measured on, which its
+    set spells otherwise.
+    """
     texts = {
         "Ravna": "The long bridge over the river was built by Ada Lovelace for the council.",
         "Bridges": "Ada Lovelace built the bridge over the long river, says the council.",
@@ -98,7 +100,7 @@ def data(tmp_path: Path) -> DataDirectory:
     }
     rows = [f"{n}\t{text}\t{title}" for n, (title, text) in enumerate(texts.items())]
     write(tmp_path / "passages" / "wiki2015.tsv.zst", rows)
-    gold = {"question": "Who?", "answer": "Cy", "title": "Hidden", "context": "Cy."}
+    gold = {"question": "Who?", "answer": "Cy", "title": "hidden", "context": "Cy."}
     write(tmp_path / "qa" / "dev-squad.jsonl.zst", [json.dumps(gold)])
     write(tmp_path / "qa" / "dev-nq.jsonl.zst", [])
     return DataDirectory(tmp_path)
@@ -145,7 +147,8 @@ def test_another_passage_is_learnt_from_where_the_reader_finds_the_answer_there(
     assert question.source == CLOZES
     negatives = [passages[number] for number in question.negatives]
     assert negatives
-    assert not any("Ada Lovelace" in each.text or each.title == "Hidden" for each in negatives)
+    assert not any("Ada Lovelace" in each.text for each in negatives)
+    assert "Hidden" not in {each.title for each in passages}
 
 
 ASKED = Cloze("who built the long bridge over the river for the council?", "Ada Lovelace", 44)
@@ -157,14 +160,14 @@ def test_what_the_reader_does_not_find_is_not_learnt(
     assert mined(data, Finding("Ada Lovelace", set()), monkeypatch)[1] == []
 
 
-def test_no_article_of_a_development_set_is_asked_about(
+def test_nothing_is_asked_of_an_article_that_is_held_out_or_measured_on(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(clozes, "cloze", lambda passage, _: asked.append(passage.title))
+    monkeypatch.setattr(clozes, "is_held_out", lambda passage: passage.title == "Long")
     mined(data, Finding("", set()), monkeypatch)
-    assert len(asked) == 5
-    assert "Hidden" not in asked
+    assert sorted(asked) == ["Bridges", "Councils", "Ravna", "Rivers"]
 
 
 def test_they_stand_behind_the_real_questions_with_their_passages(

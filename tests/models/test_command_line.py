@@ -81,6 +81,8 @@ def test_more_layers_than_there_are_is_a_wrong_usage(command: str) -> None:
         ("train-reader",),
         ("train-reader", "--layers", 2),
         ("train-encoder",),
+        ("train-encoder", "--layers", 2),
+        ("ladder", "--out", "out"),
         ("train-ranking",),
         ("train-apart",),
         ("assemble",),

@@ -1,5 +1,6 @@
 """Training questions and their hard negatives."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,37 @@ def test_vectors_whose_writing_was_interrupted_are_made_again(
     np.testing.assert_array_equal(keeping.passages(passages), embedder.passages(passages))
 
 
-def test_questions_that_were_never_mined_are_missed_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run `winnow models mine` first"):
-        load(tmp_path / "mined")
+@pytest.mark.parametrize(
+    ("directory", "command"),
+    [("mined", "mine"), ("ranked", "mine-ranking"), ("clozes", "mine-clozes")],
+)
+def test_questions_that_were_never_mined_are_missed_with_what_to_do(
+    tmp_path: Path, directory: str, command: str
+) -> None:
+    with pytest.raises(DataError, match=f"run `winnow models {command}` first"):
+        load(tmp_path / directory)
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_questions_that_were_not_saved_to_the_end_are_none_of_other_passages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    old, new = [Passage("a", "a")], [Passage("b", "b"), Passage("c", "c")]
+    questions = [TrainingQuestion("a?", "a", 0, "a", 0, ())]
+    save(tmp_path, old, questions)
+    rows = iter(range(written))
+
+    def dumped(row: object, **_: object) -> str:
+        if next(rows, None) is None:
+            raise KeyboardInterrupt
+        return json.dumps(row)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("models.mining.mine.json.dumps", dumped)
+        with pytest.raises(KeyboardInterrupt):
+            save(tmp_path, new, [*questions, *questions])
+    with pytest.raises(DataError):
+        load(tmp_path)
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:

@@ -73,6 +73,21 @@ def test_the_passage_in_which_a_reader_finds_the_answer_is_the_positive() -> Non
     assert "Bo" in answered.answers
 
 
+class Pointing(Scripted):
+    """Reads the last "Bo" of a passage."""
+
+    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
+        places = [(p, p.text.rindex("Bo")) for _, p, _ in work]
+        return [Reading(Stored("", "", p.text), n, n + 2, 0, 0, 0, 0, 0) for p, n in places]
+
+
+def test_an_answer_that_stands_twice_is_learnt_where_the_reader_finds_it() -> None:
+    twice = found("Near Bo the town begins, which Bo mapped.")
+    (answered,) = with_positives([Asked(PAIR, (twice,))], Pointing())  # type: ignore[arg-type]
+    assert answered is not None
+    assert answered.answer_start == twice.passage.text.rindex("Bo")
+
+
 @pytest.mark.parametrize(("distance", "taken"), [(0.9, True), (1.2, False)])
 def test_where_no_reader_agrees_the_nearest_is_taken_if_it_is_near(
     distance: float, taken: bool

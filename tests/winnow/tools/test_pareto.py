@@ -234,14 +234,21 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
     first = await run([plain])
     assert len(first) == len(client.asked) == 13
-    failed = replace(first[3], failed=True, error="UNAVAILABLE: gone")
-    append(results, [failed])
     assert len(await run([plain, slow])) == 26
-    assert len(client.asked) == 14
-    assert "asking: 14 to do" in said.getvalue()
+    assert len(client.asked) == 13
+    append(results, [replace(first[3], failed=True, error="UNAVAILABLE: gone")])
     assert [each.key for each in await run([plain])] == [each.key for each in first]
+    assert client.asked == ["Who 3?"]
+    assert await run([plain]) == load(results)[:13]
     assert client.asked == []
-    assert started == [{"plain"}, {"plain", "slow"}, set()]
+    assert started == [{"plain"}, {"slow"}, {"plain"}, set()]
+    lines = said.getvalue().splitlines()
+    assert [line for line in lines if "to do" in line] == [
+        f"asking: {left} to do" for left in (13, 13, 1, 0)
+    ]
+    assert [line.partition(" in ")[0] for line in lines if " of " in line] == [
+        f"asking: {count} of {count} (100 %)" for count in (13, 26, 13, 13)
+    ]
 
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:

@@ -1,7 +1,7 @@
 """Asking every point every question, interleaved, so that the machine's drift cancels out.
 
-All deployments run at once and rest while another is asked; a block of questions goes to one point
-after the other. What was asked before is not asked again.
+All deployments that have something left to be asked run at once and rest while another is asked; a
+block of questions goes to one point after the other. What was asked before is not asked again.
 """
 
 import os
