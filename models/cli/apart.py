@@ -72,6 +72,13 @@ def train_apart(
             show_default="the teacher's weights",
         ),
     ] = None,
+    average: Annotated[
+        bool,
+        typer.Option(
+            "--average",
+            help="Average the trained weights with those of --begin-with, which is often better.",
+        ),
+    ] = False,
     own_ranking: Annotated[
         bool,
         typer.Option(
@@ -101,11 +108,13 @@ def train_apart(
     What they make of a passage is computed when it is indexed. The trained reader teaches it; where
     there is none, that of the bundle. After an interruption, the same command continues.
     """
+    if average and begin_with is None:
+        raise typer.BadParameter("--average needs --begin-with: a run to average with")
     place = Workspace(work)
     passes = scaled(READ, scale) | ({CLOZES: clozes} if clozes else {})
     plan = ReadingPlan(passes, questions, negatives, absolute)
     begun = str(begin_with.resolve()) if begin_with else ""
-    taught = ApartPlan(layers, neurons, begun)
+    taught = ApartPlan(layers, neurons, begun, average)
     if own_ranking:
         taught = replace(taught, answers=1.0, fading=FADING, ranks=False)
     schedule = Schedule(rate, quantised=quantised, seed=seed)

@@ -12,6 +12,7 @@ from models.data.rows import DataError
 from models.mining.mine import load
 from models.network.apart import ApartReader
 from models.network.architecture import Reader, freeze_embeddings, load_body
+from models.network.averaging import mean
 from models.network.embedding_table import shrink_embeddings
 from models.network.halves import export_halves
 from models.network.outliers import FLOAT_PART, split_outliers
@@ -45,7 +46,8 @@ def train_apart(
     the bundle where none was trained; it begins as this one, or as the plan says.
 
     Raises:
-        DataError: it is to begin with a run that is missing or not finished.
+        DataError: it is to begin with a run that is missing or not finished, or to be averaged
+            with one of another shape.
 
     """
     torch.manual_seed(schedule.seed)
@@ -61,6 +63,8 @@ def train_apart(
     if apart.neurons:
         upper = range(apart.apart, len(student.body.encoder.layer))
         slim(student.body, upper, apart.neurons, probes(weights, passages, learnt), student)
+    if apart.averaged:
+        _expect_shapes(_weights_of(Path(apart.begun), apart.apart), student)
     freeze_embeddings(student.body)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     own = ReadingTask(student, encoded, reading, schedule.seed)
@@ -112,18 +116,34 @@ def quantise_halves(
 
 def _take_over(network: ApartReader, run: Path) -> None:
     """Gives a network the weights that a run came to, or those of a bundle."""
-    state = _of_bundle(run, network.apart) if run.is_dir() else _of_run(run)
-    take_over(network, network.body, state, run)
+    take_over(network, network.body, _weights_of(run, network.apart), run)
 
 
-def _of_run(run: Path) -> dict[str, Tensor]:
+def _weights_of(run: Path, layers: int) -> dict[str, Tensor]:
+    return _of_bundle(run, layers) if run.is_dir() else _of_run(run, layers)
+
+
+def _of_run(run: Path, layers: int) -> dict[str, Tensor]:
+    """What a run came to, averaged with what it began with if it was to be."""
     state = checkpoint.finished(run)
     if state is None:
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
     network: dict[str, Tensor] = state["network"]
-    return network
+    plan = state["plan"].get(ApartTask.told_as, {})
+    if not plan.get("averaged"):
+        return network
+    return mean([network, _weights_of(Path(plan["begun"]), layers)])
+
+
+def _expect_shapes(begun: dict[str, Tensor], student: ApartReader) -> None:
+    shapes = {name: weight.shape for name, weight in student.state_dict().items()}
+    if any(shapes.get(name) != weight.shape for name, weight in begun.items()):
+        raise DataError(
+            "the run that it begins with has another number of neurons, so there is no mean of "
+            "both: give that number by --neurons, or leave out --average"
+        )
 
 
 def _of_bundle(directory: Path, layers: int) -> dict[str, Tensor]:

@@ -23,6 +23,8 @@ class ApartPlan(TeachingPlan):
     """Left in the feed-forward part of every upper layer; 0 leaves all."""
     begun: str = ""
     """The checkpoint or the bundle whose weights it begins with; none: its teacher's."""
+    averaged: bool = False
+    """Whether the reader is the mean of these weights and of those that the run comes to."""
 
 
 class ApartTask(TaughtTask[ApartReader]):

@@ -211,6 +211,12 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     assert twice.exit_code == 0, twice.output
     missing = invoke(*learn, "--begin-with", work / "none.pt")
     assert "none.pt is missing or not finished" in str(missing.exception)
+    begun = ["--begin-with", work / "begun.pt"]
+    other_shape = invoke(*learn, *begun, "--neurons", 5, "--average", "--seed", 3)
+    assert "another number of neurons" in str(other_shape.exception)
+    alone = invoke(*learn, "--average")
+    assert alone.exit_code == 2
+    assert "--average needs --begin-with" in alone.output
 
     halves = ["--apart", 1, "--bundle", bundle]
     made = invoke("assemble", *places, *halves, "--encoder-of", tmp_path / "whole")
