@@ -14,15 +14,20 @@ from models.data.rows import Passage
 
 _LEAST, _MOST = 7, 26
 """Words of a sentence that is long enough to say something, and short enough to be asked."""
+_LEFT = 4
+"""Words that are left of it at least."""
 _IN_FRONT, _WHICH, _DROPPED, _MARKED = 0.7, 0.3, 0.1, 0.5
 """How often the question word moves to the front, "what" is "which", a word is left out, and the
 question ends in a question mark.
 """
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"\u201c])")
+_SENTENCE = re.compile(
+    r"(?:(?<=\w{3}[.!?])|(?<=[)\"\u201d][.!?])|(?<=[.!?][)\"\u201d]))\s+(?=[A-Z\"\u201c])"
+)
+"""Between two sentences. A full stop after one or two letters is rather that of an abbreviation."""
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
-    rf"\b(?:{_MONTH} \d{{1,2}}, |\d{{1,2}} {_MONTH} |{_MONTH} )?(?:1\d|20)\d\ds?\b"
+    rf"(?<![\w.,$])(?:{_MONTH} \d{{1,2}}, |\d{{1,2}} {_MONTH} |{_MONTH} )?(?:1\d|20)\d\ds?\b"
     rf"|\b{_MONTH} \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th) century\b"
 )
 _NUMBER = re.compile(
@@ -30,7 +35,8 @@ _NUMBER = re.compile(
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|fifty) (?=[a-z]+s\b)"
 )
 _NAME = re.compile(
-    r"\b[A-Z][\w'\u2019-]+(?: (?:of the |of |de |von |van |and )?[A-Z][\w'\u2019.-]*\w)*"
+    r"\b(?:(?:St|Mt|Dr)\. )?[A-Z][\w'\u2019-]+"
+    r"(?: (?:of the |of |de |von |van |and )?[A-Z][\w'\u2019.-]*\w)*"
 )
 _THING = re.compile(
     r"\b(?:a|an|the) ((?:[a-z]{2,} ){0,2}[a-z]{3,})"
@@ -38,6 +44,7 @@ _THING = re.compile(
 )
 _PATTERNS = ((_DATE, "when"), (_NUMBER, "how many"), (_NAME, ""), (_THING, "what"))
 """What may be asked for, and by which word; a name's depends on what stands around it."""
+_BY_NUMBER = ("when", "how many")
 
 _AFTER_PLACE = re.compile(r"\b(?:in|at|near|from|into|to)$")
 _AFTER_PERSON = re.compile(r"\b(?:by|with|named|called|Mr\.|President|King|Queen|Sir)$")
@@ -50,13 +57,13 @@ _EMPTY = re.compile(r"[(\"\u201c]\s*[)\"\u201d]")
 _COMMON = frozenset(
     (
         *("the", "a", "an", "it", "he", "she", "they", "his", "her", "its", "their", "this"),
-        *("that", "these", "those", "there", "some", "many", "most", "all", "one", "two"),
-        *("both", "each", "in", "on", "at", "as", "by", "for", "from", "to", "of", "with"),
-        *("and", "but", "or", "if", "when", "while", "after", "before", "during", "since"),
-        *("however", "although", "though", "because"),
+        *("that", "these", "those", "there", "some", "many", "most", "all", "both", "each"),
+        *("in", "on", "at", "as", "by", "for", "from", "to", "of", "with", "and", "but", "or"),
+        *("if", "when", "while", "after", "before", "during", "since", "however", "although"),
+        *("though", "because"),
     )
 )
-"""Words that are no name, though they begin a sentence."""
+"""Words that no name and no thing begins with, though they may begin a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,60 +72,79 @@ class Cloze:
 
     question: str
     answer: str
-    start: int
-    """Characters before the answer in the passage's text."""
 
 
 def cloze(passage: Passage, generator: random.Random) -> Cloze | None:
     """Something that a sentence of the passage answers; None where no sentence is fit for it."""
     sentences = _sentences(passage.text)
     generator.shuffle(sentences)
-    for first, sentence in sentences:
-        phrases = _phrases(sentence)
+    for sentence in sentences:
+        phrases = _phrases(sentence, passage.title)
         if phrases:
-            word, start, end = generator.choice(phrases)
-            before, after = _named(sentence[:start], passage.title), sentence[end:]
-            question = _ask(before, word, after, generator)
-            return Cloze(question, sentence[start:end], first + start)
+            phrase = generator.choice(phrases)
+            return Cloze(_ask(phrase, generator), phrase.text)
     return None
 
 
-def _sentences(text: str) -> list[tuple[int, str]]:
-    """Whole sentences of a fit length, and where each begins. A passage may begin and end in the
-    middle of one.
-    """
-    found, start = [], 0
-    for each in [*_SENTENCE.finditer(text), None]:
-        end = len(text) if each is None else each.start()
-        sentence = text[start:end].rstrip()
-        whole = sentence[:1].isupper() and sentence.endswith((".", '."', ".\u201d"))
-        if whole and _LEAST <= len(sentence.split()) <= _MOST:
-            found.append((start, sentence))
-        start = end if each is None else each.end()
-    return found
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """What may be asked for, by its question word, and what stands around it."""
+
+    text: str
+    word: str
+    before: str
+    after: str
+
+    @property
+    def can_be_asked_for(self) -> bool:
+        """Whether what stands around it says something, and not the phrase itself."""
+        around = f"{self.before} {self.after}"
+        return len(around.split()) >= _LEFT and self.text.lower() not in around.lower()
 
 
-def _phrases(sentence: str) -> list[tuple[str, int, int]]:
-    """What may be asked for: its question word, its start and its end. None overlaps another."""
-    found: list[tuple[str, int, int]] = []
+def _sentences(text: str) -> list[str]:
+    """Whole sentences of a fit length. A passage may begin and end in the middle of one."""
+    return [
+        sentence
+        for sentence in _SENTENCE.split(text.strip())
+        if sentence[:1].isupper()
+        and sentence.endswith((".", '."', ".\u201d"))
+        and _LEAST <= len(sentence.split()) <= _MOST
+    ]
+
+
+def _phrases(sentence: str, title: str) -> list[_Phrase]:
+    """What may be asked for; nothing overlaps another."""
+    found: list[_Phrase] = []
+    taken: list[range] = []
     for pattern, word in _PATTERNS:
         for match in pattern.finditer(sentence):
             start, end = match.span(match.lastindex or 0)
-            phrase = _TAIL.sub("", sentence[start:end])
-            end = start + len(phrase)
-            taken = any(start < last and first < end for _, first, last in found)
-            begins = start == 0 and " " not in phrase and not word  # a capital says nothing there
-            if phrase and not taken and not begins and phrase.lower() not in _COMMON:
-                found.append((word or _word_for_name(sentence, start, end), start, end))
+            text = _TAIL.sub("", sentence[start:end])
+            end = start + len(text)
+            if any(start < each.stop and each.start < end for each in taken):
+                continue
+            taken.append(range(start, end))
+            before, after = sentence[:start], sentence[end:]
+            asked_by = word or _word_for_name(before, after)
+            phrase = _Phrase(text, asked_by, _named(before, title), after)
+            if (word in _BY_NUMBER or _stands_alone(text, start)) and phrase.can_be_asked_for:
+                found.append(phrase)
     return found
 
 
-def _word_for_name(sentence: str, start: int, end: int) -> str:
-    before = sentence[:start].rstrip()
+def _stands_alone(text: str, start: int) -> bool:
+    """Whether words are a name or a thing, and not just the beginning of a sentence."""
+    words = text.split()
+    begins = start == 0 and len(words) == 1  # its capital says nothing
+    return bool(words) and not begins and words[0].lower() not in _COMMON
+
+
+def _word_for_name(before: str, after: str) -> str:
+    before = before.rstrip()
     if _AFTER_PLACE.search(before):
         return "where"
-    person = _AFTER_PERSON.search(before) or _BEFORE_PERSON.match(sentence[end:])
-    return "who" if person else "what"
+    return "who" if _AFTER_PERSON.search(before) or _BEFORE_PERSON.match(after) else "what"
 
 
 def _named(before: str, title: str) -> str:
@@ -129,12 +155,14 @@ def _named(before: str, title: str) -> str:
     return (title if match["who"] else f"{title}'s") + before[match.end() :]
 
 
-def _ask(before: str, word: str, after: str, generator: random.Random) -> str:
+def _ask(phrase: _Phrase, generator: random.Random) -> str:
     """What stands around a phrase, as a question for it."""
     before, after = (
         " ".join(each for each in part.split() if generator.random() >= _DROPPED)
-        for part in (before, after.rstrip(' ."\u201d'))
+        for part in (phrase.before, phrase.after.rstrip(' ."\u201d'))
     )
+    word = phrase.word
+    order = (before, word, after)
     if before and generator.random() < _IN_FRONT:
         if word in ("when", "where"):
             before = _PREPOSITION.sub("", before)
@@ -142,8 +170,6 @@ def _ask(before: str, word: str, after: str, generator: random.Random) -> str:
             word = "which"
         before = _ARTICLE.sub("", before)
         order = (word, after, before) if word == "how many" else (word, before, after)
-    else:
-        order = (before, word, after)
     asked = re.sub(r"\s+", " ", _EMPTY.sub(" ", " ".join(order)))
     asked = re.sub(r"\s+([,;:'\u2019])", r"\1", asked).strip(" ,;:")
     return asked + ("?" if generator.random() < _MARKED else "")
