@@ -18,6 +18,7 @@ from models.cli.options import (
     WORK,
     AbsoluteOption,
     BundleOption,
+    ClozesOption,
     EveryOption,
     NegativesOption,
     QuantisedOption,
@@ -31,7 +32,7 @@ from models.cli.options import (
 )
 from models.network.weights import minilm
 from models.steps import apart
-from models.steps.clozes import CLOZES
+from models.steps.clozes import with_clozes
 from models.steps.ladder import WHOLE
 from models.steps.reader import READ
 from models.training.apart_task import ApartPlan
@@ -86,14 +87,7 @@ def train_apart(
             help="The teacher tells where the answer is in a passage, not which passage has it.",
         ),
     ] = False,
-    clozes: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            help="How often each question of mine-clozes is seen, whatever --scale says. 0 leaves "
-            "them out.",
-        ),
-    ] = 0.0,
+    clozes: ClozesOption = 0.0,
     negatives: NegativesOption = 1,
     questions: QuestionsOption = QUESTIONS,
     absolute: AbsoluteOption = ABSOLUTE,
@@ -111,7 +105,7 @@ def train_apart(
     if average and begin_with is None:
         raise typer.BadParameter("--average needs --begin-with: a run to average with")
     place = Workspace(work)
-    passes = scaled(READ, scale) | ({CLOZES: clozes} if clozes else {})
+    passes = with_clozes(scaled(READ, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute)
     begun = str(begin_with.resolve()) if begin_with else ""
     taught = ApartPlan(layers, neurons, begun, average)

@@ -39,6 +39,14 @@ QuantisedOption = Annotated[
 ScaleOption = Annotated[
     float, typer.Option(min=0.01, help="Length of the training: 0.5 is half as long, 2 is twice.")
 ]
+ClozesOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="How often each question of mine-clozes is seen, whatever --scale says. 0 leaves them "
+        "out.",
+    ),
+]
 NegativesOption = Annotated[int, typer.Option(min=1, help="Negatives of each question.")]
 ApartOption = Annotated[
     int,

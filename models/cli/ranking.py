@@ -17,6 +17,7 @@ from models.cli.options import (
     WORK,
     AbsoluteOption,
     BundleOption,
+    ClozesOption,
     DataOption,
     EveryOption,
     NegativesOption,
@@ -32,6 +33,7 @@ from models.cli.options import (
 from models.data.directory import DataDirectory
 from models.network.weights import minilm
 from models.steps import ranking
+from models.steps.clozes import with_clozes
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
@@ -60,6 +62,7 @@ def train_ranking(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
     bundle: BundleOption = BUNDLE,
+    clozes: ClozesOption = 0.0,
     negatives: NegativesOption = 4,
     questions: QuestionsOption = QUESTIONS,
     absolute: AbsoluteOption = ABSOLUTE,
@@ -76,7 +79,8 @@ def train_ranking(
     continues.
     """
     place = Workspace(work)
-    plan = ReadingPlan(scaled(ranking.RANKED, scale), questions, negatives, absolute)
+    passes = with_clozes(scaled(ranking.RANKED, scale), clozes)
+    plan = ReadingPlan(passes, questions, negatives, absolute)
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         ranking.train_ranking(directory, place, load_bundle(bundle), plan, schedule, every)

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.data.holding_out import split
 from models.data.rows import DataError
 from models.mining.mine import load
 from models.network.apart import ApartReader
@@ -21,7 +20,7 @@ from models.network.restoring import restored_halves, take_over
 from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
-from models.steps.clozes import CLOZES, beside
+from models.steps.clozes import load_to_learn
 from models.steps.graphs import HEADS, probes
 from models.steps.reader import teacher_of
 from models.steps.training import train
@@ -53,10 +52,7 @@ def train_apart(
     torch.manual_seed(schedule.seed)
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
-    passages, questions = load(work.to_read)
-    if CLOZES in reading.passes:
-        passages, questions = beside(passages, questions, work)
-    learnt, _ = split(questions, passages)
+    passages, learnt = load_to_learn(work.to_read, work, reading.passes)
     student = ApartReader(copy.deepcopy(teacher), apart.apart)
     if apart.begun:
         _take_over(student, Path(apart.begun))

@@ -1,12 +1,13 @@
 """Questions that nobody asked, beside the real ones."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 from models.data.directory import DataDirectory
-from models.data.holding_out import is_held_out
+from models.data.holding_out import is_held_out, split
 from models.data.rows import Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import cloze
@@ -57,6 +58,27 @@ def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: 
     usable = [question for question in questions if question.negatives]
     save(work.clozes, every, usable)
     return len(usable)
+
+
+def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
+    """How often each source is seen, these questions among them; 0 leaves them out."""
+    return {**passes, CLOZES: clozes} if clozes else dict(passes)
+
+
+def load_to_learn(
+    directory: Path, work: Workspace, passes: Mapping[str, float]
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and the questions to learn from: those of `directory`, and these beside them if
+    they are to be seen.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    passages, questions = load(directory)
+    if CLOZES in passes:
+        passages, questions = beside(passages, questions, work)
+    return passages, split(questions, passages)[0]
 
 
 def beside(

@@ -9,16 +9,16 @@ from pathlib import Path
 import torch
 
 from models.data.directory import DataDirectory
-from models.data.holding_out import split
-from models.data.rows import Passage, Question
+from models.data.rows import Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
-from models.mining.mine import TrainingQuestion, load, save, unseen
+from models.mining.mine import save, unseen
 from models.mining.ranking import Asked, training_questions, with_positives
 from models.mining.top import Found, Top, found_before
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import followed
+from models.steps.clozes import load_to_learn
 from models.steps.reader import mean_reader, of_bundle
 from models.steps.training import train
 from models.training.examples import Encoded
@@ -76,20 +76,9 @@ def train_ranking(
         mean_reader(weights, work) if work.run("reader").is_file() else of_bundle(weights, bundle)
     )
     freeze_embeddings(reader.body)
-    passages, learnt = load_ranked(work)
+    passages, learnt = load_to_learn(work.ranked, work, plan.passes)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     train(ReadingTask(reader, encoded, plan, schedule.seed), schedule, work.run("ranking"), every)
-
-
-def load_ranked(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and the questions to learn from.
-
-    Raises:
-        DataError: nothing was mined yet.
-
-    """
-    passages, questions = load(work.ranked)
-    return passages, split(questions, passages)[0]
 
 
 def _asked(

@@ -11,12 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from models.data.directory import DataDirectory
-from models.data.holding_out import split
 from models.data.rows import DataError, Passage
 from models.mining.cloze import Cloze, cloze
-from models.mining.mine import TrainingQuestion, load
+from models.mining.mine import TrainingQuestion, load, save
 from models.steps import clozes
-from models.steps.clozes import CLOZES, beside, mine_clozes
+from models.steps.clozes import CLOZES, beside, load_to_learn, mine_clozes, with_clozes
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.passage import Passage as Stored
@@ -212,7 +211,28 @@ def test_they_stand_behind_the_real_questions_with_their_passages(
     for before, after in zip(clozed, questions[1:], strict=True):
         assert passages[after.positive] == every[before.positive]
         assert [passages[n] for n in after.negatives] == [every[n] for n in before.negatives]
-    assert split(questions, passages)[0]
+
+
+def test_they_are_learnt_from_only_where_they_are_to_be_seen(
+    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And held-out articles are held out with or without them."""
+    passages = [Passage("A", "Bo."), Passage("Held", "Bo.")]
+    real = [TrainingQuestion("Who?", "Bo", 0, "squad", place, (1 - place,)) for place in (0, 1)]
+    work = Workspace(data.root / "work")
+    save(work.mined, passages, real)
+    monkeypatch.setattr(
+        "models.data.holding_out.is_held_out", lambda passage: passage.title == "Held"
+    )
+    assert load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.0)) == (passages, real[:1])
+    with pytest.raises(DataError, match="mine-clozes"):
+        load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+    monkeypatch.setattr(
+        clozes, "cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
+    )
+    mined(data, Finding("Ada Lovelace", {"Ravna"}), monkeypatch)
+    _, learnt = load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+    assert [question.source for question in learnt] == ["squad", CLOZES]
 
 
 def test_questions_that_were_never_made_are_missed_with_what_to_do(tmp_path: Path) -> None:
