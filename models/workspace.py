@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from models.data.rows import DataError
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -79,8 +81,18 @@ class Workspace:
         return self.root / f"reader-apart-{layers}-{half}-{precision}.onnx"
 
     def made(self) -> "Workspace":
-        """The same, its directory being there."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """The same, its directory being there.
+
+        Raises:
+            DataError: it cannot be made.
+
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"cannot make {self.root}: {error.strerror}; name another directory by --work"
+            ) from error
         return self
 
 

@@ -25,6 +25,6 @@ def mine_clozes(
     with this phrase: in another passage that has it, or else in the sentence's own. Takes about
     twenty minutes on two cores.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages)
     typer.echo(f"{place.clozes}: {count} questions")

@@ -53,7 +53,7 @@ def mine_ranking(
 
     Takes about twenty minutes on two cores. After an interruption, the same command continues.
     """
-    place = Workspace(work).made()
+    place = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
     typer.echo(f"{place.ranked}: {count} questions")
 

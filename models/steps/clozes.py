@@ -39,7 +39,8 @@ def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: 
     """
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
     allowed = _allowed(data)
-    lexical = LexicalIndex(allowed)
+    lexical = LexicalIndex(followed(allowed, "index by words", len(allowed)))
+    work.made()
     generator = random.Random(0)
     asked_about = [passage for passage in allowed if not is_held_out(passage)]
     drawn = generator.sample(asked_about, min(passages, len(asked_about)))

@@ -52,7 +52,8 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, work: Workspa
     measured_on = data.all_development()
     questions = [*unseen(data.gold(), measured_on), *unseen(data.pairs(), measured_on)]
     hidden = {question.gold.text for question in measured_on if question.gold is not None}
-    asked = _asked(questions, index, bundle, hidden, work.found)
+    top = Top(index, bundle)
+    asked = _asked(questions, top, bundle, hidden, work.made().found)
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
     passages, made = training_questions(asked, with_positives(asked, reader))
     save(work.ranked, passages, made)
@@ -82,12 +83,11 @@ def train_ranking(
 
 
 def _asked(
-    questions: Sequence[Question], index: Path, bundle: Bundle, hidden: set[str], kept: Path
+    questions: Sequence[Question], top: Top, bundle: Bundle, hidden: set[str], kept: Path
 ) -> list[Asked]:
     """What is found for every question; kept in a file, line by line."""
     known = dict(found_before(kept))
     left = [question for question in questions if question.text not in known]
-    top = Top(index, bundle)
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])
 
     def find(number: int) -> tuple[str, list[Found]]:
@@ -95,7 +95,6 @@ def _asked(
         found = top.find(text, vectors[number], FOUND + _SPARE)
         return text, [each for each in found if each.passage.text not in hidden][:FOUND]
 
-    kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
         for text, found in followed(pool.map(find, range(len(left))), "retrieve", len(left)):
             row = {"question": text, "found": [asdict(each) for each in found]}

@@ -248,3 +248,9 @@ def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None
         checkpoint.save(work.apart_run(layers), state)
     runs = _apart_runs(work.apart_run(1))
     assert [run["plan"] for run in runs] == [{"apart": {"apart": layers}} for layers in (2, 1)]
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"cannot make .*file/work: .*--work"):
+        Workspace(tmp_path / "file" / "work").made()
