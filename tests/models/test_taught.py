@@ -140,7 +140,7 @@ def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     apart = ApartTask(reading_of(ApartReader(teacher, 1)), teacher, ApartPlan(1))
     assert apart.plan == {
         "questions": 2,
-        "apart": {"apart": 1, "neurons": 0, "begun": "", **weights},
+        "apart": {"apart": 1, "neurons": 0, "begun": "", "averaged": False, **weights},
     }
     small = DistillingTask(reading_of(teacher), teacher, DistillingPlan(3))
     assert small.plan == {"questions": 2, "distilling": {"layers": 3, **weights}}
