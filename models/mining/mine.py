@@ -8,7 +8,7 @@ lacks every answer: the passages the reader will meet when it serves.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +127,25 @@ def nearest(asked: NDArray[np.float32], vectors: NDArray[np.float32], k: int) ->
         order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1)
         found.append(np.take_along_axis(best, order, 1))
     return np.concatenate(found)
+
+
+def joined(
+    passages: Sequence[Passage],
+    questions: Sequence[TrainingQuestion],
+    more_passages: Sequence[Passage],
+    more_questions: Sequence[TrainingQuestion],
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """The questions of two minings, over the passages of both."""
+    first = len(passages)
+    moved = [
+        replace(
+            each,
+            positive=each.positive + first,
+            negatives=tuple(number + first for number in each.negatives),
+        )
+        for each in more_questions
+    ]
+    return [*passages, *more_passages], [*questions, *moved]
 
 
 def save(

@@ -20,8 +20,8 @@ from models.network.restoring import restored_halves, take_over
 from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
-from models.steps.clozes import load_to_learn
 from models.steps.graphs import HEADS, probes
+from models.steps.mining import load_to_learn
 from models.steps.reader import teacher_of
 from models.steps.training import train
 from models.training import checkpoint

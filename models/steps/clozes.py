@@ -1,18 +1,16 @@
-"""Questions that nobody asked, beside the real ones."""
+"""Making questions that nobody asked."""
 
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 
 from models.data.directory import DataDirectory
-from models.data.holding_out import is_held_out, split
+from models.data.holding_out import is_held_out
 from models.data.rows import Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import cloze
 from models.mining.lexical import LexicalIndex
-from models.mining.mine import TrainingQuestion, load, save
+from models.mining.mine import save
 from models.mining.ranking import Asked, training_questions, with_positives
 from models.mining.top import Found
 from models.progress import followed
@@ -64,44 +62,6 @@ def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: 
 def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
     """How often each source is seen, these questions among them; 0 leaves them out."""
     return {**passes, CLOZES: clozes} if clozes else dict(passes)
-
-
-def load_to_learn(
-    directory: Path, work: Workspace, passes: Mapping[str, float]
-) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and the questions to learn from: those of `directory`, and these beside them if
-    they are to be seen.
-
-    Raises:
-        DataError: nothing was mined yet.
-
-    """
-    passages, questions = load(directory)
-    if CLOZES in passes:
-        passages, questions = beside(passages, questions, work)
-    return passages, split(questions, passages)[0]
-
-
-def beside(
-    passages: Sequence[Passage], questions: Sequence[TrainingQuestion], work: Workspace
-) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """The questions that people asked and then those that nobody did, over the passages of both.
-
-    Raises:
-        DataError: nothing was mined yet.
-
-    """
-    more, clozes = load(work.clozes)
-    first = len(passages)
-    moved = [
-        replace(
-            each,
-            positive=each.positive + first,
-            negatives=tuple(number + first for number in each.negatives),
-        )
-        for each in clozes
-    ]
-    return [*passages, *more], [*questions, *moved]
 
 
 def _allowed(data: DataDirectory) -> list[Passage]:

@@ -1,6 +1,7 @@
 """Training questions with hard negatives, made by the encoder as it is now."""
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 from models.data.directory import DataDirectory
@@ -8,7 +9,8 @@ from models.data.holding_out import split
 from models.data.rows import Passage
 from models.mining.embedding import Embedder
 from models.mining.lexical import LexicalIndex
-from models.mining.mine import TrainingQuestion, load, mine, save, supervise, unseen
+from models.mining.mine import TrainingQuestion, joined, load, mine, save, supervise, unseen
+from models.steps.clozes import CLOZES
 from models.workspace import Workspace
 from winnow.files.checksum import sha256
 
@@ -45,7 +47,22 @@ def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
         DataError: nothing was mined yet.
 
     """
-    passages, questions = load(work.mined)
+    return load_to_learn(work.mined, work, {})
+
+
+def load_to_learn(
+    directory: Path, work: Workspace, passes: Mapping[str, float]
+) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """All passages, and the questions to learn from: those of `directory` and, if they are to be
+    seen, cloze questions beside them.
+
+    Raises:
+        DataError: nothing was mined yet.
+
+    """
+    passages, questions = load(directory)
+    if CLOZES in passes:
+        passages, questions = joined(passages, questions, *load(work.clozes))
     learnt, _ = split(questions, passages)
     return passages, learnt
 

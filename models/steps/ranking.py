@@ -18,7 +18,7 @@ from models.mining.top import Found, Top, found_before
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import followed
-from models.steps.clozes import load_to_learn
+from models.steps.mining import load_to_learn
 from models.steps.reader import mean_reader, of_bundle
 from models.steps.training import train
 from models.training.examples import Encoded

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from models.data.directory import DataDirectory
 from models.data.rows import DataError, Passage
 from models.mining.cloze import Cloze, cloze
-from models.mining.mine import TrainingQuestion, load, save
+from models.mining.mine import TrainingQuestion, joined, load, save
 from models.steps import clozes
-from models.steps.clozes import CLOZES, beside, load_to_learn, mine_clozes, with_clozes
+from models.steps.clozes import CLOZES, mine_clozes, with_clozes
+from models.steps.mining import load_to_learn
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.passage import Passage as Stored
@@ -203,9 +204,7 @@ def test_they_stand_behind_the_real_questions_with_their_passages(
 ) -> None:
     every, clozed = mined(data, Finding("Ada Lovelace", {"Ravna", "Bridges"}), monkeypatch)
     real = TrainingQuestion("Who?", "Bo", 0, "squad", 0, (1,))
-    passages, questions = beside(
-        [Passage("A", "Bo."), Passage("B", "")], [real], Workspace(data.root / "work")
-    )
+    passages, questions = joined([Passage("A", "Bo."), Passage("B", "")], [real], every, clozed)
     assert questions[0] == real
     assert len(questions) == 1 + len(clozed)
     for before, after in zip(clozed, questions[1:], strict=True):
@@ -233,8 +232,3 @@ def test_they_are_learnt_from_only_where_they_are_to_be_seen(
     mined(data, Finding("Ada Lovelace", {"Ravna"}), monkeypatch)
     _, learnt = load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
     assert [question.source for question in learnt] == ["squad", CLOZES]
-
-
-def test_questions_that_were_never_made_are_missed_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run `winnow models mine-clozes` first"):
-        beside([], [], Workspace(tmp_path))
