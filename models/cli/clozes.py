@@ -18,6 +18,7 @@ def mine_clozes(
     passages: Annotated[
         int, typer.Option(min=1, help="Wikipedia passages to make a question of, one each.")
     ] = 80_000,
+    seed: Annotated[int, typer.Option(help="Which passages; another number draws others.")] = 0,
 ) -> None:
     """Make training questions of Wikipedia's sentences.
 
@@ -26,5 +27,5 @@ def mine_clozes(
     twenty minutes on two cores.
     """
     place = Workspace(work)
-    count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages)
+    count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages, seed)
     typer.echo(f"{place.clozes}: {count} questions")

@@ -32,6 +32,9 @@ from models.training.reading_task import ReadingPlan, ReadingTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
+_MEAN = "mean"
+"""Under it a finished run holds the mean of its weights and of those that it began with."""
+
 
 def train_apart(
     weights: Path,
@@ -59,13 +62,15 @@ def train_apart(
     if apart.neurons:
         upper = range(apart.apart, len(student.body.encoder.layer))
         slim(student.body, upper, apart.neurons, probes(weights, passages, learnt), student)
-    if apart.averaged:
-        _expect_shapes(_weights_of(Path(apart.begun), apart.apart), student)
+    begun = _weights_of(Path(apart.begun), apart.apart) if apart.averaged else {}
+    _expect_shapes(begun, student)
     freeze_embeddings(student.body)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     own = ReadingTask(student, encoded, reading, schedule.seed)
     run = work.apart_run(apart.apart)
     train(ApartTask(own, teacher, apart), schedule, run, every)
+    if begun:
+        _average(run, begun)
 
 
 def export_apart(weights: Path, work: Workspace, layers: int) -> None:
@@ -116,21 +121,26 @@ def _take_over(network: ApartReader, run: Path) -> None:
 
 
 def _weights_of(run: Path, layers: int) -> dict[str, Tensor]:
-    return _of_bundle(run, layers) if run.is_dir() else _of_run(run, layers)
+    return _of_bundle(run, layers) if run.is_dir() else _of_run(run)
 
 
-def _of_run(run: Path, layers: int) -> dict[str, Tensor]:
-    """What a run came to, averaged with what it began with if it was to be."""
+def _average(run: Path, begun: dict[str, Tensor]) -> None:
+    """Adds to a finished run the mean of what it came to and what it began with, once."""
     state = checkpoint.finished(run)
-    if state is None:
+    if state is not None and _MEAN not in state:
+        checkpoint.save(run, {**state, _MEAN: mean([state["network"], begun])})
+
+
+def _of_run(run: Path) -> dict[str, Tensor]:
+    """What a run came to, or the mean of it and of what it began with if it was to be."""
+    state = checkpoint.finished(run)
+    averaged = state is not None and state["plan"].get(ApartTask.told_as, {}).get("averaged")
+    if state is None or (averaged and _MEAN not in state):
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
-    network: dict[str, Tensor] = state["network"]
-    plan = state["plan"].get(ApartTask.told_as, {})
-    if not plan.get("averaged"):
-        return network
-    return mean([network, _weights_of(Path(plan["begun"]), layers)])
+    network: dict[str, Tensor] = state[_MEAN if averaged else "network"]
+    return network
 
 
 def _expect_shapes(begun: dict[str, Tensor], student: ApartReader) -> None:

@@ -28,7 +28,9 @@ _FAR = 2.0
 """Squared distance of what was found by words alone: only a reader's word counts for it."""
 
 
-def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: int) -> int:
+def mine_clozes(
+    data: DataDirectory, bundle: Bundle, work: Workspace, passages: int, seed: int = 0
+) -> int:
     """Makes training questions of so many passages of Wikipedia; returns how many.
 
     The passage that answers is another one where the bundle's reader finds the answer there, or
@@ -39,7 +41,7 @@ def mine_clozes(data: DataDirectory, bundle: Bundle, work: Workspace, passages: 
     allowed = _allowed(data)
     lexical = LexicalIndex(followed(allowed, "index by words", len(allowed)))
     work.made()
-    generator = random.Random(0)
+    generator = random.Random(seed)
     asked_about = [passage for passage in allowed if not is_held_out(passage)]
     drawn = generator.sample(asked_about, min(passages, len(asked_about)))
     made = [(passage, cloze(passage, generator)) for passage in drawn]

@@ -18,9 +18,7 @@ from models.network.halves import export_halves
 from models.network.restoring import restored_halves, take_over
 from models.network.slimming import slim
 from models.network.watching import Inputs
-from models.steps.apart import quantise_halves, trained_apart
-from models.training import checkpoint
-from models.workspace import Workspace
+from models.steps.apart import quantise_halves
 from winnow.inference.onnx import OnnxSession
 
 QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
@@ -97,29 +95,6 @@ def test_a_reader_is_restored_from_its_int8_halves(
         take_over(other, other.body, small.state_dict(), paths[0])
     with pytest.raises(DataError, match="1 layers apart, not 2"):
         restored_halves(*paths, 2)
-
-
-def save_run(path: Path, reader: ApartReader, **plan: object) -> None:
-    state = {"step": 1, "steps": 1, "plan": {"apart": plan}, "network": reader.state_dict()}
-    checkpoint.save(path, state)
-
-
-def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
-    reader: ApartReader, tiny_weights: Path, tmp_path: Path
-) -> None:
-    """And what a third run begins with, or is averaged with, is that mean."""
-    work, places = Workspace(tmp_path), [tmp_path / name for name in ("1.pt", "2.pt")]
-    with torch.no_grad():
-        for weight in reader.parameters():
-            weight.fill_(4.0)
-        save_run(places[0], reader)
-        for weight in reader.parameters():
-            weight.fill_(2.0)
-    save_run(places[1], reader, begun=str(places[0]), averaged=True)
-    for averaged, wanted in ((False, 2.0), (True, 2.5)):
-        save_run(work.apart_run(1), reader, begun=str(places[1]), averaged=averaged)
-        trained = trained_apart(tiny_weights, work, 1)
-        assert all(bool((weight == wanted).all()) for weight in trained.parameters())
 
 
 def test_with_no_layer_apart_it_is_the_whole_reader(

@@ -10,6 +10,9 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from models.cli import app
+from models.data.rows import DataError
+from models.network.averaging import mean
+from models.steps.apart import trained_apart
 from models.steps.mining import is_mined
 from models.steps.reader import MEMBERS
 from models.training import checkpoint
@@ -254,6 +257,34 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     both = invoke("assemble", *small, *other, "--apart", 1)
     assert both.exit_code == 2
     assert "--layers or --apart" in " ".join(both.output.replace("│", "").split())
+
+
+def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
+    data: Path, weights: Path, tmp_path: Path
+) -> None:
+    """Whatever becomes of the latter afterwards."""
+    work = whole_and_mined(data, weights, tmp_path)
+    run, begun = work / "reader-apart-1.pt", work / "begun.pt"
+    learn = ["train-apart", "--weights", weights, "--work", work, "--bundle", tmp_path / "whole"]
+    learn = [*learn, "--layers", 1, "--questions", 2]
+    assert invoke(*learn).exit_code == 0
+    run.rename(begun)
+    for _ in range(2):
+        averaged = invoke(*learn, "--begin-with", begun, "--average", "--rate", 1e-2)
+        assert averaged.exit_code == 0, averaged.output
+    first, second = checkpoint.load(begun), checkpoint.load(run)
+    assert first is not None
+    assert second is not None
+    wanted = mean([second["network"], first["network"]])
+    begun.unlink()
+    torch.testing.assert_close(
+        dict(trained_apart(weights, Workspace(work), 1).state_dict()), wanted, rtol=0, atol=0
+    )
+
+    del second["mean"]  # as where the run was interrupted before it
+    checkpoint.save(run, second)
+    with pytest.raises(DataError, match="not finished"):
+        trained_apart(weights, Workspace(work), 1)
 
 
 def test_a_reader_of_a_bundle_learns_to_rank_and_says_so_in_the_next_one(
