@@ -210,6 +210,12 @@ def _answering(
             "which took time; `winnow index build --passages INDEX --out NEW` brings it up to date",
             shard=shard.manifest.shard,
         )
+    if bundle.manifest.lower_fingerprint and shard.states is None and shard.manifest.passages:
+        _log.warning(
+            "the shard has no states of this bundle: half of the reading is done again for every "
+            "question; `winnow index states SHARD --bundle BUNDLE` does it once",
+            shard=shard.manifest.shard,
+        )
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,

@@ -37,13 +37,6 @@ class Workspace:
         """Training questions that nobody asked, made of passages."""
         return self.root / "clozes"
 
-    @property
-    def to_read(self) -> Path:
-        """What a reader learns from that another one teaches: the questions with what the served
-        retriever finds for them, or, where that was not mined, those with the encoder's mistakes.
-        """
-        return self.ranked if (self.ranked / "questions.jsonl").is_file() else self.mined
-
     def run(self, network: str, layers: int | None = None) -> Path:
         """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
         return self.root / f"{_name(network, layers)}.pt"

@@ -34,7 +34,7 @@ class Nodes:
             [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
         )
         self.formation = Formation(
-            Encoding(FINGERPRINT, 2),
+            Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.found.searcher,

@@ -66,7 +66,7 @@ class LiveFront:
             [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
         )
         self.formation = Formation(
-            Encoding(FINGERPRINT, 2),
+            Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.nodes.searcher,

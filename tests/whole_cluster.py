@@ -187,7 +187,7 @@ async def _front(
         core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
     formation = Formation(
-        Encoding(manifest.fingerprint, manifest.encoder.dimension),
+        Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
             shard, known.searcher, policies, time.monotonic, random.Random(), replicas
         ),

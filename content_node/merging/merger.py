@@ -139,8 +139,8 @@ class Merger(Generic[Base]):
         )
         if merged.without_states:
             _log.warning(
-                "states could not be carried on by the merge, and are computed for each question; "
-                "`winnow index states` makes them anew",
+                "states were not carried on by the merge; `winnow index states SHARD --bundle "
+                "BUNDLE` makes them anew",
                 reason=merged.without_states,
             )
         await self._clean()

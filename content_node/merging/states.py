@@ -7,6 +7,7 @@ from content_node.states.known import known_states
 from content_node.states.manifest import STATES_FILE
 from content_node.states.writing import StatesWriter
 from winnow.bundle import load_bundle
+from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
 
 _THREADS = 1
@@ -14,10 +15,11 @@ _THREADS = 1
 
 
 def carry_states(bundle: Path, base: Path, made: Path) -> None:
-    """Puts states beside `made` if there are some of the bundle's reader beside `base`.
+    """Puts states beside `made` if there are some beside `base`.
 
     Raises:
-        ArtefactError: a passage, or the bundle, cannot be read.
+        ArtefactError: they are not of the bundle's reader; a passage, or the bundle, cannot be
+            read.
         OSError: they cannot be written.
 
     """
@@ -25,6 +27,7 @@ def carry_states(bundle: Path, base: Path, made: Path) -> None:
         return
     loaded = load_bundle(bundle)
     known = known_states(base, loaded.manifest.lower_fingerprint)
-    if known is not None:
-        lower = open_lower(loaded, Tokenizer(loaded.tokenizer).special)
-        StatesWriter(made, lower, known).write(_THREADS, lambda *_: None, lambda _: None)
+    if known is None:
+        raise ArtefactError(f"they are not of the reader of bundle {loaded.manifest.name}")
+    lower = open_lower(loaded, Tokenizer(loaded.tokenizer).special)
+    StatesWriter(made, lower, known).write(_THREADS, lambda *_: None, lambda _: None)

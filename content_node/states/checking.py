@@ -24,7 +24,10 @@ def states_fault(directory: Path) -> str:
         except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
             # it is the first to go when states are made anew, and the last to come
             if stamp(directory / STATES_FILE) == found:
-                return f"its states are not used: {error}; `winnow index states` makes them anew"
+                return (
+                    f"its states are not used: {error}; `winnow index states SHARD --bundle "
+                    "BUNDLE` makes them anew"
+                )
         else:
             break
     return ""

@@ -82,7 +82,8 @@ class StateFile:
             if self._is_new(row):
                 _log.warning(
                     "states are damaged, and are computed for each question instead; `winnow "
-                    f"index states` makes them anew; at most {_TOLD} such passages are told",
+                    "index states SHARD --bundle BUNDLE` makes them anew; at most "
+                    f"{_TOLD} such passages are told",
                     file=str(self._file.path),
                     row=row,
                     reason=str(error),
@@ -115,7 +116,7 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
         reason = str(error)
     _log.warning(
         "the states beside the shard are not used, and computed for each question; "
-        "`winnow index states` makes them anew",
+        "`winnow index states SHARD --bundle BUNDLE` makes them anew",
         directory=str(directory),
         reason=reason,
     )

@@ -6,11 +6,11 @@ from pathlib import Path
 from content_node.indexing.plan import Progress
 from content_node.indexing.written import written
 from content_node.reader.lower import Lower, open_lower
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from content_node.states.known import Known
 from content_node.states.manifest import StatesManifest
 from content_node.states.writing import Advance, Started, StatesWriter
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, Manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions
@@ -27,14 +27,28 @@ def write_states(
     """Puts states beside the newest generation of every shard; `directory` may be a shard, too.
 
     Raises:
-        ArtefactError: the bundle's reader has none, a shard is damaged, or they cannot be written;
-            what was written is kept, and the same call goes on from there.
+        ArtefactError: the bundle's reader has none, a shard is damaged or was encoded by another
+            bundle, or they cannot be written; what was written is kept, and the same call goes on
+            from there.
         UnavailableError: another process is at it, or a shard was merged again and again meanwhile.
 
     """
     special = Tokenizer(bundle.tokenizer).special
     lower = open_lower(bundle, special, InferenceOptions(runs=threads))
+    for shard in shards(directory):
+        _expect_same_encoding(shard, bundle.manifest)
     return [write_shard_states(each, lower, threads, progress) for each in shards(directory)]
+
+
+def _expect_same_encoding(shard: Path, bundle: Manifest) -> None:
+    """No node would serve the shard with these states."""
+    found = read_shard_manifest(shard)
+    if found.encoding_fingerprint != bundle.encoding_fingerprint:
+        raise ArtefactError(
+            f"{shard} was encoded by bundle {found.bundle_name} ({found.encoding_fingerprint}), "
+            f"{bundle.name} encodes otherwise ({bundle.encoding_fingerprint}): give that bundle, "
+            "or build the index anew with this one"
+        )
 
 
 def write_shard_states(
@@ -74,7 +88,7 @@ def _made(
             return None
         raise ArtefactError(
             f"{writer.directory}: its states cannot be written: {error.strerror or error}: see to "
-            "that, and `winnow index states` goes on from what is there"
+            "that, and the same command goes on from what is there"
         ) from error
 
 

@@ -18,7 +18,9 @@ def mine_clozes(
     passages: Annotated[
         int, typer.Option(min=1, help="Wikipedia passages to make a question of, one each.")
     ] = 80_000,
-    seed: Annotated[int, typer.Option(help="Which passages; another number draws others.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Which passages; another number draws others.")
+    ] = 0,
 ) -> None:
     """Make training questions of Wikipedia's sentences.
 

@@ -160,6 +160,11 @@ def save(
     _write(directory / _QUESTIONS, questions)
 
 
+def is_saved(directory: Path) -> bool:
+    """Whether `save` wrote there, to its end."""
+    return (directory / _QUESTIONS).is_file()
+
+
 def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Reads what `save` wrote.
 
@@ -167,7 +172,7 @@ def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
         DataError: nothing was saved there.
 
     """
-    if not (directory / _QUESTIONS).is_file():
+    if not is_saved(directory):
         command = _COMMANDS.get(directory.name, "mine")
         raise DataError(
             f"{directory} has no training questions: run `winnow models {command}` first"

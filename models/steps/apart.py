@@ -21,7 +21,7 @@ from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
-from models.steps.mining import load_to_learn
+from models.steps.mining import load_to_learn, to_read
 from models.steps.reader import teacher_of
 from models.steps.training import train
 from models.training import checkpoint
@@ -55,7 +55,7 @@ def train_apart(
     torch.manual_seed(schedule.seed)
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
-    passages, learnt = load_to_learn(work.to_read, work, reading.passes)
+    passages, learnt = load_to_learn(to_read(work), work, reading.passes)
     student = ApartReader(copy.deepcopy(teacher), apart.apart)
     if apart.begun:
         _take_over(student, Path(apart.begun))
@@ -84,7 +84,7 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
     export_halves(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
     quantise_halves(
         network,
-        probes(weights, *load(work.to_read)),
+        probes(weights, *load(to_read(work))),
         work.half("lower", "int8", layers),
         work.half("upper", "int8", layers),
     )
@@ -135,10 +135,12 @@ def _of_run(run: Path) -> dict[str, Tensor]:
     """What a run came to, or the mean of it and of what it began with if it was to be."""
     state = checkpoint.finished(run)
     averaged = state is not None and state["plan"].get(ApartTask.told_as, {}).get("averaged")
-    if state is None or (averaged and _MEAN not in state):
+    if state is None:
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
         )
+    if averaged and _MEAN not in state:
+        raise DataError(f"{run} has no mean yet: the command that trained it makes it")
     network: dict[str, Tensor] = state[_MEAN if averaged else "network"]
     return network
 

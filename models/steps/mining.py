@@ -9,7 +9,16 @@ from models.data.holding_out import split
 from models.data.rows import Passage
 from models.mining.embedding import Embedder
 from models.mining.lexical import LexicalIndex
-from models.mining.mine import TrainingQuestion, joined, load, mine, save, supervise, unseen
+from models.mining.mine import (
+    TrainingQuestion,
+    is_saved,
+    joined,
+    load,
+    mine,
+    save,
+    supervise,
+    unseen,
+)
 from models.steps.clozes import CLOZES
 from models.workspace import Workspace
 from winnow.files.checksum import sha256
@@ -48,6 +57,13 @@ def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
 
     """
     return load_to_learn(work.mined, work, {})
+
+
+def to_read(work: Workspace) -> Path:
+    """What a reader learns from that another one teaches: the questions with what the served
+    retriever finds for them, or, where that was not mined, those with the encoder's mistakes.
+    """
+    return work.ranked if is_saved(work.ranked) else work.mined
 
 
 def load_to_learn(

@@ -22,6 +22,8 @@ class Encoding:
     fingerprint: str
     """Of its bundle."""
     dimension: int
+    bundle: str
+    """Its name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -135,8 +137,8 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
     if info.bundle_fingerprint != encoding.fingerprint:
         return (
             f"{_name(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), this "
-            f"front node has {encoding.fingerprint}: start both with the same bundle, "
-            "by the same version"
+            f"front node has {encoding.bundle} ({encoding.fingerprint}): start both with "
+            "the same bundle, by the same version"
         )
     if info.dimension != encoding.dimension:
         return (

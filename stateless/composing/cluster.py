@@ -44,7 +44,7 @@ class OpenCluster:
 def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     """A cluster that is found once the part runs; `serve` gets it, and each one after it."""
     settings, manifest = front.settings, front.bundle.manifest
-    encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension)
+    encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
     replicas = ReplicaMetrics(front.registry)
 
     def open_shard(shard: int) -> ReplicatedSearcher:

@@ -283,7 +283,7 @@ def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
 
     del second["mean"]  # as where the run was interrupted before it
     checkpoint.save(run, second)
-    with pytest.raises(DataError, match="not finished"):
+    with pytest.raises(DataError, match="no mean yet"):
         trained_apart(weights, Workspace(work), 1)
 
 

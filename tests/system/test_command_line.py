@@ -65,11 +65,13 @@ def alive(pids: set[int]) -> set[int]:
 class Up:
     """A running `winnow up`."""
 
-    def __init__(self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE) -> None:
+    def __init__(
+        self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE, *, bundle: str = "default"
+    ) -> None:
         port, metrics = free_ports(2)
         self.address, self.metrics = f"127.0.0.1:{port}", f"127.0.0.1:{metrics}"
         command = [sys.executable, "-m", "winnow", "up", "--index", str(index)]
-        command += ["--listen", self.address, "--metrics-listen", self.metrics]
+        command += ["--listen", self.address, "--metrics-listen", self.metrics, "--bundle", bundle]
         self.process = subprocess.Popen(command, stderr=stderr, text=True)
 
     def wait_ready(self) -> set[int]:
@@ -389,6 +391,32 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_f
     up.process.send_signal(signal.SIGINT)
     assert up.process.wait(60) == 0
     assert not alive(pids)
+
+
+def test_half_of_the_reading_is_done_beforehand_by_the_fast_bundle(
+    passages_file: Path, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    """Where it was not, that is told and answers are there all the same."""
+    index, shards = tmp_path / "index", [f"shard-0000{shard}-of-00002" for shard in range(2)]
+    build = ("index", "build", "--passages", str(passages_file), "--out", str(index), "--states")
+    refused = winnow(*build)
+    assert refused.returncode == 2
+    assert "give --bundle fast" in refused.stderr
+    assert not index.exists()
+    built = winnow(*build, "--bundle", "fast", "--shards", "2")
+    assert built.returncode == 0, built.stderr
+    assert all((index / shard / "states.bin").stat().st_size for shard in shards)
+    for place, told in ((index, 0), (indexes[2], 2)):
+        up = Up(place, bundle="fast")
+        try:
+            up.wait_ready()
+            (answer,) = asyncio.run(answered(up.address))[:1]
+            up.process.send_signal(signal.SIGINT)
+            _, said = up.process.communicate(timeout=60)
+        finally:
+            up.process.kill()
+        assert answer.text == "Alexander Fleming"
+        assert said.count("the shard has no states") == told
 
 
 def test_up_reads_the_tables_of_its_parts_and_finds_a_port(

@@ -1,21 +1,24 @@
 """The invariants of the whole system, over real gRPC and the real models."""
 
 import asyncio
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import QUESTIONS
+from conftest import QUESTIONS, Recorder
 from tenacious import turn
 from whole_cluster import Running, running
 
 from content_node.indexing.builder import build_index
 from content_node.indexing.plan import BuildPlan
 from content_node.shard import open_shard, view_of
-from winnow.bundle import Bundle
+from content_node.states.index import write_states
+from winnow.bundle import Bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
+from winnow.packaged import fast_bundle
 from winnow.tools.local.cluster import shard_directories
 from winnow.v1 import answer_pb2
 
@@ -73,6 +76,31 @@ async def test_sharding_changes_no_answer_and_no_score(
     assert len(seen[1][0]) == 1 + 5
     for shards in (2, 3, 8):
         assert seen[shards] == seen[1]
+
+
+async def test_neither_states_nor_sharding_change_an_answer_of_a_reader_in_halves(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    """The index is that of the default bundle, which has the same encoder."""
+    fast, index = load_bundle(fast_bundle()), tmp_path / "index"
+    shutil.copytree(indexes[3], index)
+    write_states(index, fast, 2, Recorder())
+    for shard in shard_directories(index):
+        segment = open_shard(shard, ef=64, states_of=fast.manifest.lower_fingerprint)
+        assert segment.states is not None
+    seen = []
+    for place in (index, indexes[3], indexes[1]):
+        async with running(place, fast) as cluster:
+            replies = [
+                await whole(cluster, asked(q, **options))
+                for q, _ in QUESTIONS
+                for options in DEPTHS
+            ]
+        assert [reply.answers[0].text for reply in replies[:: len(DEPTHS)]] == [
+            a for _, a in QUESTIONS
+        ]
+        seen.append(list(map(essence, replies)))
+    assert seen[0] == seen[1] == seen[2]
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["all read", "known answers given again"])

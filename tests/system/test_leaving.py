@@ -74,7 +74,7 @@ class Front:
         self.served: list[Cluster] = []
         self.closed: list[str] = []
         self.formation = Formation(
-            Encoding(FINGERPRINT, 2),
+            Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.nodes.searcher,

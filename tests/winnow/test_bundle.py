@@ -9,6 +9,7 @@ import pytest
 from winnow.bundle import Bundle, load_bundle, read_manifest
 from winnow.errors import ArtefactError
 from winnow.files.vouching import vouched
+from winnow.packaged import fast_bundle
 
 
 @pytest.fixture
@@ -28,6 +29,20 @@ def test_the_default_bundle_carries_its_measured_accuracy(bundle: Bundle) -> Non
     for name in ("dev-squad", "dev-nq"):
         assert 0 < gold[name]["int8"]["em"] <= 100
         assert set(bundle.manifest.accuracy["passages_read"][name]) >= {"1", "2", "5", "10", "20"}
+
+
+def test_the_fast_bundle_has_the_same_encoder_and_a_reader_in_halves(bundle: Bundle) -> None:
+    """So it serves the same indexes and the same heads."""
+    fast, default = load_bundle(fast_bundle()).manifest, bundle.manifest
+    assert fast.encoding_fingerprint == default.encoding_fingerprint
+    assert fast.states_fingerprint == default.states_fingerprint
+    assert fast.lower_fingerprint
+    assert {entry.max_loss for entry in fast.stopping} == {e.max_loss for e in default.stopping}
+    assert fast.confidence is not None
+    assert fast.provenance["apart"]
+    for name in ("dev-squad", "dev-nq"):
+        assert 0 < fast.accuracy["gold"][name]["int8"]["em"] <= 100
+        assert "10" in fast.accuracy["passages_read"][name]
 
 
 def test_a_flipped_byte_is_refused_by_name(copy: Path) -> None:

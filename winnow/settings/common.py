@@ -5,12 +5,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.listening import OptionalListenAddress
+from winnow.settings.models import BUNDLE_HELP, BundlePlace
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
 from winnow.telemetry.tracing.opening import collector_url
@@ -31,21 +32,10 @@ def _level(value: str) -> str:
     return value.lower()
 
 
-def _local(value: object) -> object:
-    if isinstance(value, str) and "://" in value:
-        raise ValueError(
-            "expected a directory, not a URL: copy the bundle to one first, with "
-            "`winnow bundle pull URL DIRECTORY`"
-        )
-    return value
-
-
 class ModelSettings(Settings):
     """Settings of a process that runs models of a bundle."""
 
-    bundle: Annotated[Path, BeforeValidator(_local)] = Field(
-        default_factory=default_bundle, description="Directory of the models."
-    )
+    bundle: BundlePlace = Field(default_factory=default_bundle, description=BUNDLE_HELP)
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "

@@ -20,8 +20,10 @@ from content_node.merging.names import LOCK, damaged_path, generation_path, part
 from content_node.merging.said import Merged
 from content_node.shard import StoredSegment, open_shard
 from content_node.states.writing import StatesWriter
+from winnow.bundle import default_bundle
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
+from winnow.packaged import fast_bundle
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 IDS = [*list(TEXTS)[:6], *(f"new {n}" for n in range(6))]
@@ -283,3 +285,12 @@ def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Pat
     again = MergeChild(Path(done.directory), fed.shard, fed.log.last, bundle=gone).run()
     assert "no bundle" in again.without_states
     expect_same(opened(again), fed)
+
+
+@pytest.mark.parametrize("bundle", [default_bundle(), fast_bundle()])
+def test_states_of_another_reader_are_not_dropped_without_a_word(fed: Fed, bundle: Path) -> None:
+    fed.apply([("new 0", "one")])
+    StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
+    done = MergeChild(fed.shard, fed.shard, fed.log.last, bundle=bundle).run()
+    assert "not of the reader of bundle minilm-l6" in done.without_states
+    assert not list(Path(done.directory).glob("states*"))

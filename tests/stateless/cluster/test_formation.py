@@ -41,7 +41,7 @@ class Front:
         self.served: list[Cluster] = []
         metrics = ReplicaMetrics(self.registry)
         self.formation = Formation(
-            Encoding(FINGERPRINT, 2),
+            Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 lambda address: self.nodes[address].searcher,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stateless.cluster.membership import Encoding, Identity, View, form
 from winnow.domain.shard import ShardInfo
 
-OURS = Encoding("print", 384)
+OURS = Encoding("print", 384, "bundle")
 NOTHING = View()
 
 
@@ -55,7 +55,7 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
 @pytest.mark.parametrize(
     ("stranger", "reason"),
     [
-        (replace(shard(2), bundle_fingerprint="other"), "shard 2 of 3 serves bundle bundle"),
+        (replace(shard(2), bundle_fingerprint="other"), "front node has bundle (print): start"),
         (replace(shard(2), dimension=768), "vectors of 768 values"),
         (shard(3, 3), "shard 3 of 3 cannot be"),
         (shard(3, 2**32 - 1), "an index has at most 4,096"),

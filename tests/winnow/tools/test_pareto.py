@@ -17,6 +17,7 @@ from winnow.bundle import default_bundle
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
+from winnow.packaged import fast_bundle
 from winnow.telemetry.progress import Progress
 from winnow.tools.pareto import levers
 from winnow.tools.pareto import run as running
@@ -199,6 +200,23 @@ def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
     assert about == _about(points, tmp_path)
     monkeypatch.setenv("WINNOW_NODE_READER_THREADS", "1")
     assert about[points[0].name] != _about(points, tmp_path)[points[0].name]
+
+
+def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
+    with pytest.raises(WinnowError, match="takes no padding"):
+        untuned(fast_bundle())
+
+
+def test_what_was_measured_without_states_is_not_taken_over_with_them(tmp_path: Path) -> None:
+    (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
+    points = [Point(Deployment(each.name, each), 10) for each in (default_bundle(), fast_bundle())]
+    without = _about(points, tmp_path)
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "states.json").write_text("{}")
+    default, fast = (point.name for point in points)
+    now = _about(points, tmp_path)
+    assert now[fast] != without[fast]
+    assert now[default] == without[default]
 
 
 class Replying:

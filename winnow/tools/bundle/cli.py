@@ -9,6 +9,7 @@ from winnow.bundle import Bundle
 from winnow.bundle.pulling import pull_bundle
 from winnow.bundle.pushing import push_bundle
 from winnow.quoting import shown
+from winnow.settings.models import BUNDLE_HELP, bundle_named
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -22,7 +23,10 @@ _Url = Annotated[
 
 @app.command()
 def push(
-    directory: Annotated[Path, typer.Argument(help="Directory of the bundle.")], url: _Url
+    directory: Annotated[
+        Path, typer.Argument(parser=bundle_named, metavar="BUNDLE", help=BUNDLE_HELP)
+    ],
+    url: _Url,
 ) -> None:
     """Publish a bundle: copy it, verified, to a directory or URL.
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
+from winnow.settings.models import BUNDLE_HELP, BundlePlace
 from winnow.settings.source import Settings
 from winnow.tools.local.ports import or_any
 
@@ -27,7 +28,7 @@ class UpSettings(Settings):
     table: ClassVar[str] = "up"
 
     index: Path = Field(description="Directory of the index.")
-    bundle: Path = Field(default_factory=default_bundle, description="Directory of the models.")
+    bundle: BundlePlace = Field(default_factory=default_bundle, description=BUNDLE_HELP)
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
     )

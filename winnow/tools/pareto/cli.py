@@ -13,6 +13,7 @@ from winnow.bundle import default_bundle
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
+from winnow.settings.models import bundle_named
 from winnow.tools.pareto import levers, report
 from winnow.tools.pareto.figures import Figures, recommend
 from winnow.tools.pareto.measure import measure
@@ -40,7 +41,12 @@ def run_(
     questions: _Files,
     bundle: Annotated[
         list[Path] | None,
-        typer.Option(help="Bundle to compare. May be repeated.", show_default="the default one"),
+        typer.Option(
+            parser=bundle_named,
+            metavar="BUNDLE",
+            help="Bundle to compare: a directory, default or fast. May be repeated.",
+            show_default="default",
+        ),
     ] = None,
     passages: Annotated[
         list[int] | None,
@@ -70,6 +76,8 @@ def run_(
         Path | None,
         typer.Option(
             "--untuned",
+            parser=bundle_named,
+            metavar="BUNDLE",
             help="Bundle to begin with, untuned: one thread on each node, inputs padded, ten "
             "passages, found by encoding alone. Asked every tenth question.",
         ),
@@ -124,7 +132,9 @@ def levers_(
     bundle: Annotated[
         list[Path],
         typer.Option(
-            help="Bundles, in the order of the steps: float32, then int8, then smaller ones."
+            parser=bundle_named,
+            metavar="BUNDLE",
+            help="Bundles, in the order of the steps: float32, then int8, then smaller ones.",
         ),
     ],
     passages: Annotated[int, typer.Option(min=1, max=100, help="Passages to read.")] = 10,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from winnow.bundle import read_manifest
 from winnow.domain.question import Retriever
+from winnow.errors import WinnowError
 
 _FOUND = {
     Retriever.DENSE: " by encoding alone",
@@ -81,7 +82,17 @@ def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
 
 
 def untuned(bundle: Path) -> Deployment:
-    """What a plain service does: one thread for a question on each node, every input padded."""
+    """What a plain service does: one thread for a question on each node, every input padded.
+
+    Raises:
+        WinnowError: the bundle's reader cannot be given padding.
+
+    """
+    if read_manifest(bundle).reader.apart is not None:
+        raise WinnowError(
+            f"{bundle} cannot be the untuned bundle: a reader in halves takes no padding; give "
+            "one with a whole reader, such as default"
+        )
     one = (*PADDED, *ONNX_RUNTIME, "--reader-threads", "1")
     return Deployment(f"untuned: {describe(bundle)}, padded", bundle, ONNX_RUNTIME + PADDED, one)
 

@@ -35,6 +35,9 @@ _NEVER_DIMMED = ("--brown-out-floor", "1")
 _SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
 """Variables that the processes of a deployment are started with."""
 
+_STATES = "states.json"
+"""Beside a shard: names what was read of its passages beforehand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Questions:
@@ -105,8 +108,15 @@ def _about(points: Sequence[Point], index: Path) -> dict[str, str]:
     for point in points:
         deployed = point.deployment
         flags = (*_front(deployed), *deployed.node)
-        found[point.name] = f"{here} {read_manifest(deployed.bundle).fingerprint} {flags}"
+        manifest = read_manifest(deployed.bundle)
+        states = _states(index) if manifest.lower_fingerprint else ""
+        found[point.name] = f"{here} {manifest.fingerprint} {flags}{states}"
     return found
+
+
+def _states(index: Path) -> list[str]:
+    """What was read beforehand: answers do not depend on it, their time does."""
+    return [sha256(each) for each in sorted(index.rglob(_STATES))]
 
 
 def _front(deployment: Deployment) -> tuple[str, ...]:
