@@ -119,7 +119,7 @@ class Additions:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, default=Path("bundles/default"))
+    parser.add_argument("--bundle", type=Path, default=Path("bundles/whole"))
     parser.add_argument("--weights", type=Path, default=Path("var/minilm"))
     parser.add_argument("--work", type=Path, default=Path("var/models"))
     parser.add_argument("--out", type=Path, required=True, help="directory of the runs")

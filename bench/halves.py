@@ -142,7 +142,7 @@ def draw(reads: Sequence[Read], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bundle", type=Path, action="append", required=True)
-    parser.add_argument("--whole", type=Path, default=default_bundle())
+    parser.add_argument("--whole", type=Path, default=default_bundle().parent / "whole")
     parser.add_argument("--tokens", type=int, default=160, help="of the passage's text")
     parser.add_argument("--reads", type=int, default=100, help="of each kind")
     parser.add_argument("--plot", type=Path, help="picture to draw (.png, .svg)")

@@ -1,6 +1,6 @@
 """What each run of the reader is worth at gold paragraphs, and what the mean of their weights is.
 
-    python bench/members.py --data DATA --bundle bundles/default --work var/models [--limit 1500]
+    python bench/members.py --data DATA --bundle bundles/whole --work var/models [--limit 1500]
 
 In float32, so that nothing but the weights differs.
 """

@@ -195,7 +195,7 @@ def main() -> None:
     options = parser.parse_args()
     asked = [each.question for each in read_questions(options.questions)]
     chosen = asked[:: max(len(asked) // options.limit, 1)][: options.limit]
-    bundle = load_bundle(default_bundle())
+    bundle = load_bundle(default_bundle().parent / "whole")
     address = f"127.0.0.1:{free_ports(1)[0]}"
     plan = LocalPlan(
         options.index, bundle.directory, address, reader_threads=options.reader_threads

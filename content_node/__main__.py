@@ -28,6 +28,7 @@ from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.pulling import pull_shard
 from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
+from content_node.remarks import remarks
 from content_node.searcher import LocalSearcher
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
@@ -191,31 +192,8 @@ def _answering(
     live.served_by(searcher.serve)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))
-    if not shard.manifest.vouched_for:
-        _log.warning(
-            "the shard is of an older version: an altered figure in its manifest would not be "
-            "noticed; `winnow index build --passages INDEX --out NEW` brings it up to date",
-            shard=shard.manifest.shard,
-        )
-    if shard.manifest.words is None:
-        _log.warning(
-            "the shard is of an older version and has no words: they were counted in this shard "
-            "alone, which took time and memory, and scores of several such shards cannot be "
-            "compared; `winnow index build --passages INDEX --out NEW` brings it up to date",
-            shard=shard.manifest.shard,
-        )
-    elif not shard.manifest.words.inverted:
-        _log.warning(
-            "the shard is of an older version: the rows of each word were collected in memory, "
-            "which took time; `winnow index build --passages INDEX --out NEW` brings it up to date",
-            shard=shard.manifest.shard,
-        )
-    if bundle.manifest.lower_fingerprint and shard.states is None and shard.manifest.passages:
-        _log.warning(
-            "the shard has no states of this bundle: half of the reading is done again for every "
-            "question; `winnow index states SHARD --bundle BUNDLE` does it once",
-            shard=shard.manifest.shard,
-        )
+    for said in remarks(shard, settings.shard, bundle):
+        _log.warning(said, shard=shard.manifest.shard)
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,

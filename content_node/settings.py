@@ -48,7 +48,11 @@ class NodeSettings(ServiceSettings):
         description="Most passages waiting to be read; further calls are refused.",
     )
     max_tokens: int = Field(
-        0, ge=0, le=512, description="Longest input of the reader, in tokens; 0 for the bundle's."
+        0,
+        ge=0,
+        le=512,
+        description="Longest input of the reader, in tokens; 0 for the bundle's. Not for a "
+        "reader in halves, as the default bundle's.",
     )
     ef: int = Field(
         256,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from whole_bundle import WHOLE
 
 from content_node.indexing.builder import build_index
 from content_node.indexing.plan import BuildPlan
@@ -99,6 +100,12 @@ class Recorder:
 @pytest.fixture(scope="session")
 def bundle() -> Bundle:
     return load_bundle(default_bundle())
+
+
+@pytest.fixture(scope="session")
+def whole() -> Bundle:
+    """The bundle whose reader sees question and passage together in every layer."""
+    return load_bundle(WHOLE)
 
 
 @pytest.fixture(scope="session")

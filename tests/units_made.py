@@ -9,6 +9,7 @@ from winnow.sizing.units import (
     NodeUnits,
     ProcessUnits,
     ShardCost,
+    StatesUnits,
     Units,
 )
 
@@ -47,6 +48,13 @@ def units() -> Units:
         ),
         node=NodeUnits(
             read=(LengthCost(tokens=100, ms=10.0), LengthCost(tokens=200, ms=20.0)),
+            states=StatesUnits(
+                read=(LengthCost(tokens=100, ms=4.0), LengthCost(tokens=200, ms=8.0)),
+                together=0.8,
+                question=LengthCost(tokens=10, ms=1.0),
+                compute=LengthCost(tokens=100, ms=5.0),
+                bytes_a_token=400.0,
+            ),
             mean_tokens=150.0,
             spread=SAME,
             together=1.0,

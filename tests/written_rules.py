@@ -48,8 +48,12 @@ RULES = (
     Rule("winnow feed *", How.RUN),
     Rule("winnow index inspect *", How.RUN),
     Rule("winnow index verify *", How.RUN),
-    Rule("winnow index states * --bundle fast", How.RUN),
-    Rule("winnow index states *", How.PARSED, "the reader that it needs is trained for an hour"),
+    Rule(
+        "winnow index states * --bundle *",
+        How.PARSED,
+        "the reader that it needs is trained for an hour",
+    ),
+    Rule("winnow index states *", How.RUN),
     Rule("winnow index snapshot* *", How.RUN),
     Rule("winnow index restore *", How.RUN),
     Rule("winnow index build --passages my*", How.RUN),
@@ -61,7 +65,6 @@ RULES = (
     Rule("winnow keys *", How.RUN),
     Rule("winnow plan * --units *", How.ELSEWHERE, "tests/winnow/tools/plan"),
     Rule("winnow plan *", How.RUN),
-    Rule("winnow up * --bundle fast", How.ELSEWHERE, "tests/system/test_command_line.py"),
     Rule("winnow up --index my-index*", How.SERVED),
     Rule("winnow up --index index --feed-listen *", How.SERVED),
     # the demo

@@ -1,4 +1,4 @@
-"""What comes with the code: bundles, the heads of their encoder and the demo corpus.
+"""What comes with the code: a bundle, the heads of its encoder and the demo corpus.
 
 A wheel carries them inside this package, a checkout keeps them beside it.
 """
@@ -12,7 +12,6 @@ DISTRIBUTION = "winnow-qa"
 
 _PACKAGE = Path(__file__).resolve().parent
 _BUNDLE = _PACKAGE / "default_bundle"
-_FAST = _PACKAGE / "fast_bundle"
 _HEADS = _PACKAGE / "default_heads"
 _CORPUS = _PACKAGE / "demo_corpus"
 
@@ -28,25 +27,8 @@ def default_bundle() -> Path:
     return root / "bundles" / "default" if root else _BUNDLE
 
 
-def fast_bundle() -> Path:
-    """The directory of the bundle whose reader does half of its work beforehand."""
-    root = checkout()
-    return root / "bundles" / "fast" if root else _FAST
-
-
-def bundle_place(text: str) -> Path:
-    """A directory of a bundle, or the place of one that comes with the code, by its name.
-
-    A bundle in a directory of that name comes first.
-    """
-    named = {"default": default_bundle, "fast": fast_bundle}
-    directory = Path(text)
-    is_here = (directory / "bundle.json").is_file()
-    return named[text]() if text in named and not is_here else directory
-
-
 def default_heads() -> Path:
-    """The store of the heads of the encoder that these bundles have."""
+    """The store of the heads of the default bundle's encoder."""
     root = checkout()
     return root / "bundles" / "heads" if root else _HEADS
 

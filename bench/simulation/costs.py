@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from winnow.sizing.units import SHARES, FrontUnits, LengthCost, Units
-from winnow.tools.plan.formulae import by_length, retrieve_ms
+from winnow.tools.plan.formulae import by_length, half_ms, retrieve_ms
 
 _MS = 1e-3
 
@@ -65,6 +65,10 @@ class Costs:
     def read(self, tokens: int) -> float:
         """To read one passage; tokens are of the whole input."""
         return self._run(self.units.node.read, tokens)
+
+    def half(self) -> float:
+        """A question's own half, for a node that reads."""
+        return half_ms(self.units) * _MS * self._drawn(self.units.node.spread)
 
     def pause(self) -> float:
         """That a call waits for what nobody planned."""

@@ -68,7 +68,10 @@ class ContentNode:
 
     def read(self, tokens: Sequence[int]) -> Steps:
         """Answers a call that reads passages of these lengths."""
-        yield from self._around(self._readers, [self._costs.read(each) for each in tokens])
+        work = [self._costs.read(each) for each in tokens]
+        # the question's own half is computed by whoever reads first
+        work[0] += self._costs.half()
+        yield from self._around(self._readers, work)
 
     def _around(self, pool: Threads, work: Sequence[float]) -> Steps:
         costs, slow = self._costs, self._slowness

@@ -29,6 +29,12 @@ def units_table(units: Units) -> Iterator[str]:
     yield f"| encode a passage, all cores at work | {passage.tokens} tokens | {passage.ms:.2f} ms |"
     for each in units.node.read:
         yield f"| read a passage | {each.tokens} tokens | {each.ms:.2f} ms |"
+    if states := units.node.states:
+        for each in states.read:
+            yield f"| the same with states | {each.tokens} tokens | {each.ms:.2f} ms |"
+        asked, made = states.question, states.compute
+        yield f"| a question's own half, once a node | {asked.tokens} tokens | {asked.ms:.2f} ms |"
+        yield f"| compute states, all cores at work | {made.tokens} tokens | {made.ms:.2f} ms |"
     yield f"| speed of a core while all read | | {units.node.together:.2f} of its speed alone |"
     for graph in units.node.graphs:
         by = f"{graph.passages:,} passages, {graph.dimension} values"

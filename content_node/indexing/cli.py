@@ -20,11 +20,12 @@ from content_node.indexing.workers.engine import RayEngine
 from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
+from content_node.states.advice import remedy
 from content_node.states.index import write_states
 from winnow.bundle import Bundle, default_bundle, load_bundle
-from winnow.domain.layout import MOST_SHARDS, shard_name
+from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.settings.common import cores
-from winnow.settings.models import BUNDLE_HELP, bundle_named
+from winnow.settings.models import BUNDLE_HELP, bundle_place
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -32,7 +33,9 @@ _Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _Bundle = Annotated[
     Path | None,
-    typer.Option(parser=bundle_named, metavar="BUNDLE", help=BUNDLE_HELP, show_default="default"),
+    typer.Option(
+        parser=bundle_place, metavar="BUNDLE", help=BUNDLE_HELP, show_default="the default"
+    ),
 ]
 _MOST_WORKERS = 4096
 
@@ -111,8 +114,8 @@ def build(
         bool,
         typer.Option(
             "--states",
-            help="Compute half of the reading beforehand, too: up to 1.6 times as many questions "
-            "a second, for some 60 KB a passage. Needs --bundle fast, or one made like it.",
+            help="Compute half of the reading beforehand, too: up to 1.7 times as many questions "
+            "a second, for some 60 KB a passage. `winnow index states` does it later.",
         ),
     ] = False,
     as_json: _Json = False,
@@ -120,12 +123,19 @@ def build(
     """Encode passages and write the shards of an index.
 
     The index appears only when it is whole. Until then the work lies beside it, in OUT.partial: an
-    interrupted build goes on from there with the same command.
+    interrupted build goes on from there with the same command. States come after it: `winnow index
+    states OUT` goes on with those.
     """
     loaded = load_bundle(bundle or default_bundle())
     if states and loaded.manifest.reader.apart is None:
         raise typer.BadParameter(
-            "the bundle's reader has no half to compute: give --bundle fast, whose reader has one",
+            f"the reader of {loaded.directory} has no half to compute beforehand: leave out "
+            "--states, or give a bundle whose reader is in halves, as the default one",
+            param_hint="--states",
+        )
+    if states and (out / INDEX_FILE).exists():
+        raise typer.BadParameter(
+            f"{out} is an index already: {remedy(out, loaded.directory)} computes its states",
             param_hint="--states",
         )
     threads = threads or cores()
@@ -162,8 +172,8 @@ def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgr
     try:
         write_states(out, bundle, threads, progress)
     except BaseException:  # also Ctrl-C
-        go_on = f"winnow index states {out} --bundle {bundle.directory}"
-        progress.say(f"{out} is whole but for its states: `{go_on}` goes on")
+        go_on = remedy(out, bundle.directory)
+        progress.say(f"{out} is whole but for its states: {go_on} goes on")
         raise
 
 
@@ -190,12 +200,18 @@ def add_states(
 ) -> None:
     """Compute half of the reading beforehand: what the reader makes of every passage alone.
 
-    Writes states.bin beside every shard, some 60 KB a passage. The same command goes on after an
-    interruption. Nodes use it when they start again; with it or without, answers are the same.
+    Writes states.bin beside every shard, some 60 KB a passage. After an interruption the same
+    command goes on. Nodes use it when they start again; with it or without, answers are the same.
     """
     loaded = load_bundle(bundle or default_bundle())
     with BuildProgress() as progress:
-        made = write_states(directory, loaded, threads or cores(), progress)
+        try:
+            made = write_states(directory, loaded, threads or cores(), progress)
+        except KeyboardInterrupt:
+            progress.say(
+                f"what was computed is kept: {remedy(directory, loaded.directory)} goes on"
+            )
+            raise
     if as_json:
         typer.echo(json.dumps([each.model_dump() for each in made], indent=2))
         return
@@ -223,8 +239,8 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
         f"{index.shards} shards, {index.dimension} dimensions"
     )
     console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
-    table = Table("shard", "passages", "M", "ef_construction", "MB")
-    for shard in shards:
+    table = Table("shard", "passages", "M", "ef_construction", "MB", "states MB")
+    for shard, now in zip(shards, writes, strict=True):
         size = sum(entry.bytes for entry in shard.files.values()) / 1e6
         table.add_row(
             str(shard.shard),
@@ -232,6 +248,7 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
             str(shard.m),
             str(shard.ef_construction),
             f"{size:,.1f}",
+            "none" if now.states is None else f"{now.states.bytes / 1e6:,.1f}",
         )
     console.print(table)
     for each in writes:
@@ -267,18 +284,19 @@ def verify(
 
 def _good(report: ShardReport) -> str:
     said = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
-    if not report.sequence:
-        return said
-    return f"{said}; {report.sequence} writes, {report.unmerged} of them unmerged"
+    if report.sequence:
+        said += f"; {report.sequence} writes, {report.unmerged} of them unmerged"
+    return f"{said}; states checked" if report.states else said
 
 
 def _writes(now: Written) -> dict[str, object]:
-    """What programs are told of the writes to a shard."""
+    """What programs are told of the writes to a shard, and of what is beside its newest base."""
     return {
         "sequence": now.sequence,
         "unmerged": now.unmerged,
         "generation": now.generation,
         "log_id": now.log_id,
+        "states": now.states and now.states.model_dump(),
     }
 
 

@@ -8,6 +8,7 @@ from content_node.live.schema import State
 from content_node.merging.newest import newest_name
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from content_node.shard.view import live_generation
+from content_node.states.manifest import STATES_FILE, StatesManifest, read_states_manifest
 from winnow.errors import ArtefactError
 
 
@@ -21,6 +22,17 @@ class Written:
     """Of that generation."""
     state: State | None
     """None if there is no log."""
+
+    @property
+    def states(self) -> StatesManifest | None:
+        """What half of the reading was done beforehand; None if there is none that can be used."""
+        if not (self.base / STATES_FILE).exists():
+            return None
+        try:
+            found = read_states_manifest(self.base)
+        except ArtefactError:  # `index verify` tells what is wrong
+            return None
+        return found if found.generation == self.manifest.generation else None
 
     @property
     def sequence(self) -> int:

@@ -70,6 +70,7 @@ def _units(
     costs: tuple[ShardCost, ...] = tuple(each.cost for each in shards)
     units = NodeUnits(
         read=reads.by_length,
+        states=reads.states,
         mean_tokens=round(reading.QUESTION + statistics.fmean(lengths), 1),
         spread=reads.spread,
         together=reads.together,

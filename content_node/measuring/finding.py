@@ -24,7 +24,7 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.heap import trimming
 from winnow.sizing.units import GraphCost, ShardCost
 
-M, EF_CONSTRUCTION, EF = 16, 200, 128
+M, EF_CONSTRUCTION, EF = 16, 200, 256
 """As `winnow index build` and `winnow node` have them."""
 NEAREST = 100
 _READ = 10

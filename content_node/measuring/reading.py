@@ -1,18 +1,20 @@
 """What it costs to read a passage, by its length."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
 from content_node.measuring.timing import milliseconds, spread, together
 from content_node.reader import open_reader
+from content_node.reader.lower import Lower, open_lower
 from content_node.reader.reader import Reader
 from content_node.shard.store import StoredPassage
+from content_node.states.states import packed_size
 from winnow.bundle import Bundle
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.runtime import InferenceOptions
-from winnow.sizing.units import LengthCost
-from winnow.text.tokenizer import Tokenizer, Tokens
+from winnow.sizing.units import LengthCost, StatesUnits
+from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
 
 LENGTHS = (32, 64, 96, 128, 160, 192, 256, 320)
 """Tokens of question, title and text together."""
@@ -31,24 +33,72 @@ class Reads:
     by_length: tuple[LengthCost, ...]
     spread: tuple[float, ...]
     together: float
+    states: StatesUnits | None
 
 
 def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> Reads:
     """Reads made-up passages: first alone, round after round, then in every thread."""
-    special = Tokenizer(bundle.tokenizer).special
-    reader = open_reader(bundle, special, InferenceOptions(runs=threads))
-    times = [milliseconds(partial(_read, reader, length), repetitions) for length in LENGTHS]
-    alone = median(times[LENGTHS.index(USUAL)])
-    crowded = together(lambda: _read(reader, USUAL), threads, repetitions)
-    by_length = tuple(
+    special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
+    reader = open_reader(bundle, special, options)
+    passages = [_made_up(length) for length in LENGTHS]
+    times = [milliseconds(partial(_read, reader, each), repetitions) for each in passages]
+    usual = LENGTHS.index(USUAL)
+    crowded = together(partial(_read, reader, passages[usual]), threads, repetitions)
+    return Reads(
+        _costs(times),
+        spread(times),
+        round(median(times[usual]) / crowded, 4),
+        _states(bundle, reader, special, options, passages, repetitions),
+    )
+
+
+def _states(
+    bundle: Bundle,
+    reader: Reader,
+    special: SpecialTokens,
+    options: InferenceOptions,
+    passages: list[StoredPassage],
+    repetitions: int,
+) -> StatesUnits | None:
+    """The same reads, half of them done beforehand; None if the reader has no such half."""
+    if bundle.manifest.reader.apart is None:
+        return None
+    lower = open_lower(bundle, special, options)
+    kept = [replace(each, states=lower.states(each)) for each in passages]
+    times = [milliseconds(partial(_read, reader, each), repetitions) for each in kept]
+    usual = LENGTHS.index(USUAL)
+    crowded = together(partial(_read, reader, kept[usual]), options.runs, repetitions)
+    spent = together(partial(_compute, lower, passages[usual]), options.runs, repetitions)
+    asked = milliseconds(partial(_ask, lower), repetitions)
+    return StatesUnits(
+        read=_costs(times),
+        together=round(median(times[usual]) / crowded, 4),
+        question=LengthCost(tokens=QUESTION, ms=round(median(asked), 4)),
+        compute=LengthCost(tokens=lower.tokens(passages[usual]), ms=round(spent, 4)),
+        bytes_a_token=packed_size(1, lower.width) - packed_size(0, lower.width),
+    )
+
+
+def _compute(lower: Lower, stored: StoredPassage) -> None:
+    lower.states(stored)
+
+
+def _ask(lower: Lower) -> None:
+    lower.question((_WORD,) * QUESTION)
+
+
+def _costs(times: list[list[float]]) -> tuple[LengthCost, ...]:
+    return tuple(
         LengthCost(tokens=tokens, ms=round(median(own), 4))
         for tokens, own in zip(LENGTHS, times, strict=True)
     )
-    return Reads(by_length, spread(times), round(alone / crowded, 4))
 
 
-def _read(reader: Reader, tokens: int) -> None:
+def _made_up(tokens: int) -> StoredPassage:
     length = tokens - QUESTION
     text = Tokens((_WORD,) * length, tuple((place, place + 1) for place in range(length)))
-    stored = StoredPassage(Passage("", "", "." * length), (), text)
+    return StoredPassage(Passage("", "", "." * length), (), text)
+
+
+def _read(reader: Reader, stored: StoredPassage) -> None:
     reader.read((_WORD,) * QUESTION, stored, Hit(0, "", 0.0, 0.0), 10)

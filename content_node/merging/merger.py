@@ -17,6 +17,7 @@ from content_node.loading import Loading
 from content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
 from content_node.merging.said import Merged
 from content_node.metrics import MergeMetrics
+from content_node.states.advice import remedy
 from winnow.deadline import Clock
 from winnow.errors import WinnowError
 from winnow.faultpoints import reach
@@ -139,8 +140,8 @@ class Merger(Generic[Base]):
         )
         if merged.without_states:
             _log.warning(
-                "states were not carried on by the merge; `winnow index states SHARD --bundle "
-                "BUNDLE` makes them anew",
+                "states were not carried on by the merge; "
+                f"{remedy(Path(merged.directory))} makes them anew for a reader in halves",
                 reason=merged.without_states,
             )
         await self._clean()

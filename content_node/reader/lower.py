@@ -98,7 +98,7 @@ def open_lower(bundle: Bundle, special: SpecialTokens, options: InferenceOptions
     if entry.apart is None:
         raise ArtefactError(
             f"{bundle.directory} has no states of passages: its reader sees question and passage "
-            "together in every layer; that of --bundle fast does not"
+            "together in every layer"
         )
     path = bundle.directory / entry.apart.lower
     session = open_session(path, OUTPUTS, entry.precision, options)

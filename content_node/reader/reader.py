@@ -114,8 +114,9 @@ def open_reader(
     if entry.apart is not None:
         if options.pad_to or (max_tokens or entry.max_tokens) < entry.max_tokens:
             raise ArtefactError(
-                f"{bundle.directory} cannot be read with padding or in shorter windows: its reader "
-                "takes passages as they were prepared"
+                f"the reader of {bundle.directory} takes no padding (--pad-to) and no shorter "
+                "windows (--max-tokens): its passages are prepared when they are indexed; leave "
+                "both out"
             )
         # nothing is tried: states may have been stored by a machine that only looked at its flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from content_node.shard.manifest import read_shard_manifest
+from content_node.states.advice import remedy
 from content_node.states.file import StateFile
 from content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
 from winnow.errors import ArtefactError
@@ -24,10 +25,7 @@ def states_fault(directory: Path) -> str:
         except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
             # it is the first to go when states are made anew, and the last to come
             if stamp(directory / STATES_FILE) == found:
-                return (
-                    f"its states are not used: {error}; `winnow index states SHARD --bundle "
-                    "BUNDLE` makes them anew"
-                )
+                return f"its states are not used: {error}; {remedy(directory)} makes them anew"
         else:
             break
     return ""

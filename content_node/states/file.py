@@ -8,6 +8,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from content_node.states.advice import remedy
 from content_node.states.manifest import (
     DATA,
     STARTS,
@@ -81,9 +82,9 @@ class StateFile:
         except ArtefactError as error:
             if self._is_new(row):
                 _log.warning(
-                    "states are damaged, and are computed for each question instead; `winnow "
-                    "index states SHARD --bundle BUNDLE` makes them anew; at most "
-                    f"{_TOLD} such passages are told",
+                    "states are damaged, and are computed for each question instead; "
+                    f"{remedy(self._file.path.parent)} makes them anew; at most {_TOLD} such "
+                    "passages are told",
                     file=str(self._file.path),
                     row=row,
                     reason=str(error),
@@ -116,7 +117,7 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
         reason = str(error)
     _log.warning(
         "the states beside the shard are not used, and computed for each question; "
-        "`winnow index states SHARD --bundle BUNDLE` makes them anew",
+        f"{remedy(directory)} makes them anew",
         directory=str(directory),
         reason=reason,
     )

@@ -8,12 +8,12 @@ import typer
 
 from models.cli.options import (
     ABSOLUTE,
-    BUNDLE,
     EVERY,
     QUANTISED,
     QUESTIONS,
     RATE,
     SEED,
+    TEACHER,
     WEIGHTS,
     WORK,
     AbsoluteOption,
@@ -56,7 +56,7 @@ def train_apart(
     ] = 3,
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     neurons: Annotated[
         int,
         typer.Option(

@@ -1,4 +1,4 @@
-"""`winnow models build`: every step of the default bundle, in order."""
+"""`winnow models build`: every step of the whole bundle, in order."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from models.cli.bundle import assemble, calibrate
 from models.cli.encoder import train_encoder
 from models.cli.mining import mine
 from models.cli.options import (
-    BUNDLE,
     DATA,
     EXTRA,
     MAX_LOSS,
     SEED,
+    TEACHER,
     WEIGHTS,
     WORK,
     BundleOption,
@@ -34,13 +34,13 @@ def build(
     data: DataOption = DATA,
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     extra: ExtraOption = EXTRA,
     scale: ScaleOption = 1.0,
     seed: SeedOption = SEED,
     max_loss: MaxLossOption = MAX_LOSS,
 ) -> None:
-    """Make a bundle from data and pretrained weights.
+    """Make a bundle with a whole reader from data and pretrained weights.
 
     Runs mine, train-encoder, mine, train-reader, assemble, calibrate and verify, in this order.
     After an interruption, the same command continues. Takes about three hours on two cores with

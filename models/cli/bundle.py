@@ -8,7 +8,9 @@ import typer
 
 from models.cli.options import (
     BUNDLE,
+    NAME,
     SEED,
+    TEACHER,
     VERSION,
     WEIGHTS,
     WORK,
@@ -33,10 +35,21 @@ from winnow.bundle import load_bundle
 
 
 def assemble(
-    bundle: BundleOption = BUNDLE,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of the bundle.",
+            show_default="bundles/default with --apart, else bundles/whole",
+        ),
+    ] = None,
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
-    name: Annotated[str, typer.Option(help="Name of the bundle.")] = "minilm-l6",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the bundle.", show_default=f"{NAME} with --apart, else {NAME}-whole"
+        ),
+    ] = None,
     version: VersionOption = VERSION,
     max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
     layers: LayersOption = None,
@@ -63,9 +76,10 @@ def assemble(
             export_encoder(directory, place)
         else:
             shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
-        about = Naming(name, version, max_answer_tokens)
-        make_bundle(directory, place, bundle, about, kind, encoder_of)
-    typer.echo(f"{bundle}: {sum(f.stat().st_size for f in bundle.iterdir()) / 1e6:.1f} MB")
+        about = Naming(name or (NAME if apart else f"{NAME}-whole"), version, max_answer_tokens)
+        target = bundle or (BUNDLE if apart else TEACHER)
+        make_bundle(directory, place, target, about, kind, encoder_of)
+    typer.echo(f"{target}: {sum(f.stat().st_size for f in target.iterdir()) / 1e6:.1f} MB")
 
 
 def calibrate(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from models.cli.options import BUNDLE, DATA, WORK, BundleOption, DataOption, WorkOption
+from models.cli.options import DATA, TEACHER, WORK, BundleOption, DataOption, WorkOption
 from models.data.directory import DataDirectory
 from models.steps import clozes
 from models.workspace import Workspace
@@ -13,7 +13,7 @@ from winnow.bundle import load_bundle
 
 def mine_clozes(
     data: DataOption = DATA,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     work: WorkOption = WORK,
     passages: Annotated[
         int, typer.Option(min=1, help="Wikipedia passages to make a question of, one each.")

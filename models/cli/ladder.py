@@ -9,9 +9,9 @@ import typer
 from models.cli.bundle import calibrate
 from models.cli.encoder import train_encoder
 from models.cli.options import (
-    BUNDLE,
     DATA,
     SEED,
+    TEACHER,
     WEIGHTS,
     WORK,
     BundleOption,
@@ -29,7 +29,7 @@ from models.workspace import Workspace
 
 def ladder(
     out: Annotated[Path, typer.Option(help="Directory for the bundles, one subdirectory each.")],
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     data: DataOption = DATA,
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,

@@ -11,6 +11,9 @@ from winnow.bundle import default_bundle
 
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
 BUNDLE = default_bundle()
+TEACHER = BUNDLE.parent / "whole"
+"""The bundle whose reader sees question and passage together in every layer."""
+NAME = "minilm-l6"
 MAX_LOSS, EXTRA, QUANTISED, EVERY, SEED = 0.5, 25_000, 0.25, 50, 1
 QUESTIONS, RATE, ABSOLUTE, VERSION = 16, 2e-4, 0.5, "1.0.0"
 

@@ -7,12 +7,12 @@ import typer
 
 from models.cli.options import (
     ABSOLUTE,
-    BUNDLE,
     DATA,
     EVERY,
     QUANTISED,
     QUESTIONS,
     SEED,
+    TEACHER,
     WEIGHTS,
     WORK,
     AbsoluteOption,
@@ -46,7 +46,7 @@ def mine_ranking(
         typer.Option(help="Index of Wikipedia and of the training paragraphs (bench/corpus.py)."),
     ],
     data: DataOption = DATA,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     work: WorkOption = WORK,
 ) -> None:
     """Find the passages that the bundle's retriever has for every training question.
@@ -61,7 +61,7 @@ def mine_ranking(
 def train_ranking(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     clozes: ClozesOption = 0.0,
     negatives: NegativesOption = 4,
     questions: QuestionsOption = QUESTIONS,

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from models.cli.options import (
-    BUNDLE,
     EVERY,
     QUANTISED,
     QUESTIONS,
     RATE,
     SEED,
+    TEACHER,
     WEIGHTS,
     WORK,
     BundleOption,
@@ -39,7 +39,7 @@ from winnow.bundle import load_bundle
 def train_reader(
     weights: WeightsOption = WEIGHTS,
     work: WorkOption = WORK,
-    bundle: BundleOption = BUNDLE,
+    bundle: BundleOption = TEACHER,
     layers: LayersOption = None,
     members: Annotated[
         int,

@@ -21,7 +21,7 @@ from models.exporting.part import Part, Workbench
 from models.exporting.reader import open_reader
 from models.exporting.shape import Shape, save_random_reader
 from winnow.bundle import Bundle, load_bundle
-from winnow.bundle.manifest import FILE
+from winnow.bundle.manifest import FILE, WHOLE
 
 NOTICE = "random weights, for latency only"
 
@@ -59,7 +59,10 @@ def random_bundle(
             "score": asdict(network.score),
             "files": file_entries(place, {*kept, part.file}),
         }
-        write(place, {**_encoding(source), **parts, "accuracy": {}, "untrained": True})
+        write(
+            place,
+            {"format": WHOLE, **_encoding(source), **parts, "accuracy": {}, "untrained": True},
+        )
         made = load_bundle(place)
     return Bundle(target, made.manifest)
 
@@ -71,7 +74,7 @@ def _kept(source: Bundle) -> tuple[Path, ...]:
 def _encoding(source: Bundle) -> dict[str, Any]:
     """What the source's manifest says of encoding; its accuracy and rules were its reader's."""
     theirs = json.loads((source.directory / FILE).read_text(encoding="utf-8"))
-    return {name: theirs[name] for name in ("format", "encoder", "tokenizer")}
+    return {name: theirs[name] for name in ("encoder", "tokenizer")}
 
 
 def _provenance(shape: Shape, seed: int, part: Part, source: Bundle) -> dict[str, Any]:

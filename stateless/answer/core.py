@@ -82,7 +82,10 @@ class AnswerCore:
         deadline.check("the question was looked at")
         self._asked()
         if self._answerer is None:
-            raise UnavailableError("not every shard of the index has been found yet: try again")
+            raise UnavailableError(
+                "not every shard of the index has been found yet: try again; if that goes on, the "
+                "log of the front says which nodes it refuses"
+            )
         check_shards(question.after, self._answerer.shards)
         find = partial(self._find, self._answerer, question, deadline, client)
         if self._remembered is None or request.fresh:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from winnow.packaged import bundle_place
-
 _NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 _RING = re.compile(rf"({_NAME})=([^,]+)(?:,(.+))?")
 _BEGINNING = re.compile(rf"{_NAME}=.*")
@@ -31,7 +29,7 @@ class RingSetting:
                 f"{text!r} is no ring: expected NAME=BUNDLE,STORE, such as "
                 "de=bundles/german,heads/german, with a name of a-z, 0-9, dot, dash and underscore"
             )
-        return cls(found[1], bundle_place(found[2]), found[3] or "")
+        return cls(found[1], Path(found[2]), found[3] or "")
 
 
 def joined(parts: Iterable[str]) -> list[str]:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from whole_bundle import WHOLE
+
 from bench.halves import Read, draw, gold, measured, timed
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 
 
 def test_every_way_is_taken_by_turns() -> None:
@@ -15,7 +17,7 @@ def test_every_way_is_taken_by_turns() -> None:
 
 
 def test_others_are_compared_to_the_first_and_say_how_right_their_bundle_is() -> None:
-    bundle = load_bundle(default_bundle())
+    bundle = load_bundle(WHOLE)
     first, again = measured([bundle, bundle], tokens=8, reads=1)
     assert first.times_less == 1
     assert again.times_less > 0
@@ -24,7 +26,7 @@ def test_others_are_compared_to_the_first_and_say_how_right_their_bundle_is() ->
 
 
 def test_an_accuracy_that_was_not_recorded_is_not_drawn(tmp_path: Path) -> None:
-    manifest = load_bundle(default_bundle()).manifest
+    manifest = load_bundle(WHOLE).manifest
     assert gold(manifest.model_copy(update={"accuracy": {}})) == {}
     reads = [Read("whole", False, 10, 9, 1, {"dev": 60.0}), Read("half", True, 5, 4, 2, {})]
     draw(reads, tmp_path / "halves.png")

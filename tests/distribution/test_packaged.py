@@ -38,21 +38,6 @@ def test_a_checkout_has_its_bundle_and_its_corpus_beside_the_package() -> None:
     assert packaged.made_files() == ROOT / "var"
 
 
-def test_bundles_that_come_with_the_code_have_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless a bundle is here in a directory of this name."""
-    monkeypatch.chdir(tmp_path)
-    manifest = tmp_path / "fast" / "bundle.json"
-    manifest.parent.mkdir()
-    manifest.touch()
-    assert packaged.bundle_place("default") == packaged.default_bundle()
-    assert packaged.bundle_place("fast") == Path("fast")
-    manifest.unlink()  # it may be an index
-    assert packaged.bundle_place("fast") == packaged.fast_bundle() == ROOT / "bundles" / "fast"
-    assert packaged.bundle_place("models/fast") == Path("models/fast")
-
-
 @pytest.mark.parametrize(
     ("variable", "place"), [("/cache", "/cache/winnow"), ("", "/home/me/.cache/winnow")]
 )

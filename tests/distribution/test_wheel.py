@@ -62,8 +62,7 @@ def test_its_one_top_level_package_is_winnow(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"winnow", f"winnow_qa-{VERSION}.dist-info"}
     assert len(names) == len(set(names))
-    bundles = ("default_bundle/bundle.json", "fast_bundle/reader-lower.onnx")
-    shipped = (*bundles, "default_heads/store.json")
+    shipped = ("default_bundle/reader-lower.onnx", "default_heads/store.json")
     for name in (*(f"{moved}/cli.py" for moved in MOVED), *shipped):
         assert f"winnow/{name}" in names
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 import zstandard
 from typer.testing import CliRunner, Result
+from whole_bundle import WHOLE
 
 from models.cli import app
 from models.data.rows import DataError
@@ -17,7 +18,7 @@ from models.steps.mining import is_mined
 from models.steps.reader import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
-from winnow.bundle import default_bundle, load_bundle, read_manifest
+from winnow.bundle import load_bundle, read_manifest
 
 SUBJECTS = 60
 
@@ -302,7 +303,7 @@ def test_a_reader_of_a_bundle_learns_to_rank_and_says_so_in_the_next_one(
     assert made.exit_code == 0, made.output
     assert read_manifest(tmp_path / "ranked").provenance["ranking"]["steps"] > 0
     (work / "ranking.pt").unlink()
-    refused = invoke(*learn, "--bundle", default_bundle())
+    refused = invoke(*learn, "--bundle", WHOLE)
     assert "has the weights of another network" in str(refused.exception)
 
 

@@ -18,8 +18,10 @@ import httpx
 import pytest
 from conftest import QUESTIONS
 from tenacious import until
+from whole_bundle import WHOLE
 
 from winnow.address import Address
+from winnow.bundle import default_bundle
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.tools.local.faults import not_loaded
@@ -27,6 +29,7 @@ from winnow.tools.local.ports import expect_free, free_ports
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)
+BUNDLE = default_bundle()
 
 
 def winnow(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -66,12 +69,19 @@ class Up:
     """A running `winnow up`."""
 
     def __init__(
-        self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE, *, bundle: str = "default"
+        self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE, *, bundle: Path = BUNDLE
     ) -> None:
         port, metrics = free_ports(2)
         self.address, self.metrics = f"127.0.0.1:{port}", f"127.0.0.1:{metrics}"
         command = [sys.executable, "-m", "winnow", "up", "--index", str(index)]
-        command += ["--listen", self.address, "--metrics-listen", self.metrics, "--bundle", bundle]
+        command += [
+            "--listen",
+            self.address,
+            "--metrics-listen",
+            self.metrics,
+            "--bundle",
+            str(bundle),
+        ]
         self.process = subprocess.Popen(command, stderr=stderr, text=True)
 
     def wait_ready(self) -> set[int]:
@@ -393,21 +403,30 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(up: Up, questions_f
     assert not alive(pids)
 
 
-def test_half_of_the_reading_is_done_beforehand_by_the_fast_bundle(
+def test_half_of_the_reading_is_done_beforehand_where_that_is_wanted(
     passages_file: Path, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     """Where it was not, that is told and answers are there all the same."""
     index, shards = tmp_path / "index", [f"shard-0000{shard}-of-00002" for shard in range(2)]
     build = ("index", "build", "--passages", str(passages_file), "--out", str(index), "--states")
-    refused = winnow(*build)
+    refused = winnow(*build, "--bundle", str(WHOLE))
     assert refused.returncode == 2
-    assert "give --bundle fast" in refused.stderr
+    assert "has no half to compute" in refused.stderr
     assert not index.exists()
-    built = winnow(*build, "--bundle", "fast", "--shards", "2")
+    built = winnow(*build, "--shards", "2")
     assert built.returncode == 0, built.stderr
     assert all((index / shard / "states.bin").stat().st_size for shard in shards)
-    for place, told in ((index, 0), (indexes[2], 2)):
-        up = Up(place, bundle="fast")
+    again = winnow(*build)
+    assert again.returncode == 2
+    assert f"winnow index states {index}" in " ".join(again.stderr.replace("│", " ").split())
+    shown = json.loads(winnow("index", "inspect", str(index), "--json").stdout)
+    assert all(each["states"]["bytes"] > 0 for each in shown["writes"])
+    assert winnow("index", "verify", str(index)).stdout.count("states checked") == 2
+    lacking, useless = "the shard has no states", "the shard has states, which this"
+    for place, bundle, told in (
+        (index, BUNDLE, ""), (indexes[2], BUNDLE, lacking), (index, WHOLE, useless)
+    ):  # fmt: skip
+        up = Up(place, bundle=bundle)
         try:
             up.wait_ready()
             (answer,) = asyncio.run(answered(up.address))[:1]
@@ -416,7 +435,9 @@ def test_half_of_the_reading_is_done_beforehand_by_the_fast_bundle(
         finally:
             up.process.kill()
         assert answer.text == "Alexander Fleming"
-        assert said.count("the shard has no states") == told
+        assert [said.count(each) for each in (lacking, useless)] == [
+            2 * (told == each) for each in (lacking, useless)
+        ]
 
 
 def test_up_reads_the_tables_of_its_parts_and_finds_a_port(

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from whole_bundle import WHOLE
 
-from winnow.bundle import default_bundle, read_manifest
+from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, HALVES, Manifest
 from winnow.errors import ArtefactError
 from winnow.files.vouching import vouched
@@ -14,7 +15,7 @@ APART = {"lower": "lower.onnx", "width": 384, "passage_tokens": 256, "passage_po
 
 
 def made(directory: Path, apart: dict[str, object], lower: str = "1" * 64) -> Path:
-    content = json.loads((default_bundle() / FILE).read_text())
+    content = json.loads((WHOLE / FILE).read_text())
     content |= {"format": HALVES}
     content["reader"]["apart"] = apart
     content["files"]["lower.onnx"] = {"sha256": lower, "bytes": 1}
@@ -24,10 +25,9 @@ def made(directory: Path, apart: dict[str, object], lower: str = "1" * 64) -> Pa
 
 
 def test_a_whole_reader_has_no_lower_layers() -> None:
-    manifest = read_manifest(default_bundle())
-    if manifest.reader.apart is None:
-        assert manifest.lower_fingerprint == ""
-        assert manifest.reader.files == (manifest.reader.file,)
+    manifest = read_manifest(WHOLE)
+    assert manifest.lower_fingerprint == ""
+    assert manifest.reader.files == (manifest.reader.file,)
 
 
 def test_halves_have_two_files_and_a_fingerprint_of_the_lower_one(tmp_path: Path) -> None:

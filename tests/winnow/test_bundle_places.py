@@ -35,7 +35,7 @@ def small_bundle(
     directory.mkdir()
     content = bundle.manifest.model_dump(mode="json") | {"version": version, "files": {}}
     content["encoder"] |= {"question": "encoder.onnx", "passage": "encoder.onnx"}
-    content["reader"] |= {"file": "reader.onnx"}
+    content["reader"] |= {"file": "reader.onnx", "apart": None}
     content["tokenizer"] = "tokenizer.json"
     for name, data in (FILES | {"reader.onnx": reader}).items():
         (directory / name).write_bytes(data)

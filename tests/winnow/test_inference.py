@@ -180,10 +180,10 @@ def test_an_openvino_that_cannot_be_imported_is_an_error_that_says_so(
         OpenVinoSession(float_model, ["doubled"], bfloat16=False)
 
 
-def test_the_default_bundle_runs_with_every_lever(bundle: Bundle) -> None:
+def test_a_whole_reader_runs_with_every_lever(whole: Bundle) -> None:
     inputs = model_inputs(list(range(1000, 1040)), [0] * 40)
-    exact = open_session(bundle.reader, OUTPUTS, "int8").run(inputs)
-    spread = open_session(bundle.reader, OUTPUTS, "int8", InferenceOptions(intra_op_threads=2)).run(
+    exact = open_session(whole.reader, OUTPUTS, "int8").run(inputs)
+    spread = open_session(whole.reader, OUTPUTS, "int8", InferenceOptions(intra_op_threads=2)).run(
         inputs
     )
     for one, other in zip(exact, spread, strict=True):
@@ -238,9 +238,9 @@ SHORT = model_inputs(list(range(1000, 1020)), [0] * 20)
     "kind", [OnnxSession, partial(OpenVinoSession, bfloat16=False)], ids=["onnx", "openvino"]
 )
 def test_a_run_is_ended_from_another_thread_and_harms_no_later_one(
-    kind: Callable[[Path, list[str]], Session], bundle: Bundle
+    kind: Callable[[Path, list[str]], Session], whole: Bundle
 ) -> None:
-    session, stop = kind(bundle.reader, OUTPUTS), Stop()
+    session, stop = kind(whole.reader, OUTPUTS), Stop()
     before = session.run(SHORT)
     begun = threading.Event()
 
@@ -260,9 +260,9 @@ def test_a_run_is_ended_from_another_thread_and_harms_no_later_one(
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_run_that_fails_by_itself_was_not_stopped(bundle: Bundle) -> None:
+def test_a_run_that_fails_by_itself_was_not_stopped(whole: Bundle) -> None:
     with pytest.raises(Exception, match="input_ids") as caught:
-        OnnxSession(bundle.reader, OUTPUTS).run({}, Stop())
+        OnnxSession(whole.reader, OUTPUTS).run({}, Stop())
     assert not isinstance(caught.value, StoppedError)
 
 

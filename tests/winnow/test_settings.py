@@ -9,7 +9,6 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from winnow.packaged import fast_bundle
 from winnow.settings import Settings, settings_command
 from winnow.settings.common import ServiceSettings
 from winnow.settings.source import SettingsError
@@ -87,11 +86,9 @@ def test_what_a_value_should_be_is_said_in_words(name: str, value: str, said: st
     assert re.fullmatch(f"{re.escape(place)}{said}.*", str(caught.value))
 
 
-def test_a_bundle_is_a_directory_or_has_a_name_also_where_a_flag_names_it() -> None:
+def test_the_url_of_a_bundle_is_refused_also_where_a_flag_names_it() -> None:
     """The command line makes a path of what a flag says, before it comes here."""
-    for given in ("fast", Path("fast")):
-        assert Service.load({"bundle": given}, None, {}).bundle == fast_bundle()
-    assert Service.load({"bundle": Path("my/fast")}, None, {}).bundle == Path("my/fast")
+    assert Service.load({"bundle": Path("my/mini")}, None, {}).bundle == Path("my/mini")
     with pytest.raises(SettingsError, match="a directory, not a URL"):
         Service.load({"bundle": Path("s3://models/mini")}, None, {})
 

@@ -46,7 +46,11 @@ class ModelSettings(Settings):
         1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
     )
     pad_to: int = Field(
-        0, ge=0, le=512, description="Pad every input to this number of tokens; 0 never pads."
+        0,
+        ge=0,
+        le=512,
+        description="Pad every input to this number of tokens; 0 never pads. "
+        "Content nodes refuse it for a reader in halves, as the default bundle's.",
     )
 
     @property

@@ -7,14 +7,12 @@ from typing import Annotated
 import typer
 from pydantic import BeforeValidator
 
-from winnow.packaged import bundle_place
-
-BUNDLE_HELP = "Directory of the models, or the name of a bundle that Winnow brings: default, fast."
+BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")
 """A flag was read as a path already, which has one slash where a URL has two."""
 
 
-def _place(value: object) -> object:
+def _local(value: object) -> object:
     if not isinstance(value, str | Path):
         return value
     if _URL.match(str(value)):
@@ -23,17 +21,17 @@ def _place(value: object) -> object:
             "`winnow bundle pull URL DIRECTORY`"
         )
     if not str(value).strip():
-        raise ValueError("expected a directory or a name, not an empty text")
-    return bundle_place(str(value))
+        raise ValueError("expected a directory, not an empty text")
+    return value
 
 
-BundlePlace = Annotated[Path, BeforeValidator(_place)]
-"""The directory of a bundle; settings may give the name of one that comes with the code."""
+BundlePlace = Annotated[Path, BeforeValidator(_local)]
+"""The directory of a bundle."""
 
 
-def bundle_named(text: str) -> Path:
+def bundle_place(text: str) -> Path:
     """The same for an option of a command."""
     try:
-        return Path(str(_place(text)))
+        return Path(str(_local(text)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None

@@ -34,7 +34,7 @@ class LengthCost(_Part):
 
 
 class GraphCost(_Part):
-    """An HNSW graph over so many vectors: M = 16, ef_construction = 200, searched with ef = 128."""
+    """An HNSW graph over so many vectors: M = 16, ef_construction = 200, searched with ef = 256."""
 
     passages: PositiveInt
     dimension: PositiveInt
@@ -65,11 +65,30 @@ class ShardCost(_Part):
     """Of disk, for each passage, beside its vector and its links in the graph."""
 
 
+class StatesUnits(_Part):
+    """Half of the reading, done when a passage is indexed."""
+
+    read: tuple[LengthCost, ...] = Field(min_length=2)
+    """What is left to do of a read; tokens as of `NodeUnits.read`."""
+    together: float = Field(gt=0, le=1.5)
+    """As of `NodeUnits`, for such reads."""
+    question: LengthCost
+    """A question's own half, once for each node that reads; with states or without."""
+    compute: LengthCost
+    """To compute the states of a passage, while all cores do."""
+    bytes_a_token: PositiveFloat
+    """Of disk."""
+
+
 class NodeUnits(_Part):
     """A content node."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
-    """To read a passage; tokens are of question, title and text together, without special ones."""
+    """To read a passage, all of it; tokens are of question, title and text together, without
+    special ones.
+    """
+    states: StatesUnits | None = None
+    """None for a bundle whose reader sees question and passage together in every layer."""
     mean_tokens: PositiveFloat
     """Of such an input, over the demo passages."""
     spread: Spread

@@ -23,7 +23,7 @@ from winnow.tools.help_texts import with_flowing_help
 _HELP = """Answer plain-language questions with the exact words of your passages.
 
 Start here:
-  winnow index build --passages FILE --out DIR --shards 3
+  winnow index build --passages FILE --out DIR --shards 3 --states
   winnow up --index DIR
   winnow ask "Who ...?"
 

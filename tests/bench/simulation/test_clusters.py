@@ -43,8 +43,9 @@ def test_one_question_takes_what_its_parts_take() -> None:
     front, machine = on_one_machine(env, own, 4, 1, 4)
     asked = iter([Asked(10, ((0, 100), (0, 100)))])
     (found,) = closed_loop(env, front, asked, 1, 1, on_machine(env, machine, own.client))
-    # client, front, encoder; a retrieval and a read, each with its calls; what one reply costs
-    parts = 1 + 2 + 2 + (0.25 + 1 + 1) + (0.5 + 1 + 10) + 2 * 0.001
+    # client, front, encoder; a retrieval and a read, each with its calls, and the question's own
+    # half; what one reply costs
+    parts = 1 + 2 + 2 + (0.25 + 1 + 1) + (0.5 + 1 + 1 + 10) + 2 * 0.001
     assert found.seconds == pytest.approx(parts / 1e3)
     assert found.coverage == 1.0
 
@@ -56,7 +57,7 @@ def test_clients_share_the_cores_of_a_machine() -> None:
     found = closed_loop(env, front, asked, 4, 60, on_machine(env, machine, own.client))
     assert machine.worked <= sum(each.seconds for each in found)
     # by Little's law: four questions are there, one core does their work
-    work = 1 + 2 + 2 + 2 * (0.25 + 2 + 0.002) + 20 + 1.5 * (0.5 + 1)
+    work = 1 + 2 + 2 + 2 * (0.25 + 2 + 0.002) + 20 + 1.5 * (0.5 + 1 + 1)
     mean = sum(each.seconds for each in found[10:]) / len(found[10:])
     assert mean == pytest.approx(4 * work / 1e3, rel=0.1)
 

@@ -1,10 +1,13 @@
 """What a content node costs, measured on shards so small that it takes no time."""
 
 from typer.testing import CliRunner
+from whole_bundle import WHOLE
 
+from content_node.measuring import reading
 from content_node.measuring.finding import measure_graph, measure_shard
 from content_node.measuring.made_up import Text, Vectors
 from content_node.measuring.timing import milliseconds, spread, together
+from winnow.bundle import Bundle, load_bundle
 from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
 from winnow.sizing.units import SHARES
@@ -47,6 +50,16 @@ def test_all_is_done_as_often_as_was_said() -> None:
     assert len(done) == 4  # once to warm up
     together(lambda: done.append(1), 2, 3)
     assert len(done) == 4 + 1 + 6
+
+
+def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
+    bundle: Bundle,
+) -> None:
+    found = reading.measure(bundle, threads=1, repetitions=1)
+    assert found.states is not None
+    assert [each.tokens for each in found.states.read] == [each.tokens for each in found.by_length]
+    assert found.states.bytes_a_token == 4 + 384
+    assert reading.measure(load_bundle(WHOLE), threads=1, repetitions=1).states is None
 
 
 def test_the_command_is_listed_with_the_other_commands_of_an_index() -> None:

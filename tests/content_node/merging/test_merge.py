@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_shards import Fed, built
 from live_writes import DIMENSION
+from whole_bundle import WHOLE
 
 from content_node.live.reading import log_path
 from content_node.merging.child import MergeChild
@@ -23,7 +24,6 @@ from content_node.states.writing import StatesWriter
 from winnow.bundle import default_bundle
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
-from winnow.packaged import fast_bundle
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 IDS = [*list(TEXTS)[:6], *(f"new {n}" for n in range(6))]
@@ -287,7 +287,7 @@ def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Pat
     expect_same(opened(again), fed)
 
 
-@pytest.mark.parametrize("bundle", [default_bundle(), fast_bundle()])
+@pytest.mark.parametrize("bundle", [default_bundle(), WHOLE])
 def test_states_of_another_reader_are_not_dropped_without_a_word(fed: Fed, bundle: Path) -> None:
     fed.apply([("new 0", "one")])
     StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)

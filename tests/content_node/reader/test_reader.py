@@ -17,6 +17,8 @@ from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
 from winnow.domain.passage import Hit, Passage
+from winnow.errors import ArtefactError
+from winnow.inference.runtime import InferenceOptions
 from winnow.inference.stop import Stop
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens, Tokenizer
@@ -104,13 +106,23 @@ def test_no_span_is_the_least_score_whatever_spans_weigh(weight: float) -> None:
     assert combine(weights, 3.0, float("-inf"), 0.5) == float("-inf")
 
 
-def test_shorter_windows_read_the_same_passage_in_more_runs(bundle: Bundle) -> None:
-    tokenizer = Tokenizer(bundle.tokenizer)
+def test_shorter_windows_read_the_same_passage_in_more_runs(whole: Bundle) -> None:
+    tokenizer = Tokenizer(whole.tokenizer)
     passage = stored(tokenizer, "Danube", "The river rises in Donaueschingen. " + "It flows. " * 60)
     asked = tokenizer.tokenise("Where does the Danube rise?").ids
-    whole = open_reader(bundle, tokenizer.special).read(asked, passage, HIT, 10)
-    short = open_reader(bundle, tokenizer.special, max_tokens=64).read(asked, passage, HIT, 10)
-    assert whole.text == short.text == "Donaueschingen"
+    usual = open_reader(whole, tokenizer.special).read(asked, passage, HIT, 10)
+    short = open_reader(whole, tokenizer.special, max_tokens=64).read(asked, passage, HIT, 10)
+    assert usual.text == short.text == "Donaueschingen"
+
+
+def test_a_reader_in_halves_takes_no_shorter_windows_and_says_which_options_to_leave_out(
+    bundle: Bundle,
+) -> None:
+    special = Tokenizer(bundle.tokenizer).special
+    with pytest.raises(ArtefactError, match="--max-tokens"):
+        open_reader(bundle, special, max_tokens=64)
+    with pytest.raises(ArtefactError, match="--pad-to"):
+        open_reader(bundle, special, InferenceOptions(pad_to=380))
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from whole_bundle import WHOLE
 
 from winnow.bundle import default_bundle
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
-from winnow.packaged import fast_bundle
 from winnow.telemetry.progress import Progress
 from winnow.tools.pareto import levers
 from winnow.tools.pareto import run as running
@@ -193,7 +193,7 @@ def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
-    plain, slow = Deployment("plain", default_bundle()), untuned(default_bundle())
+    plain, slow = Deployment("plain", WHOLE), untuned(WHOLE)
     points = [Point(plain, 10), Point(plain, 5), Point(slow, 10)]
     about = _about(points, tmp_path)
     assert about[points[0].name] == about[points[1].name] != about[points[2].name]
@@ -204,19 +204,19 @@ def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
 
 def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
     with pytest.raises(WinnowError, match="takes no padding"):
-        untuned(fast_bundle())
+        untuned(default_bundle())
 
 
 def test_what_was_measured_without_states_is_not_taken_over_with_them(tmp_path: Path) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
-    points = [Point(Deployment(each.name, each), 10) for each in (default_bundle(), fast_bundle())]
+    points = [Point(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
     without = _about(points, tmp_path)
     (tmp_path / "live").mkdir()
     (tmp_path / "live" / "states.json").write_text("{}")
-    default, fast = (point.name for point in points)
+    whole, halves = (point.name for point in points)
     now = _about(points, tmp_path)
-    assert now[fast] != without[fast]
-    assert now[default] == without[default]
+    assert now[halves] != without[halves]
+    assert now[whole] == without[whole]
 
 
 class Replying:
@@ -289,7 +289,7 @@ def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refus
 
 
 def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
-    brief = Point(untuned(default_bundle()), 10, brief=True)
+    brief = Point(untuned(WHOLE), 10, brief=True)
     whole = Point(Deployment("whole", default_bundle()), 10)
     questions = Questions("dev", [AskedQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
     blocks = list(questions.blocks([brief, whole]))
@@ -304,7 +304,7 @@ def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
     small = tmp_path / "small"
     shutil.copytree(default_bundle(), small)
-    points = levers.steps([default_bundle(), small], threads=4, passages=10, fewer=3, max_loss=0.3)
+    points = levers.steps([WHOLE, small], threads=4, passages=10, fewer=3, max_loss=0.3)
     first, last = points[0].deployment, points[-1].deployment
     assert "--pad-to" in first.front
     assert first.node[-2:] == ("--reader-threads", "1")

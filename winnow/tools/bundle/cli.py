@@ -9,7 +9,7 @@ from winnow.bundle import Bundle
 from winnow.bundle.pulling import pull_bundle
 from winnow.bundle.pushing import push_bundle
 from winnow.quoting import shown
-from winnow.settings.models import BUNDLE_HELP, bundle_named
+from winnow.settings.models import BUNDLE_HELP, bundle_place
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -24,7 +24,7 @@ _Url = Annotated[
 @app.command()
 def push(
     directory: Annotated[
-        Path, typer.Argument(parser=bundle_named, metavar="BUNDLE", help=BUNDLE_HELP)
+        Path, typer.Argument(parser=bundle_place, metavar="BUNDLE", help=BUNDLE_HELP)
     ],
     url: _Url,
 ) -> None:

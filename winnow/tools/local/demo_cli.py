@@ -81,8 +81,10 @@ def demo(
     address = _free("--listen", listen)
     asked = read_questions(questions)
     bundle = default_bundle()
-    index = index or kept_index(passages, bundle, shards)
-    if not index.exists():
+    if index is None:
+        index = kept_index(passages, bundle, shards)
+        _prepare(passages, index, shards)
+    elif not index.exists():
         _build(passages, index, shards)
     heads = default_heads()
     texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
@@ -123,28 +125,42 @@ def _to_try(cluster: LocalCluster, heads: bool) -> Iterator[str]:
 
 
 def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
-    """Where the index is kept: other passages, another encoder or other shards need another one.
+    """Where the index is kept: other passages, other models or other shards need another one.
 
     Raises:
         ArtefactError: the passages or the bundle cannot be read.
 
     """
     try:
-        made_of = [read_manifest(bundle).encoding_fingerprint, sha256(passages), str(shards)]
+        manifest = read_manifest(bundle)
+        prepared_for = (manifest.encoding_fingerprint, manifest.lower_fingerprint)
+        made_of = [*prepared_for, sha256(passages), str(shards)]
     except OSError as error:
         raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
     name = hashlib.sha256(" ".join(made_of).encode()).hexdigest()[:16]
     return made_files() / f"demo-index-{name}"
 
 
+def _prepare(passages: Path, index: Path, shards: int) -> None:
+    """Builds what is not there; the states of its passages are what an interruption may lack."""
+    if not index.exists():
+        _build(passages, index, shards)
+    elif len(list(index.glob("*/states.json"))) < shards:
+        _run(["states", str(index)])
+
+
 def _build(passages: Path, index: Path, shards: int) -> None:
-    command = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(passages)]
-    command += ["--out", str(index), "--shards", str(shards)]
     try:
         index.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot make {index.parent}: {error.strerror}"
         raise ArtefactError(f"{problem}; name another place with --index") from error
+    options = ["--out", str(index), "--shards", str(shards), "--states"]
+    _run(["build", "--passages", str(passages), *options])
+
+
+def _run(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "winnow", "index", *arguments]
     if code := subprocess.run(command, check=False).returncode:
         raise typer.Exit(code)
 

@@ -13,7 +13,7 @@ from winnow.bundle import default_bundle
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
-from winnow.settings.models import bundle_named
+from winnow.settings.models import bundle_place
 from winnow.tools.pareto import levers, report
 from winnow.tools.pareto.figures import Figures, recommend
 from winnow.tools.pareto.measure import measure
@@ -42,10 +42,10 @@ def run_(
     bundle: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=bundle_named,
+            parser=bundle_place,
             metavar="BUNDLE",
-            help="Bundle to compare: a directory, default or fast. May be repeated.",
-            show_default="default",
+            help="Bundle to compare. May be repeated.",
+            show_default="the default",
         ),
     ] = None,
     passages: Annotated[
@@ -76,7 +76,7 @@ def run_(
         Path | None,
         typer.Option(
             "--untuned",
-            parser=bundle_named,
+            parser=bundle_place,
             metavar="BUNDLE",
             help="Bundle to begin with, untuned: one thread on each node, inputs padded, ten "
             "passages, found by encoding alone. Asked every tenth question.",
@@ -132,7 +132,7 @@ def levers_(
     bundle: Annotated[
         list[Path],
         typer.Option(
-            parser=bundle_named,
+            parser=bundle_place,
             metavar="BUNDLE",
             help="Bundles, in the order of the steps: float32, then int8, then smaller ones.",
         ),

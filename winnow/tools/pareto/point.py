@@ -91,7 +91,7 @@ def untuned(bundle: Path) -> Deployment:
     if read_manifest(bundle).reader.apart is not None:
         raise WinnowError(
             f"{bundle} cannot be the untuned bundle: a reader in halves takes no padding; give "
-            "one with a whole reader, such as default"
+            "one with a whole reader, such as bundles/whole of a checkout"
         )
     one = (*PADDED, *ONNX_RUNTIME, "--reader-threads", "1")
     return Deployment(f"untuned: {describe(bundle)}, padded", bundle, ONNX_RUNTIME + PADDED, one)

@@ -60,6 +60,13 @@ def plan(
         float,
         typer.Option(min=0.05, max=0.95, help="Share of the time that cores may be busy, 0 to 1."),
     ] = 0.5,
+    states: Annotated[
+        bool,
+        typer.Option(
+            "--states",
+            help="The index has states (`winnow index build --states`): less to read, more disk.",
+        ),
+    ] = False,
     fed: Annotated[
         bool, typer.Option("--fed", help="Passages come and go: merging takes memory, too.")
     ] = False,
@@ -92,6 +99,7 @@ def plan(
         replicas=replicas,
         fronts=fronts,
         busy=busy,
+        states=states,
         fed=fed,
     )
     made = _planned(costs, wanted)

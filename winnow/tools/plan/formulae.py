@@ -6,9 +6,11 @@ Milliseconds are of a core, bytes of one node, unless a name says otherwise.
 import math
 from collections.abc import Sequence
 
-from winnow.sizing.units import SHARES, LengthCost, ShardCost, Units
+from winnow.sizing.units import SHARES, LengthCost, ShardCost, StatesUnits, Units
 
 FLOAT_BYTES = 4
+QUESTION = 12
+"""Tokens of a question."""
 
 
 def by_length(costs: Sequence[LengthCost], tokens: float) -> float:
@@ -68,9 +70,20 @@ def disk_bytes_each(units: Units, dimension: int) -> float:
     return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + more
 
 
+def states_bytes_each(units: Units, tokens: float) -> float:
+    """Disk of a passage's states; `tokens` are of it and of a question."""
+    return _states(units).bytes_a_token * (tokens - QUESTION)
+
+
 def build_ms_each(units: Units) -> float:
     """Of a core, to encode a passage and to write it into a shard."""
     return units.encode.passage.ms + _largest(units).write_ms_each
+
+
+def states_ms_each(units: Units, tokens: float) -> float:
+    """Of a core, to compute a passage's states."""
+    compute = _states(units).compute
+    return compute.ms * (tokens - QUESTION) / compute.tokens
 
 
 def load_ms_each(units: Units) -> float:
@@ -104,9 +117,24 @@ def busiest(passages: int, shards: int, share: float) -> int:
     return passages
 
 
-def read_ms(units: Units, tokens: float) -> float:
-    """To read a passage, while the other cores read, too."""
-    return by_length(units.node.read, tokens) / units.node.together
+def read_ms(units: Units, tokens: float, *, states: bool = False) -> float:
+    """To read a passage, while the other cores read, too; with states half of it is done."""
+    costs = _states(units) if states else units.node
+    return by_length(costs.read, tokens) / costs.together
+
+
+def half_ms(units: Units) -> float:
+    """A question's own half, for each shard that reads; nothing for a whole reader."""
+    return units.node.states.question.ms if units.node.states else 0.0
+
+
+def _states(units: Units) -> StatesUnits:
+    if units.node.states is None:
+        raise ValueError(
+            "these unit costs know no states: leave out --states, or measure them again with "
+            "`winnow bench units --out FILE`"
+        )
+    return units.node.states
 
 
 def front_ms(units: Units, shards: int, passages: int) -> float:
@@ -118,8 +146,9 @@ def front_ms(units: Units, shards: int, passages: int) -> float:
 
 def node_ms(units: Units, shards: int, retrieve: float, read: float, passages: int) -> float:
     """Of the cores of all shards, for a question."""
-    calls = shards + distinct(passages, shards)
-    return shards * retrieve + passages * read + calls * units.process.call_ms
+    reading = distinct(passages, shards)
+    calls = (shards + reading) * units.process.call_ms
+    return shards * retrieve + passages * read + reading * half_ms(units) + calls
 
 
 def slow(spread: Sequence[float]) -> float:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from winnow.sizing.units import Units
 from winnow.tools.plan import formulae
 
-_TOKENS = 12
-"""Of a question."""
 _TAIL = 0.01
 _FULL = 0.99
 """Share of the time beyond which a server never comes to an end."""
@@ -51,7 +49,7 @@ def slowest(units: Units, served: Served, nodes_busy: float, front_busy: float) 
         formulae.slow(units.node.spread),
         formulae.slow(units.node.retrieve_spread),
     )
-    encode = formulae.by_length(units.encode.question, _TOKENS)
+    encode = formulae.by_length(units.encode.question, formulae.QUESTION)
     more = (
         encode * (reading - 1),
         served.retrieve * (retrieving - 1),
@@ -74,5 +72,6 @@ def _queue(served: Served, busy: float) -> float:
 
 
 def _before_reading(units: Units, served: Served) -> float:
-    encode = formulae.by_length(units.encode.question, _TOKENS)
-    return served.front + encode + served.retrieve + 2 * units.process.call_ms
+    encode = formulae.by_length(units.encode.question, formulae.QUESTION)
+    before = served.front + encode + served.retrieve + 2 * units.process.call_ms
+    return before + formulae.half_ms(units)

@@ -108,12 +108,22 @@ def _served(units: Units, wanted: Wanted, shards: int) -> Served:
         wanted.node_cores,
         formulae.front_ms(units, shards, wanted.passages_to_read),
         formulae.retrieve_ms(units, wanted.passages / shards, wanted.dimension),
-        formulae.read_ms(units, wanted.tokens),
+        formulae.read_ms(units, wanted.tokens, states=wanted.states),
     )
 
 
 def _node_ms(units: Units, served: Served) -> float:
     return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
+
+
+def _disk_bytes_each(units: Units, wanted: Wanted) -> float:
+    states = formulae.states_bytes_each(units, wanted.tokens) if wanted.states else 0.0
+    return formulae.disk_bytes_each(units, wanted.dimension) + states
+
+
+def _build_ms_each(units: Units, wanted: Wanted) -> float:
+    states = formulae.states_ms_each(units, wanted.tokens) if wanted.states else 0.0
+    return formulae.build_ms_each(units) + states
 
 
 def _plan(units: Units, wanted: Wanted, served: Served, replicas: int, fewest: int) -> Plan:
@@ -134,9 +144,9 @@ def _plan(units: Units, wanted: Wanted, served: Served, replicas: int, fewest: i
         p99_ms=slowest(units, served, busy, loops / fronts),
         memory_bytes=held * formulae.node_bytes_each(units, wanted.dimension)
         + units.process.node_bytes,
-        disk_bytes=2 * held * formulae.disk_bytes_each(units, wanted.dimension),
+        disk_bytes=2 * held * _disk_bytes_each(units, wanted),
         for_memory=fewest,
         for_load=math.ceil(cores / wanted.busy / wanted.node_cores),
-        build_hours=wanted.passages * formulae.build_ms_each(units) / wanted.node_cores / 3.6e6,
+        build_hours=wanted.passages * _build_ms_each(units, wanted) / wanted.node_cores / 3.6e6,
         load_minutes=held * formulae.load_ms_each(units) / 6e4,
     )

@@ -35,6 +35,8 @@ def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str
             "stopping       not reckoned: by default a front stops early and reads 3 to 5 of 10, "
             "by the questions; --passages-to-read takes the mean"
         )
+    if units.node.states is not None and not wanted.states:
+        yield "states         none: with them there is less to read, and more disk: --states"
     yield (
         f"building       {made.build_hours:,.1f} hours on one such node; a node loads its shard in "
         f"{made.load_minutes:.1f} minutes"

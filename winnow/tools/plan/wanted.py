@@ -28,5 +28,7 @@ class Wanted:
     """At least."""
     busy: float = 0.5
     """Share of the time that cores may be busy, 0 to 1: the rest is for peaks and lost machines."""
+    states: bool = False
+    """Whether half of the reading is done when a passage is indexed."""
     fed: bool = False
     """Whether passages come and go: then a node holds two generations while it merges."""

@@ -23,6 +23,12 @@ def _models(units: Units, title: str) -> Table:
     table.add_row("encode a passage", str(passage.tokens), f"{passage.ms:.2f}")
     for each in units.node.read:
         table.add_row("read a passage", str(each.tokens), f"{each.ms:.2f}")
+    if states := units.node.states:
+        for each in states.read:
+            table.add_row("the same with states", str(each.tokens), f"{each.ms:.2f}")
+        asked = states.question
+        table.add_row("a question's own half", str(asked.tokens), f"{asked.ms:.2f}")
+        table.add_row("compute states", str(states.compute.tokens), f"{states.compute.ms:.2f}")
     return table
 
 

@@ -64,7 +64,7 @@ def test_a_front_spends_on_the_question_its_shards_their_pairs_and_reads() -> No
 
 
 def test_nodes_retrieve_everywhere_and_read_what_is_read() -> None:
-    assert formulae.node_ms(units(), 8, 1.5, 10.0, 1) == pytest.approx(8 * 2.5 + 10 + 1)
+    assert formulae.node_ms(units(), 8, 1.5, 10.0, 1) == pytest.approx(8 * 2.5 + 10 + 1 + 1)
 
 
 def test_waiting_for_one_server_is_exponential() -> None:
@@ -88,7 +88,7 @@ def test_more_load_is_never_faster(servers: int, busy: float, more: float) -> No
 
 def test_a_question_takes_what_its_parts_take_one_after_the_other() -> None:
     served = Served(shards=1, passages=8, cores=4, front=3.0, retrieve=1.5, read=10.0)
-    # front, encoding, retrieval, two calls, two rounds of four reads
-    assert usual(units(), served) == pytest.approx(3 + 2 + 1.5 + 2 + 20)
+    # front, encoding, retrieval, two calls, the question's own half, two rounds of four reads
+    assert usual(units(), served) == pytest.approx(3 + 2 + 1.5 + 2 + 1 + 20)
     assert slowest(units(), served, 0.0, 0.0) == pytest.approx(usual(units(), served))
     assert slowest(units(), served, 0.5, 0.1) > usual(units(), served)

@@ -42,6 +42,28 @@ def test_a_busy_index_has_as_many_nodes_as_its_reads_take() -> None:
     assert half.nodes < made.nodes
 
 
+def test_states_take_disk_and_building_and_save_reading() -> None:
+    wanted = replace(LARGE, passages=1e5, qps=100, tokens=150)
+    without, made = plan(units(), wanted), plan(units(), replace(wanted, states=True))
+    assert without is not None
+    assert made is not None
+    assert without.served.read == 15.0
+    assert made.served.read == pytest.approx(6.0 / 0.8)
+    assert made.nodes < without.nodes
+    assert made.shards * made.disk_bytes - without.shards * without.disk_bytes == pytest.approx(
+        2 * 1e5 * 138 * 400
+    )
+    assert made.build_hours - without.build_hours == pytest.approx(1e5 * 6.9 / 4 / 3.6e6)
+
+
+def test_units_that_know_no_states_plan_for_none() -> None:
+    known = units()
+    unknown = known.model_copy(update={"node": known.node.model_copy(update={"states": None})})
+    assert plan(unknown, LARGE) is not None
+    with pytest.raises(ValueError, match="leave out --states"):
+        plan(unknown, replace(LARGE, states=True))
+
+
 def test_an_index_in_a_hurry_has_more_nodes_than_it_would_need() -> None:
     wanted = replace(LARGE, passages=1e5, p99_ms=45)
     made = plan(units(), wanted)

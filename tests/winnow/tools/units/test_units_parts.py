@@ -77,7 +77,7 @@ def test_the_processor_is_named_with_what_it_can_do(tmp_path: Path) -> None:
 
 
 def test_units_are_shown_as_tables() -> None:
-    assert [table.row_count for table in tables(units())] == [5, 3, 7]
+    assert [table.row_count for table in tables(units())] == [9, 3, 7]
 
 
 def test_units_stand_below_bench() -> None:

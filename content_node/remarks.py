@@ -1,0 +1,43 @@
+"""What a node says of a shard that it could serve better. Pure but for looking for states."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from content_node.shard import StoredSegment
+from content_node.states.advice import remedy
+from content_node.states.manifest import STATES_FILE
+from winnow.bundle import Bundle
+
+
+def remarks(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
+    """What is known of the newest generation of a shard, and what to do, each in a sentence."""
+    rebuild = "`winnow index build --passages INDEX --out NEW --shards N`"
+    if not base.manifest.vouched_for:
+        yield (
+            "the shard is of an older version: an altered figure in its manifest would not be "
+            f"noticed; {rebuild} brings it up to date"
+        )
+    if base.manifest.words is None:
+        yield (
+            "the shard is of an older version and has no words: they were counted in this shard "
+            "alone, which took time and memory, and scores of several such shards cannot be "
+            f"compared; {rebuild} brings it up to date"
+        )
+    elif not base.manifest.words.inverted:
+        yield (
+            "the shard is of an older version: the rows of each word were collected in memory, "
+            f"which took time; {rebuild} brings it up to date"
+        )
+    # of damaged ones and those of another reader, whoever looks at them tells
+    there = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
+    if bundle.manifest.lower_fingerprint:
+        if base.manifest.passages and not there:
+            yield (
+                "the shard has no states: half of the reading is done again for every question; "
+                f"{remedy(shard, bundle.directory)} does it once"
+            )
+    elif there:
+        yield (
+            "the shard has states, which this bundle's reader cannot use: it sees question and "
+            "passage together in every layer"
+        )

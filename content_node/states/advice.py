@@ -1,0 +1,21 @@
+"""What to type where states are lacking or damaged."""
+
+import shlex
+from pathlib import Path
+
+from content_node.merging.names import LIVE, sequence_of
+from winnow.bundle import default_bundle
+
+
+def remedy(directory: Path, bundle: Path | None = None) -> str:
+    """The command that makes the states of an index, or of a shard that `directory` is or is a
+    generation of. Without a bundle it says which one is meant.
+    """
+    is_generation = directory.parent.name == LIVE and sequence_of(directory.name) is not None
+    place = directory.parent.parent if is_generation else directory
+    command = f"winnow index states {shlex.quote(str(place))}"
+    if bundle is None:
+        return f"`{command}` (with --bundle, if nodes have one)"
+    if bundle == default_bundle():
+        return f"`{command}`"
+    return f"`{command} --bundle {shlex.quote(str(bundle))}`"

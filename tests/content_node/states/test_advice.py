@@ -1,0 +1,24 @@
+"""What is advised can be typed."""
+
+from pathlib import Path
+
+from content_node.merging.names import generation_path
+from content_node.states.advice import remedy
+from winnow.bundle import default_bundle
+
+
+def test_a_generation_is_named_by_its_shard() -> None:
+    shard = Path("index/shard-00000-of-00001")
+    assert remedy(generation_path(shard, 3)) == remedy(shard)
+    assert remedy(shard).startswith(f"`winnow index states {shard}`")
+
+
+def test_a_directory_that_somebody_called_live_is_no_shard_of_ours() -> None:
+    for place in (Path("live/wiki"), Path("live/shard-00000-of-00001")):
+        assert remedy(place, default_bundle()) == f"`winnow index states {place}`"
+
+
+def test_the_bundle_is_named_unless_it_is_the_default_one() -> None:
+    assert remedy(Path("index"), default_bundle()) == "`winnow index states index`"
+    command = "`winnow index states 'my index' --bundle 'my bundle'`"
+    assert remedy(Path("my index"), Path("my bundle")) == command
