@@ -7,6 +7,7 @@ computed now, and rounded as it would have been stored: the answer is the same.
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,14 @@ class HalvesModel:
 
     def __init__(self, lower: Lower, upper: Session) -> None:
         self._lower, self._upper = lower, upper
-        self._asked = lru_cache(_KEPT)(lower.question)
+        self._asked, self._asking = lru_cache(_KEPT)(lower.question), Lock()
 
     def windows(
         self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
     ) -> Iterator[WindowLogits]:
         """Reads each window of a passage; see `ReadingModel`."""
-        asked = self._asked(tuple(question))
+        with self._asking:  # threads that begin on a question together would each compute it
+            asked = self._asked(tuple(question))
         halves = self._lower.halves(stored)
         ends = list(accumulate(len(half.ids) for half in halves))
         states = stored.states

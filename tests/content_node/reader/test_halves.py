@@ -1,10 +1,16 @@
 """Reading with question and passage apart: stored or computed, the logits are the same."""
 
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from fake_halves import APART, ENTRY, SPECIAL, LowerSession, UpperSession, lower
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from content_node.reader.halves import HalvesModel
@@ -15,6 +21,7 @@ from content_node.shard.store import StoredPassage
 from content_node.states.states import rounded
 from winnow.bundle.manifest import ApartEntry
 from winnow.domain.passage import Passage
+from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokens
 
 LENGTHS = [0, 1, 20, 61, 62, 63, 200]
@@ -77,6 +84,39 @@ def test_with_stored_states_only_the_question_is_computed_and_that_once() -> Non
     for passage in passages:
         list(model.windows((7, 8), passage))
     assert session.runs == [[101, 7, 8, 102]]
+
+
+class MetLowerSession(LowerSession):
+    """Each run waits a little for another thread's; `met` if one came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting, self.met = threading.Barrier(2), False
+
+    def run(
+        self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None
+    ) -> list[NDArray[np.float32]]:
+        with suppress(threading.BrokenBarrierError):
+            self._meeting.wait(timeout=0.1)
+            self.met = True
+        return super().run(inputs, stop)
+
+
+def test_threads_that_begin_on_a_question_together_compute_its_half_once() -> None:
+    session = MetLowerSession()
+    passage = replace(stored(20), states=lower().states(stored(20)))
+    model = HalvesModel(lower(session), UpperSession())
+    together = threading.Barrier(2)
+
+    def read() -> list[WindowLogits]:
+        together.wait()
+        return list(model.windows((7, 8), passage))
+
+    with ThreadPoolExecutor(2) as threads:
+        one, other = (each.result() for each in [threads.submit(read), threads.submit(read)])
+    assert not session.met
+    assert session.runs == [[101, 7, 8, 102]]
+    assert all(map(same, one, other))
 
 
 def test_states_of_another_number_of_tokens_are_computed_again() -> None:
