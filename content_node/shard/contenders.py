@@ -5,10 +5,9 @@ a candidate. Where the lines are drawn depends on all shards, and no line is dra
 shard's own.
 """
 
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from heapq import heappush, heappushpop
 from typing import Any
 
 
@@ -31,13 +30,24 @@ def contenders(keys: Sequence[Any], ways: Iterable[Way], passages: int) -> list[
     to it. Where the line is drawn depends on those that are left out, too, so the front is told the
     figures of all.
     """
-    order = sorted(range(len(keys)), key=lambda place: keys[place])
-    kept: set[int] = set()
-    for way in ways:
-        better: list[float] = []
-        for _, equal in groupby(order, key=lambda place: keys[place]):
-            own = [place for place in equal if way.figures[place] <= way.line]
-            kept.update(p for p in own if bisect_right(better, way.figures[p]) < passages)
-            for place in own:
-                insort(better, way.figures[place])
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    kept = {place for way in ways for place in _let_in(keys, order, way, passages)}
     return [place for place in order if place in kept]
+
+
+def _let_in(keys: Sequence[Any], order: Sequence[int], way: Way, passages: int) -> Iterator[int]:
+    """Those that fewer than `passages` beat in key without having a higher figure."""
+    lowest: list[float] = []  # of those that are better, negative: so the highest comes first
+    equal: list[float] = []
+    key = None
+    for place in order:
+        figure = way.figures[place]
+        if figure > way.line:
+            continue
+        if keys[place] != key:
+            for each in equal:
+                (heappush if len(lowest) < passages else heappushpop)(lowest, -each)
+            key, equal = keys[place], []
+        if len(lowest) < passages or figure < -lowest[0]:  # others change none of the lowest
+            equal.append(figure)
+            yield place

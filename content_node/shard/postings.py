@@ -5,7 +5,7 @@ The rows of rare words are scored first, and those of frequent ones only as far 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +45,18 @@ class _List:
 
     rows: NDArray[np.unsignedinteger]
     counts: NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of a question among the others, the rarest of which come first."""
+
+    having: _List
+    rarity: float
+    left: float
+    """More than it and all that come after it are worth in any passage."""
+    to_come: int
+    """Rows of it and of all that come after it."""
 
 
 class Postings:
@@ -96,33 +108,35 @@ class Postings:
     def _contenders(
         self, terms: Terms, lists: list[_List], k: int, allowed: Rows | None, stop: Stop | None
     ) -> NDArray[np.int64]:
-        """Rows, ascending, with the best among them. Terms that are left when no further row can
-        be one of these are not scored.
+        """Rows, ascending, with the best among them.
+
+        The rare terms are scored for all rows that have them, until no other row can be among the
+        best; those that are left only for rows that still can.
         """
-        order = np.argsort(-terms.rarities, kind="stable")
-        bounds = most(terms.rarities)[order]
-        left = np.append(np.cumsum(bounds[::-1])[::-1], 0.0)
-        to_come = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1]
+        rare_first = _rare_first(terms, lists)
         rooms = self._rooms(terms.mean_length)
         scores = np.zeros(len(self._lengths))
-        least = bound = 0.0
-        for place, term in enumerate(order.tolist()):
+        place = 0
+        for term in rare_first:
             if stop is not None and stop.is_set:
                 raise StoppedError("the search was ended")
             # looking takes time, too: only where it may end this, and save as much
-            if left[place] < left[0] / 2 and to_come[place] > len(scores) * _WORTH_LOOKING:
-                least = _least(scores, k)
-                if least * (1 - _SLACK) > left[place]:
-                    bound = left[place]
-                    break
-            own = lists[term]
-            gained = worth(own.counts, rooms[own.rows], float(terms.rarities[term]))
-            if allowed is not None:
-                gained *= allowed[own.rows]
-            scores[own.rows] += gained
-        else:
-            least = _least(scores, k)
-        return np.flatnonzero((scores > 0) & (scores + bound >= least * (1 - _SLACK)))
+            if (
+                term.left < rare_first[0].left / 2
+                and term.to_come > len(scores) * _WORTH_LOOKING
+                and term.left < _least(scores, k)
+            ):
+                break
+            own = term.having.rows
+            gained = worth(term.having.counts, rooms[own], term.rarity)
+            scores[own] += gained if allowed is None else gained * allowed[own]
+            place += 1
+        rows = np.flatnonzero(scores)
+        scores = scores[rows]
+        for term in rare_first[place:]:
+            rows, scores = _possible(rows, scores, k, term.left)
+            scores += worth(_counts(term.having, rows), rooms[rows], term.rarity)
+        return _possible(rows, scores, k, 0.0)[0]
 
     def _rooms(self, mean_length: float) -> Floats:
         """The room of every row; the same for all questions until passages come or go."""
@@ -213,8 +227,24 @@ def _counts(own: _List, rows: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
     return np.where(own.rows[places] == rows, own.counts[places], 0)
 
 
+def _rare_first(terms: Terms, lists: Sequence[_List]) -> list[_Term]:
+    order = np.argsort(-terms.rarities, kind="stable").tolist()
+    left = np.cumsum(most(terms.rarities)[order][::-1])[::-1].tolist()
+    to_come = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1].tolist()
+    rarities = terms.rarities[order].tolist()
+    return list(map(_Term, [lists[term] for term in order], rarities, left, to_come))
+
+
+def _possible(
+    rows: NDArray[np.int64], scores: Floats, k: int, left: float
+) -> tuple[NDArray[np.int64], Floats]:
+    """The rows, with their scores, that may be among the best `k` if `left` is to come at most."""
+    good = scores + left >= _least(scores, k)
+    return rows[good], scores[good]
+
+
 def _least(scores: Floats, k: int) -> float:
-    """The score that the best `k` have at least, as far as they were scored."""
+    """What the best `k` have at least, as far as they were scored; 0 if fewer were."""
     scored = scores[scores > 0]
     worst = len(scored) - k
-    return float(np.partition(scored, worst)[worst]) if worst >= 0 else 0.0
+    return float(np.partition(scored, worst)[worst]) * (1 - _SLACK) if worst >= 0 else 0.0

@@ -53,17 +53,17 @@ class WordIndex:
         """
         if not rows or not len(terms.ids):
             return np.zeros(len(rows))
-        own = [self._row(row) for row in rows]
+        places = np.array(rows)
+        ends = self._ends[places]
+        begins = np.where(places, self._ends[places - 1], 0)
+        own = [self._tokens[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
         self._check()
-        lengths = np.array([len(tokens) for tokens in own])
+        lengths = ends - begins
         counts = _counted(own, lengths, terms)
         rooms = room(lengths, terms.mean_length)
         rarities = terms.rarities.tolist()
         worths = (worth(counts[:, n], rooms, rarity) for n, rarity in enumerate(rarities))
         return added(worths, len(rows))
-
-    def _row(self, row: int) -> NDArray[np.unsignedinteger]:
-        return self._tokens[self._ends[row - 1] if row else 0 : self._ends[row]]
 
 
 def _counted(

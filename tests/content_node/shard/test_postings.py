@@ -83,6 +83,17 @@ def test_frequent_words_count_also_where_rare_ones_decide_who_is_found() -> None
     assert found[0][1] > in_memory(*arrays(passages)).best(only_rare, 5)[0][1]
 
 
+def test_each_of_several_frequent_words_can_overtake_what_rare_ones_put_first() -> None:
+    # the rare word alone prefers the short passages: those without the frequent ones
+    rare, others = 3, [1, 2, 4]
+    passages = [[rare], [rare, 1], [rare, 1, 2], [rare, *others], *([others] * 200)]
+    terms = Terms(np.array([1, 2, 3, 4]), np.array([0.4, 0.4, 5.0, 0.4]), 4.0)
+    for k in range(1, 5):
+        found = in_memory(*arrays(passages)).best(terms, k)
+        assert [row for row, _ in found] == [3, 2, 1, 0][:k]
+        assert found == by_hand(passages, terms, k, np.ones(len(passages), np.bool_))
+
+
 def test_searching_ends_when_nobody_waits() -> None:
     stop = Stop()
     stop.set()

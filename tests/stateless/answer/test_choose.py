@@ -107,6 +107,25 @@ def test_without_shards_nothing_is_chosen() -> None:
     assert best_overall({}, Depth(3, by_words=3)) == []
 
 
+lines = st.sampled_from([-np.inf, 0.0, 1.0, 2.0, np.inf])
+
+
+@given(st.data(), st.integers(0, 12), st.integers(1, 4))
+def test_a_hit_is_left_out_if_enough_beat_it_by_key_and_in_each_way_that_is_open_to_it(
+    data: st.DataObject, hits: int, passages: int
+) -> None:
+    figures = st.lists(st.integers(0, 3).map(float), min_size=hits, max_size=hits)
+    keys, ways = data.draw(figures), data.draw(st.lists(st.builds(Way, figures, lines), max_size=2))
+
+    def let_in(hit: int, way: Way) -> bool:
+        own = way.figures[hit]
+        beaten = [n for n in range(hits) if keys[n] < keys[hit] and way.figures[n] <= own]
+        return own <= way.line and len(beaten) < passages
+
+    found = [hit for hit in range(hits) if any(let_in(hit, way) for way in ways)]
+    assert contenders(keys, ways, passages) == sorted(found, key=keys.__getitem__)
+
+
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
     distances = Way([0.1, 0.2, 0.3, 0.4], 0.4)
     assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
