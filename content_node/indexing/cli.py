@@ -20,10 +20,12 @@ from content_node.indexing.workers.engine import RayEngine
 from content_node.indexing.written import Written, written
 from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from content_node.shard.writing import GraphPlan
-from content_node.states.advice import remedy
+from content_node.states.advice import remedy, whose
 from content_node.states.index import write_states
+from content_node.states.manifest import STATES_FILE
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.settings.models import BUNDLE_HELP, bundle_place
 
@@ -156,14 +158,15 @@ def build(
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
-    typer.echo(f"{out}: {manifest.passages} passages in {manifest.shards} shards")
+    said = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
+    typer.echo(f"{out}: {said}")
     if manifest.bad_rows:
-        typer.echo(f"{manifest.bad_rows} bad rows were left out")
+        typer.echo(f"left out: {many(manifest.bad_rows, 'bad row')}")
     if manifest.truncated_passages:
         most = loaded.manifest.encoder.max_passage_tokens
         typer.echo(
-            f"{manifest.truncated_passages} passages have more than {most} tokens: they are found "
-            "by their beginning, and read whole"
+            f"{many(manifest.truncated_passages, 'passage')} of more than {most} tokens: found by "
+            "the beginning, and read whole"
         )
 
 
@@ -216,7 +219,7 @@ def add_states(
         typer.echo(json.dumps([each.model_dump() for each in made], indent=2))
         return
     size = sum(each.bytes for each in made) / 1e6
-    typer.echo(f"{directory}: states of {len(made)} shards, {size:,.1f} MB")
+    typer.echo(f"{directory}: states of {many(len(made), 'shard')}, {size:,.1f} MB")
 
 
 @app.command()
@@ -224,19 +227,21 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
     """Show what an index is and how far it was written to, without checking it."""
     index = read_index_manifest(directory)
     places = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
-    shards, writes = list(map(read_shard_manifest, places)), list(map(written, places))
+    writes = list(map(written, places))
     if as_json:
         content = {
             **index.model_dump(),
-            "shard_manifests": [s.model_dump() for s in shards],
+            "shard_manifests": [read_shard_manifest(each).model_dump() for each in places],
             "writes": [_writes(each) for each in writes],
         }
         typer.echo(json.dumps(content, indent=2))
         return
+    shards = [now.manifest for now in writes]  # of the newest generations
+    held = sum(each.passages for each in shards)
     console = Console(highlight=False)
     console.print(
-        f"index {index.index_id} from {index.source}: {index.passages:,} passages, "
-        f"{index.shards} shards, {index.dimension} dimensions"
+        f"index {index.index_id} from {index.source}: {many(held, 'passage')}, "
+        f"{many(index.shards, 'shard')}, {index.dimension} dimensions"
     )
     console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
     table = Table("shard", "passages", "M", "ef_construction", "MB", "states MB")
@@ -248,9 +253,11 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
             str(shard.m),
             str(shard.ef_construction),
             f"{size:,.1f}",
-            "none" if now.states is None else f"{now.states.bytes / 1e6:,.1f}",
+            _states(now),
         )
     console.print(table)
+    for reader in sorted({now.states.fingerprint for now in writes if now.states}):
+        typer.echo(f"states are of {whose(reader)}")
     for each in writes:
         if each.state is not None:
             typer.echo(_said_of(each))
@@ -286,7 +293,16 @@ def _good(report: ShardReport) -> str:
     said = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
     if report.sequence:
         said += f"; {report.sequence} writes, {report.unmerged} of them unmerged"
-    return f"{said}; states checked" if report.states else said
+    return f"{said}; states checked, of {whose(report.states)}" if report.states else said
+
+
+def _states(now: Written) -> str:
+    """Megabytes of the states beside a shard, or why there are none to use."""
+    if now.states is not None:
+        return f"{now.states.bytes / 1e6:,.1f}"
+    if (now.base / STATES_FILE).exists():
+        return "damaged"
+    return "begun" if any(now.base.glob("states-*.partial")) else "none"
 
 
 def _writes(now: Written) -> dict[str, object]:

@@ -16,7 +16,6 @@ from content_node.shard.manifest import (
     read_shard_manifest,
 )
 from content_node.states.checking import states_fault
-from content_node.states.manifest import STATES_FILE
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, WinnowError
 
@@ -34,8 +33,8 @@ class ShardReport:
     """The last write; 0 if there was none."""
     unmerged: int = 0
     """Writes that only the log has."""
-    states: bool = False
-    """Whether there were states to check."""
+    states: str = ""
+    """The fingerprint of the reader whose states were checked; empty if there are none."""
 
 
 def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
@@ -93,11 +92,11 @@ def _with_writes(built: ShardReport, directory: Path, asked: Asked) -> ShardRepo
 def _with_states(found: ShardReport, directory: Path) -> ShardReport:
     """The report of a shard with what is beside its newest generation."""
     try:
-        base = written(directory).base
-        there, fault = (base / STATES_FILE).exists(), states_fault(base)
+        now = written(directory)
+        base, fault = now.base, states_fault(now.base)
     except Exception:  # noqa: BLE001 (the faults say so already, or a merge has just removed it)
         return found
-    found = replace(found, states=there)
+    found = replace(found, states=now.states.fingerprint if now.states else "")
     if not fault:
         return found
     return _with_fault(found, fault if base == directory else f"{base.name}: {fault}")

@@ -8,7 +8,7 @@ from content_node.live.schema import State
 from content_node.merging.newest import newest_name
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from content_node.shard.view import live_generation
-from content_node.states.manifest import STATES_FILE, StatesManifest, read_states_manifest
+from content_node.states.manifest import DATA, STATES_FILE, StatesManifest, read_states_manifest
 from winnow.errors import ArtefactError
 
 
@@ -30,9 +30,11 @@ class Written:
             return None
         try:
             found = read_states_manifest(self.base)
-        except ArtefactError:  # `index verify` tells what is wrong
+            size = (self.base / DATA).stat().st_size
+        except (ArtefactError, OSError):  # `index verify` tells what is wrong
             return None
-        return found if found.generation == self.manifest.generation else None
+        expected = found.bytes, found.generation
+        return found if (size, self.manifest.generation) == expected else None
 
     @property
     def sequence(self) -> int:

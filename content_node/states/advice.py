@@ -1,10 +1,11 @@
-"""What to type where states are lacking or damaged."""
+"""What people are told of states: whose they are, and what to type where they are lacking."""
 
 import shlex
 from pathlib import Path
 
 from content_node.merging.names import LIVE, sequence_of
 from winnow.bundle import default_bundle
+from winnow.bundle.manifest import read_manifest
 
 
 def remedy(directory: Path, bundle: Path | None = None) -> str:
@@ -19,3 +20,10 @@ def remedy(directory: Path, bundle: Path | None = None) -> str:
     if bundle == default_bundle():
         return f"`{command}`"
     return f"`{command} --bundle {shlex.quote(str(bundle))}`"
+
+
+def whose(fingerprint: str) -> str:
+    """Names the reader whose lower layers made states."""
+    if fingerprint == read_manifest(default_bundle()).lower_fingerprint:
+        return "the default bundle's reader"
+    return f"another reader than the default bundle's ({fingerprint})"

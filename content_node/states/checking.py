@@ -25,7 +25,7 @@ def states_fault(directory: Path) -> str:
         except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
             # it is the first to go when states are made anew, and the last to come
             if stamp(directory / STATES_FILE) == found:
-                return f"its states are not used: {error}; {remedy(directory)} makes them anew"
+                return f"not all of its states can be used: {error}; {remedy(directory)} mends them"
         else:
             break
     return ""
@@ -43,4 +43,4 @@ def _check(directory: Path, generation: str, rows: int) -> None:
     states = StateFile.beside(directory, manifest)
     if states.rows != rows:
         raise ArtefactError(f"they are of {states.rows} rows, the shard has {rows}")
-    OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes)
+    OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, mend="")

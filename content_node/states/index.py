@@ -88,7 +88,7 @@ def _made(
             return None
         raise ArtefactError(
             f"{writer.directory}: its states cannot be written: {error.strerror or error}: see to "
-            "that, and the same command goes on from what is there"
+            "that; what was computed is kept"
         ) from error
 
 

@@ -55,7 +55,7 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
     file = open_object(path, "a shard with states")
     text, content = read_object(file)
     if not is_vouched(text, content):
-        raise ArtefactError(f"{path} is damaged: it is not as it was written; make it again")
+        raise ArtefactError(f"{path} is damaged: it is not as it was written")
     if content.get("format") != FORMAT:
         raise ArtefactError(
             f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"

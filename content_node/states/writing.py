@@ -30,7 +30,7 @@ from content_node.states.manifest import (
 from content_node.states.states import packed_size, unpacked
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
-from winnow.files.durable import sync_file
+from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
 
 LOCK = "states.lock"
@@ -94,7 +94,6 @@ class StatesWriter:
 
     def _written(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
         self._known = Either(self._known, self._undamaged())
-        self._remove_others()
         rows, sizes = self._rows()
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
@@ -149,12 +148,16 @@ class StatesWriter:
             return Nothing()
 
     def _remove_others(self) -> None:
-        """What another reader made, or an interrupted call for it; and what is damaged."""
+        """What another reader made, or an interrupted call for it; and what is damaged. Until
+        there is something in their place, they serve.
+        """
         for path in self.directory.glob("states-*.partial"):
             if path != self._partial:
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
             (self.directory / name).unlink(missing_ok=True)
+        # or after a power loss the manifest of one might stand beside the states of another
+        sync_directory(self.directory)
 
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that hold a passage, and the bytes of the states of every row."""
@@ -179,6 +182,8 @@ class StatesWriter:
 
     def _publish(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> StatesManifest:
         sync_file(self._partial)
+        digest = sha256(self._partial)
+        self._remove_others()
         save_array(starts.astype(np.uint64), self.directory / STARTS)
         width, held = self._lower.width, sizes[sizes > 0]
         each = packed_size(1, width) - packed_size(0, width)
@@ -188,7 +193,7 @@ class StatesWriter:
             width=width,
             tokens=int((held - packed_size(0, width)).sum()) // each,
             bytes=self._partial.stat().st_size,
-            sha256=sha256(self._partial),
+            sha256=digest,
             starts_bytes=(self.directory / STARTS).stat().st_size,
             starts_sha256=sha256(self.directory / STARTS),
         )

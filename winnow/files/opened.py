@@ -64,25 +64,25 @@ class OpenFile:
             raise ArtefactError(f"{self.path} ends before byte {start + count}: {_AGAIN}")
         return data
 
-    def verify(self, expected: str, size: int) -> None:
-        """Checks the bytes against what a manifest says.
+    def verify(self, expected: str, size: int, mend: str = ", copy it again") -> None:
+        """Checks the bytes against what a manifest says; `mend` is what to do if they differ.
 
         Raises:
             ArtefactError: they have another size or checksum, or cannot be read.
 
         """
         if self.size != size:
-            raise self._damaged(f"it has {self.size} bytes, its manifest says {size}")
+            raise self._damaged(f"it has {self.size} bytes, its manifest says {size}", mend)
         try:
             with self.reader() as reader:
                 actual = hashlib.file_digest(reader, "sha256").hexdigest()
         except OSError as error:
             raise ArtefactError(f"cannot read {self.path}: {_reason(error)}") from error
         if actual != expected:
-            raise self._damaged(f"its SHA-256 is {actual}, its manifest says {expected}")
+            raise self._damaged(f"its SHA-256 is {actual}, its manifest says {expected}", mend)
 
-    def _damaged(self, how: str) -> ArtefactError:
-        return ArtefactError(f"{self.path} is damaged, copy it again: {how}")
+    def _damaged(self, how: str, mend: str) -> ArtefactError:
+        return ArtefactError(f"{self.path} is damaged{mend}: {how}")
 
     def check(self) -> None:
         """Raises ArtefactError if the file was written to since it was opened."""

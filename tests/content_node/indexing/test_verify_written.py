@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PASSAGES
+from fake_halves import lower
 from fed_index import FedIndex
 from live_writes import logged
 from typer.testing import CliRunner
@@ -18,7 +19,8 @@ from content_node.live.entry import Logged
 from content_node.live.reading import log_path
 from content_node.merging.names import generation_path
 from content_node.shard.saving import FILES
-from content_node.states.manifest import STATES_FILE
+from content_node.states.manifest import DATA, STATES_FILE
+from content_node.states.writing import StatesWriter
 
 FIRST, SECOND = PASSAGES[0][0], PASSAGES[1][0]
 
@@ -135,6 +137,30 @@ def test_what_was_written_is_shown(fed: FedIndex) -> None:
     fed.close()
 
 
+def test_passages_and_states_that_are_shown_are_those_of_the_newest_generation(
+    fed: FedIndex,
+) -> None:
+    fed.merge(0)
+    fed.close()
+    base = generation_path(fed.shards[0], 5)
+
+    def shown() -> str:
+        return " ".join(CliRunner().invoke(app, ["inspect", str(fed.index)]).stdout.split())
+
+    assert f": {len(fed.held):,} passages, 1 shard, " in shown()
+    assert "│ none │" in shown()
+    (base / "states-a-b.partial").touch()
+    assert "│ begun │" in shown()
+    StatesWriter(base, lower()).write(1, lambda *_: None, lambda _: None)
+    assert f"│ {(base / DATA).stat().st_size / 1e6:,.1f} │" in shown()
+    said = f"of another reader than the default bundle's ({lower().fingerprint})"
+    assert f"states are {said}" in shown()
+    assert f"states checked, {said}" in CliRunner().invoke(app, ["verify", str(fed.index)]).stdout
+    with (base / DATA).open("ab") as data:
+        data.write(b"more")
+    assert "│ damaged │" in shown()
+
+
 def test_an_index_that_was_never_written_to_says_nothing_of_writes(
     indexes: dict[int, Path],
 ) -> None:
@@ -164,5 +190,7 @@ def test_damaged_states_are_named(fed: FedIndex) -> None:
     assert verified(fed).faults == ()
     (generation_path(fed.shards[0], 3) / STATES_FILE).write_text("{}")
     [fault] = verified(fed).faults
-    assert fault.startswith(f"{generation_path(fed.shards[0], 3).name}: its states are not used")
+    assert fault.startswith(
+        f"{generation_path(fed.shards[0], 3).name}: not all of its states can be used"
+    )
     assert f"`winnow index states {fed.shards[0]}` (with --bundle, if nodes have one)" in fault

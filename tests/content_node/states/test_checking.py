@@ -48,7 +48,7 @@ def test_damaged_states_are_a_fault_that_says_what_to_do(shard: Path, name: str,
     if (name, how) == (STATES_FILE, "missing"):
         assert states_fault(shard) == ""  # there are none
         return
-    assert "` (with --bundle, if nodes have one) makes them anew" in states_fault(shard)
+    assert "` (with --bundle, if nodes have one) mends them" in states_fault(shard)
     write(shard)
     assert states_fault(shard) == ""
 

@@ -72,7 +72,7 @@ def test_what_a_node_merges_meanwhile_gets_them_too(fed: Fed, tidies: bool) -> N
 
 def test_a_disk_that_refuses_is_told_with_what_to_do(fed: Fed) -> None:
     (written(fed.shard).base / STATES_FILE).mkdir()
-    with pytest.raises(ArtefactError, match="goes on from what is there"):
+    with pytest.raises(ArtefactError, match="what was computed is kept"):
         states_computed(fed, LowerSession())
 
 

@@ -180,6 +180,21 @@ def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None
     expect_all(shard, lower())
 
 
+def test_states_of_another_reader_serve_until_there_are_others_in_their_place(
+    shard: Path,
+) -> None:
+    other = lower(fingerprint="0" * 16)
+    write(shard, other)
+    with pytest.raises(CutOffError):
+        write(shard, lower(Interrupted()))
+    expect_all(shard, other)
+    write(shard, other)  # and what was begun is still there afterwards
+    ((_, done),) = write(shard, lower())
+    assert done > 0
+    expect_all(shard, lower())
+    assert not list(shard.glob("*.partial"))
+
+
 def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
     shard: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
