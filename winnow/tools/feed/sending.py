@@ -132,8 +132,9 @@ class Sender:
             done, _ = await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del self._in_hand[task]
-            for task in done:
-                task.result()
+            errors = [task.exception() for task in done]  # of all: asyncio reports what nobody saw
+            for error in filter(None, errors):
+                raise error
 
     async def _send(self, batch: Batch, number: int) -> None:
         batch = await self._store(batch)

@@ -1,6 +1,7 @@
 """Batches on their way: several at once, tried again, each durable or the end."""
 
 import asyncio
+import gc
 from collections.abc import Sequence
 
 import pytest
@@ -218,6 +219,22 @@ async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand(
     assert desk.feeds.now == 0
     assert len(desk.feeds.stored) < 10
     assert not desk.rests
+
+
+async def test_of_several_that_fail_at_once_none_is_left_for_asyncio_to_complain_of() -> None:
+    unseen: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: unseen.append(about))
+    desk = Desk()
+    desk.feeds.errors = [NotServedError("no feed") for _ in range(3)]
+    desk.feeds.go_on.clear()
+    sending = asyncio.create_task(desk.send(*[batch(line, f"p{line}") for line in range(1, 4)]))
+    await happens(lambda: desk.feeds.now == 3)
+    desk.feeds.go_on.set()
+    await asyncio.wait([sending])
+    assert isinstance(sending.exception(), NotServedError)
+    del sending  # with the frames that hold the others
+    gc.collect()
+    assert not unseen
 
 
 async def test_a_row_that_the_front_refuses_is_named_with_its_line() -> None:
