@@ -18,6 +18,7 @@ from content_node.snapshots.pulling import pull as pull_shard
 from content_node.snapshots.restoring import restore as restore_snapshot
 from content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
+from winnow.settings.places import place_url
 from winnow.telemetry.progress import Progress
 
 _MB = 1e6
@@ -27,12 +28,15 @@ _SECONDS = len("2026-01-31T12:00:00")
 _Url = Annotated[
     str,
     typer.Argument(
-        metavar="URL", help="Directory of snapshots, or its fsspec URL, such as s3://bucket/index."
+        parser=place_url,
+        metavar="URL",
+        help="Directory of snapshots, or its fsspec URL, such as s3://bucket/index.",
     ),
 ]
 _Source = Annotated[
     str,
     typer.Argument(
+        parser=place_url,
         metavar="URL",
         help="Directory or URL of snapshots, for the whole index; with /shard-00000-of-00003 "
         "behind it, for that shard.",

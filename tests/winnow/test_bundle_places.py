@@ -116,7 +116,7 @@ def test_a_damaged_file_at_the_place_is_named_and_nothing_appears(
     push_bundle(made, place)
     system, root = fsspec.url_to_fs(place)
     system.pipe_file(f"{root}/reader.onnx", b"A reader")
-    with pytest.raises(ArtefactError, match=r"reader\.onnx is damaged"):
+    with pytest.raises(ArtefactError, match=r"at .*mini is damaged: its reader\.onnx is not"):
         pull_bundle(place, tmp_path / "here")
     system.rm_file(f"{root}/reader.onnx")
     with pytest.raises(ArtefactError, match=r"has no reader\.onnx, which its manifest names"):
@@ -145,6 +145,27 @@ def test_a_published_bundle_never_changes(
     push_bundle(made, place)  # again, as after an interruption
     with pytest.raises(ArtefactError, match=r"another bundle is at .*mini: give this one a place"):
         push_bundle(small_bundle(tmp_path / "other", bundle, "2"), place)
+
+
+def test_a_place_with_other_files_is_not_written_to(made: Path, place: str) -> None:
+    system, root = fsspec.url_to_fs(place)
+    system.makedirs(root)
+    system.pipe_file(f"{root}/index.json", b"{}")
+    with pytest.raises(ArtefactError, match=r"mini is no place of a bundle .* holds index\.json"):
+        push_bundle(made, place)
+    assert [each.rpartition("/")[2] for each in system.ls(root, detail=False)] == ["index.json"]
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_place_is_not_taken_for_the_directory_of_the_command(
+    made: Path, empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["push", str(made), empty], ["pull", empty, "here"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 2
+        assert "not an empty text" in result.output
+    assert [each.name for each in tmp_path.iterdir()] == ["made"]
 
 
 def test_a_push_to_a_full_disk_goes_on_once_there_is_room(made: Path, tmp_path: Path) -> None:

@@ -38,6 +38,18 @@ class Place:
                 return None
             return content
 
+    def names(self) -> list[str]:
+        """What lies here, of a bundle or not, but for what an interrupted `put` left; nothing if
+        there is no such place yet.
+        """
+        with self._reached():
+            try:
+                found = self._system.ls(self._root, detail=False)
+            except _NOT_THERE:
+                return []
+            names = [each.rstrip("/").rpartition("/")[2] for each in found]
+            return [name for name in names if not name.startswith(".")]
+
     def get(self, file: str, target: Path) -> None:
         """Copies a file to a local one.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.bundle.bundle import Bundle, load_bundle
-from winnow.bundle.manifest import FILE, read_manifest
+from winnow.bundle.manifest import FILE, FileEntry, read_manifest
 from winnow.bundle.place import Place
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.aside import open_aside
@@ -88,5 +88,16 @@ def _fill(directory: Path, place: Place, manifest: bytes) -> None:
             verify(path, entry.sha256, entry.bytes)
         except ArtefactError:
             place.get(name, path)
-            verify(path, entry.sha256, entry.bytes)
+            _expect_good(path, entry, place)
             sync_file(path)
+
+
+def _expect_good(path: Path, entry: FileEntry, place: Place) -> None:
+    """Raises ArtefactError if a file that was just copied is not the one of the manifest."""
+    try:
+        verify(path, entry.sha256, entry.bytes)
+    except ArtefactError as error:
+        raise ArtefactError(
+            f"the bundle at {place.name} is damaged: its {path.name} is not as its manifest says; "
+            "publish it again, and run the same command again"
+        ) from error

@@ -10,13 +10,16 @@ from winnow.bundle.pulling import pull_bundle
 from winnow.bundle.pushing import push_bundle
 from winnow.quoting import shown
 from winnow.settings.models import BUNDLE_HELP, bundle_place
+from winnow.settings.places import place_url
 
 app = typer.Typer(no_args_is_help=True)
 
 _Url = Annotated[
     str,
     typer.Argument(
-        metavar="URL", help="Directory of the published bundle, or its URL: s3://models/mini."
+        parser=place_url,
+        metavar="URL",
+        help="Directory of the published bundle, or its URL: s3://models/mini.",
     ),
 ]
 

@@ -13,6 +13,7 @@ from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE
 from winnow.heads.store import Current, HeadStore, open_store
 from winnow.heads.store.records import CURRENT
+from winnow.settings.places import place_url
 from winnow.tools.heads.listing import as_json as listing_as_json
 from winnow.tools.heads.listing import listed, table
 from winnow.tools.heads.verifying import verified
@@ -20,10 +21,21 @@ from winnow.tools.heads.verifying import verified
 app = typer.Typer(no_args_is_help=True)
 
 _Place = Annotated[
-    str, typer.Argument(metavar="STORE", help="Directory or URL (s3://..., gs://...) of the heads.")
+    str,
+    typer.Argument(
+        parser=place_url,
+        metavar="STORE",
+        help="Directory or URL (s3://..., gs://...) of the heads.",
+    ),
 ]
 _Store = Annotated[
-    str, typer.Option("--store", help="Directory or URL (s3://..., gs://...) of the heads.")
+    str,
+    typer.Option(
+        "--store",
+        parser=place_url,
+        metavar="STORE",
+        help="Directory or URL (s3://..., gs://...) of the heads.",
+    ),
 ]
 _Head = Annotated[str, typer.Argument(metavar="HEAD", help="Id of the head.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
