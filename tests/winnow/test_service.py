@@ -72,6 +72,24 @@ async def test_a_process_that_leaves_serves_on_until_a_second_signal() -> None:
     await asyncio.wait_for(running, LONG / 2)
 
 
+async def test_a_signal_that_came_before_it_listened_ends_it_before_anything_has_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a process is put together its signals cancel it, as soon as it waits for anything."""
+    begun: list[str] = []
+
+    async def start(_server: Server, address: str) -> int:
+        begun.append(address)
+        return 0
+
+    monkeypatch.setattr(Server, "start", start)
+    running = asyncio.create_task(Process(nothing).run())
+    asyncio.get_running_loop().call_soon(running.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not begun
+
+
 async def test_lingering_ends_by_itself() -> None:
     process = Process(nothing, linger=0.01)
     running = asyncio.create_task(process.run())

@@ -6,11 +6,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tenacious import until
 
-from winnow.signals import on_signals
+from winnow.signals import on_signals, run
 
 LONG = 20.0
 
@@ -49,3 +50,77 @@ def test_a_signal_after_the_loop_has_ended_changes_nothing() -> None:
     asyncio.run(ended())
     os.kill(os.getpid(), signal.SIGTERM)
     assert not told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_interrupts_no_step_of_what_runs_and_is_raised_when_that_has_cleaned_up(
+    number: signal.Signals,
+) -> None:
+    """A step may be in the middle of native code, which takes an exception for a fault."""
+    seen, before = [], signal.getsignal(number)
+
+    async def main() -> None:
+        os.kill(os.getpid(), number)
+        seen.append("step")
+        try:
+            await asyncio.sleep(LONG)
+        finally:
+            await asyncio.sleep(0)
+            seen.append("cleaned up")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    assert seen == ["step", "cleaned up"]
+    assert signal.getsignal(number) == before
+
+
+def test_a_signal_that_comes_just_before_the_end_is_not_lost() -> None:
+    async def main() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+
+
+def test_a_signal_ends_a_loop_that_sleeps_though_another_thread_takes_it() -> None:
+    main = threading.get_ident()
+
+    def send() -> None:
+        until(lambda: sys._current_frames()[main].f_code.co_name == "select", LONG)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+
+    async def sleep() -> None:
+        thread.start()
+        await asyncio.sleep(LONG)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(sleep())
+    thread.join()
+
+
+def test_without_a_signal_all_is_as_it_was() -> None:
+    async def main() -> int:
+        return 7
+
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    before = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
+    assert run(main()) == 7
+    assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened
+
+
+def test_a_service_that_listens_to_signals_itself_keeps_them() -> None:
+    told: list[int] = []
+
+    async def main() -> None:
+        done = asyncio.Event()
+        on_signals(asyncio.get_running_loop(), done.set)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await done.wait()
+        told.append(1)
+
+    run(main())
+    os.kill(os.getpid(), signal.SIGTERM)  # until the process ends
+    assert told == [1]

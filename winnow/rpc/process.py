@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from winnow import signals
 from winnow.bundle import Bundle, load_bundle
 from winnow.rpc import service
 from winnow.rpc.boundary import Boundary
@@ -16,7 +17,6 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
 from winnow.security.secured import Secured
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
-from winnow.signals import ignore_signals
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.tracing.opening import tracing
@@ -56,9 +56,9 @@ def run(settings: ProcessSettings, served: Served[Result]) -> Result:
         share, name = settings.share_to_trace, f"winnow-{settings.table}"
         with tracing(settings.trace_to, share, name, registry) as tracer:
             try:
-                return asyncio.run(served(registry, tracer))
+                return signals.run(served(registry, tracer))
             finally:
-                ignore_signals()
+                signals.ignore_signals()
 
 
 async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:

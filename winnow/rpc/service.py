@@ -73,6 +73,7 @@ async def serve(
     every = [Listener(server, listen), *further]
     signals = asyncio.Semaphore(0)
     on_signals(asyncio.get_running_loop(), signals.release)
+    await asyncio.sleep(0)  # a signal that came before ends this here: nothing has begun
     await _start(every)
     waiting = asyncio.create_task(signals.acquire())
     ready = asyncio.create_task(_become_ready(every, prepare))

@@ -1,6 +1,5 @@
 """`winnow evaluate`."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow import signals
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -94,7 +94,7 @@ def evaluate(
         filter=where,
     )
     with reserved(replies):
-        outcomes = asyncio.run(_run(address, asked, request, clients, timeout, credentials))
+        outcomes = signals.run(_run(address, asked, request, clients, timeout, credentials))
         found = report(outcomes, passages_to_read, max_loss)
         try:
             if as_json:

@@ -1,6 +1,5 @@
 """`winnow feed`."""
 
-import asyncio
 import json
 import shlex
 import time
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from winnow import signals
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.tools.access import flags, with_credentials
@@ -102,7 +102,7 @@ def feed(
         began = time.perf_counter()
         try:
             job.prepare(resume)
-            asyncio.run(_run(job, address, timeout, credentials))
+            signals.run(_run(job, address, timeout, credentials))
         except BaseException:
             if job.leave():
                 progress.say(_go_on(job, address, resume_file, credentials))

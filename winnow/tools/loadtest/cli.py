@@ -1,6 +1,5 @@
 """`winnow bench`."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow import signals
 from winnow.client import Credentials
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope
@@ -101,7 +101,7 @@ def bench(
     check_drawable(picture)
     with reserved(picture):
         runner = Runner(address, request, timeout, warm_up, credentials)
-        loads = asyncio.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
+        loads = signals.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
         try:
             if as_json:
                 rows = [load.as_json() | {"max_loss": runner.max_loss} for load in loads]

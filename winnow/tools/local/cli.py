@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from winnow import signals
 from winnow.address import Address
 from winnow.bundle import read_manifest
 from winnow.heads.store.opening import open_store
@@ -56,7 +57,7 @@ def run(settings: UpSettings) -> None:
         with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
             cluster.start()
             keeping = Keeping(cluster, Restarts(time.monotonic), say)
-            asyncio.run(cluster.wait_ready(keep=keeping.look_at_start))
+            signals.run(cluster.wait_ready(keep=keeping.look_at_start))
             for number, address in enumerate(cluster.node_metrics):
                 say(f"metrics of node {number} on {address}")
             entered = door(settings.file)
@@ -125,7 +126,7 @@ def serve_until_stopped(keeping: Keeping) -> None:
 
     """
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_watch(keeping))
+        signals.run(_watch(keeping))
 
 
 async def _watch(keeping: Keeping) -> None:

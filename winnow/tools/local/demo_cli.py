@@ -1,6 +1,5 @@
 """`winnow demo`."""
 
-import asyncio
 import hashlib
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from winnow import signals
 from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
 from winnow.client import AsyncClient
@@ -98,9 +98,9 @@ def demo(
     with LocalCluster(plan) as cluster:
         cluster.start()
         with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
-            asyncio.run(cluster.wait_ready())
-        mistaken = asyncio.run(_predict(cluster, texts, console)) if texts else 0
-        wrong = asyncio.run(_ask(cluster, asked, console))
+            signals.run(cluster.wait_ready())
+        mistaken = signals.run(_predict(cluster, texts, console)) if texts else 0
+        wrong = signals.run(_ask(cluster, asked, console))
         console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
         if once:
             raise typer.Exit(1 if wrong or mistaken else 0)

@@ -1,9 +1,9 @@
 """One measurement of a grid of points, from question files to figures on disk."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from winnow import signals
 from winnow.errors import WinnowError
 from winnow.telemetry.progress import Progress
 from winnow.tools.drawing import check_drawable
@@ -33,7 +33,7 @@ def measure(
     check_drawable(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
     with directory(out), reserved(*written), Progress() as progress:
-        outcomes = asyncio.run(run(points, sets, index, results, progress))
+        outcomes = signals.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
         found = figures(outcomes, sizes, unjudged(points))
         report.write(found, out)

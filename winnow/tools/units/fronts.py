@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow import signals
 from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
@@ -78,9 +79,9 @@ def measure(
     one_read, several = {}, 0.0
     for number in shards:
         with canned_shards(real.said, number) as addresses, _front(addresses) as (pid, address):
-            one_read[number] = asyncio.run(_loop_ms(address, pid, questions, 1))
+            one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SPREAD_OVER:
-                several = asyncio.run(_loop_ms(address, pid, questions, _MANY))
+                several = signals.run(_loop_ms(address, pid, questions, _MANY))
         progress.advance()
     more = several - one_read.get(_SPREAD_OVER, several)
     read_ms = max(more / (distinct(_MANY, _SPREAD_OVER) - 1), 0.0)
@@ -98,10 +99,10 @@ def _real(index: Path, bundle: Bundle, questions: Sequence[str]) -> _Real:
     plan = LocalPlan(index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}", front=_PLAIN)
     with LocalCluster(plan) as cluster:
         cluster.start()
-        asyncio.run(cluster.wait_ready())
+        signals.run(cluster.wait_ready())
         node, front = cluster.pid("node 0"), cluster.pid("front")
-        asked, client_ms = asyncio.run(_asked_by_us(cluster.address, [node], questions))
-        said = asyncio.run(_said(cluster.nodes[0], bundle, questions[0]))
+        asked, client_ms = signals.run(_asked_by_us(cluster.address, [node], questions))
+        said = signals.run(_said(cluster.nodes[0], bundle, questions[0]))
         process = ProcessUnits(
             # two calls, and what retrieving and reading take beside the loop
             call_ms=round(max(asked.spent[0] - asked.node, 0.0) / 2, 4),
@@ -153,7 +154,7 @@ def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
     flags = ["--listen", listen, "--drain-linger", "0", "--log-level", "error", *_PLAIN]
     with tempfile.TemporaryFile() as log, Processes() as processes:
         processes.start("front", ["front", *asking, *flags], log=log)
-        asyncio.run(_wait_ready(listen, processes))
+        signals.run(_wait_ready(listen, processes))
         yield processes.pid("front"), listen
 
 
