@@ -70,6 +70,7 @@ RULES = (
     # the demo
     Rule("make demo*", How.ELSEWHERE, _DEMO),
     Rule("make test", How.ELSEWHERE, _DEMO),
+    Rule("make models", How.SHELL, "`make test` does it first"),
     Rule("*", How.PARSED, "`make demo` does the same", page="deploy/demo/README.md"),
     # what serves
     Rule("winnow node * --pull *", How.ELSEWHERE, "tests/system/test_snapshots.py"),

@@ -111,13 +111,8 @@ def open_reader(
     `max_tokens` cuts passages into shorter windows than the bundle does.
     """
     entry, score = bundle.manifest.reader, bundle.manifest.score
+    check_lengths(bundle, options, max_tokens)
     if entry.apart is not None:
-        if options.pad_to or (max_tokens or entry.max_tokens) < entry.max_tokens:
-            raise ArtefactError(
-                f"the reader of {bundle.directory} takes no padding (--pad-to) and no shorter "
-                "windows (--max-tokens): its passages are prepared when they are indexed; leave "
-                "both out"
-            )
         # nothing is tried: states may have been stored by a machine that only looked at its flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
         return Reader(HalvesModel(open_lower(bundle, special, options), upper), score)
@@ -126,3 +121,14 @@ def open_reader(
     usual = usual_read(special, entry)
     session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=usual)
     return Reader(WholeModel(session, special, entry), score)
+
+
+def check_lengths(bundle: Bundle, options: InferenceOptions, max_tokens: int | None) -> None:
+    """Raises ArtefactError if the bundle's reader cannot take sequences of these lengths."""
+    entry = bundle.manifest.reader
+    shorter = (max_tokens or entry.max_tokens) < entry.max_tokens
+    if entry.apart is not None and (options.pad_to or shorter):
+        raise ArtefactError(
+            f"the reader of {bundle.directory} takes no padding (--pad-to) and no shorter windows "
+            "(--max-tokens): its passages are prepared when they are indexed; leave both out"
+        )

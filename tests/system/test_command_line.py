@@ -156,6 +156,8 @@ def test_the_training_commands_are_listed_only_where_they_can_run() -> None:
         (["node", "--shard", "nowhere"], 1, "nowhere"),
         (["node", "--shard", ".", "--threads", "0"], 2, "--threads"),
         (["node", "--shard", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
+        (["node", "--shard", ".", "--max-tokens", "64"], 1, "no shorter windows (--max-tokens)"),
+        (["node", "--shard", ".", "--pad-to", "380"], 1, "takes no padding (--pad-to)"),
         (["up", "--index", "nowhere"], 1, "is no index"),
         (["up", "--index", ".", "--listen", "127.0.0.1"], 2, "names no port"),
         (["up", "--index", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
@@ -176,6 +178,12 @@ def test_a_mistake_is_named_without_a_stack(
     assert result.returncode == code, result.stderr
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_node_that_is_given_an_index_names_a_shard_of_it(indexes: dict[int, Path]) -> None:
+    result = winnow("node", "--shard", str(indexes[2]))
+    assert result.returncode == 1
+    assert f"one, such as {indexes[2]}/shard-00000-of-00002; `winnow up`" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -241,7 +249,7 @@ def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
         "index", "build", "--passages", str(path), "--out", str(tmp_path / "j"), "--skip-bad-rows"
     )
     assert skipped.returncode == 0, skipped.stderr
-    assert "1 passages in 1 shards" in skipped.stdout
+    assert "1 passage in 1 shard" in skipped.stdout
 
 
 def test_ctrl_c_in_the_middle_of_a_build_loses_nothing(tmp_path: Path) -> None:
@@ -421,7 +429,10 @@ def test_half_of_the_reading_is_done_beforehand_where_that_is_wanted(
     assert f"winnow index states {index}" in " ".join(again.stderr.replace("│", " ").split())
     shown = json.loads(winnow("index", "inspect", str(index), "--json").stdout)
     assert all(each["states"]["bytes"] > 0 for each in shown["writes"])
-    assert winnow("index", "verify", str(index)).stdout.count("states checked") == 2
+    checked = "states checked, of the default bundle's reader"
+    assert winnow("index", "verify", str(index)).stdout.count(checked) == 2
+    inspect = ("index", "inspect", str(index))
+    assert "states are of the default bundle's reader" in winnow(*inspect).stdout
     lacking, useless = "the shard has no states", "the shard has states, which this"
     for place, bundle, told in (
         (index, BUNDLE, ""), (indexes[2], BUNDLE, lacking), (index, WHOLE, useless)

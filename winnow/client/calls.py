@@ -111,7 +111,7 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
-            f"{address} is no front node, or one that does not serve this: it needs --shards to "
+            f"{address} does not serve this: a front needs --shards to "
             f"answer, --heads to predict, --feed-listen (a port of its own) to be fed ({details})"
         )
     return error_of(code, details, trailing)

@@ -97,6 +97,8 @@ def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
         message.heads.extend([value] if isinstance(value, str) else value)
     elif name == "after":
         message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
+    elif name == "question" and not isinstance(value, str):
+        raise TypeError("is no string")
     else:
         setattr(message, _NAMES.get(name, name), value)
 

@@ -93,7 +93,7 @@ def ask(
 ) -> None:
     """Ask a running cluster, and see the answer in its passage.
 
-    Without a question there is a prompt, until Ctrl-D or `exit`.
+    Without a question there is a prompt, until Ctrl-D or `exit`; Ctrl-C gives up a question there.
     Where standard input is a file or a pipe, every line of it is a question.
 
     With --json, every reply is one line with the keys:
@@ -116,9 +116,9 @@ def ask(
 
     Exit codes:
       0 every question got a reply, even one without a likely answer
-      1 a question got no reply; stderr says why
+      1 a question got no reply; stderr says why (but 0 after a prompt)
       2 wrong usage
-      130 Ctrl-C
+      130 Ctrl-C (but not at a prompt)
     """
     options = Options(
         passages_to_read=passages_to_read,

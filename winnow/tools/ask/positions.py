@@ -22,5 +22,7 @@ def positions(option: str) -> list[Position]:
 def _position(text: str) -> Position:
     place = _PLACE.fullmatch(text)
     if place is None:
-        raise typer.BadParameter(f"{text!r} is not SHARD:SEQUENCE, such as 0:17")
+        raise typer.BadParameter(
+            f"{text!r} is not SHARD:SEQUENCE, such as 0:17", param_hint="--after"
+        )
     return Position(int(place[1]), int(place[2]))

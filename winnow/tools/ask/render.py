@@ -7,6 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.client import Answer, Coverage, Reply, ShardStatus
+from winnow.quoting import many
 from winnow.tools.ask.timeline import timeline
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
@@ -113,7 +114,7 @@ def _read(reply: Reply) -> str:
         return "the answer was known"
     needed = reply.passages_read if reply.passages_needed is None else reply.passages_needed
     ahead = f", {needed} of them needed" if needed < reply.passages_read else ""
-    return f"for {reply.passages_read} passages read{ahead}"
+    return f"for {many(reply.passages_read, 'passage')} read{ahead}"
 
 
 def _timings(reply: Reply, width: int, calls: bool) -> Iterator[Text]:

@@ -12,7 +12,7 @@ _SIZES = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "mb": 1e6, "gb
 
 def count(option: str, text: str) -> float:
     """A number of things, at least 1: 21000000, 21e6."""
-    found = _parsed(option, text, {"": 1.0}, "a number such as 21e6")
+    found = _parsed(option, text, {"": 1.0}, "a number above 0, such as 21e6")
     if found < 1:
         raise typer.BadParameter(f"{text!r} is not at least 1", param_hint=option)
     return found

@@ -15,7 +15,7 @@ def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str
     yield (
         f"content nodes  {made.nodes}: {made.shards} shards x {made.replicas}, each with {cores} "
         f"cores, {made.memory_bytes / _GIB:.1f} GiB of memory in use and "
-        f"{made.disk_bytes / _GIB:.0f} GiB of disk"
+        f"{made.disk_bytes / _GIB:.0f} GiB of disk, half of it for merges"
     )
     yield (
         f"front nodes    {made.fronts}, each with 2 cores and "
