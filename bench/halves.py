@@ -24,6 +24,7 @@ from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.bundle.manifest import Manifest
 from winnow.domain.passage import Hit, Passage
+from winnow.errors import ArtefactError
 from winnow.inference.runtime import INT8
 from winnow.text.tokenizer import Tokenizer, Tokens
 from winnow.tools.drawing import check_drawable, pyplot
@@ -148,7 +149,12 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="picture to draw (.png, .svg)")
     options = parser.parse_args()
     check_drawable(options.plot)
-    bundles = [load_bundle(path) for path in (options.whole, *options.bundle)]
+    if min(options.tokens, options.reads) < 1:
+        parser.error("--tokens and --reads are at least 1")
+    try:
+        bundles = [load_bundle(path) for path in (options.whole, *options.bundle)]
+    except ArtefactError as error:
+        parser.error(str(error))
     found = measured(bundles, options.tokens, options.reads)
     for each in found:
         print(json.dumps(asdict(each)), flush=True)

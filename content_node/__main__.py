@@ -51,6 +51,7 @@ from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.settings.common import cores
+from winnow.settings.source import SettingsError
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -151,10 +152,13 @@ async def _run(
 
 
 def _expect_possible(settings: NodeSettings, bundle: Bundle) -> None:
-    """Raises ArtefactError for settings with which there is never anything to serve. Of a damaged
+    """Raises SettingsError or ArtefactError where there is never anything to serve. Of a damaged
     shard, which somebody may mend, the node tells whoever asks it.
     """
-    check_lengths(bundle, settings.inference, settings.max_tokens)
+    try:
+        check_lengths(bundle, settings.inference, settings.max_tokens)
+    except ArtefactError as error:
+        raise SettingsError(str(error)) from error
     directory = settings.shard
     if settings.pull:
         return
