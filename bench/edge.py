@@ -22,10 +22,10 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bench.idle import spent
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client.channels import open_aio_channel
 from winnow.rpc.client_key import KEY
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -159,8 +159,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only loads with this in their names")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
-    rows = asyncio.run(run(options))
+    signals.end_on_signals()
+    rows = signals.run(run(options))
     if options.json:
         print(json.dumps(rows, indent=2))
         return 0

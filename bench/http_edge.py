@@ -22,9 +22,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from statistics import quantiles
 
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client.messages import AnswerClient
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
@@ -140,8 +140,8 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=2.0, help="most ms that HTTP may take more")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
-    rows = asyncio.run(run(options))
+    signals.end_on_signals()
+    rows = signals.run(run(options))
     more = rows["HTTP"]["p50_ms"] - rows["gRPC"]["p50_ms"]
     if options.json:
         print(json.dumps({"rows": rows, "more_ms": round(more, 2)}, indent=2))

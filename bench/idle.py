@@ -8,7 +8,6 @@ of one core for each process and for all together; exits with 1 if all take more
 """
 
 import argparse
-import asyncio
 import json
 import os
 import platform
@@ -16,9 +15,9 @@ import sys
 import time
 from pathlib import Path
 
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client.messages import AnswerClient
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.v1 import answer_pb2
 
@@ -38,11 +37,11 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=1.0, help="most percent of a core, of all")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
+    signals.end_on_signals()
     plan = LocalPlan(options.index, default_bundle(), "127.0.0.1:0")
     with LocalCluster(plan) as cluster:
         cluster.start()
-        asyncio.run(_use(cluster))
+        signals.run(_use(cluster))
         time.sleep(options.settle)
         names = ["front", *(f"node {number}" for number in range(len(cluster.nodes)))]
         shares = measured({name: cluster.processes.pid(name) for name in names}, options.seconds)

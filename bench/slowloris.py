@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import quantiles
 
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client.messages import AnswerClient
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
@@ -136,8 +136,8 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=1.2, help="most times that p99 may be higher")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
-    rows = asyncio.run(run(options))
+    signals.end_on_signals()
+    rows = signals.run(run(options))
     ratio = rows["with strangers"]["p99_ms"] / rows["without"]["p99_ms"]
     if options.json:
         print(json.dumps({"rows": rows, "ratio": round(ratio, 2)}, indent=2))

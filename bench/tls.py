@@ -13,7 +13,6 @@ the command openssl, and what bench.tracing needs.
 """
 
 import argparse
-import asyncio
 import json
 import subprocess
 import sys
@@ -26,13 +25,13 @@ from statistics import median
 from typing import Any
 
 from bench.tracing import BLOCK, Way, measure
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.keys.scope import Scope
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
-from winnow.signals import end_on_signals
 from winnow.tools.keys.changing import add
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.questions import read_questions
@@ -164,11 +163,11 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=3.0, help="most percent of the median")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
+    signals.end_on_signals()
     with tempfile.TemporaryDirectory() as directory:
         files = Files(Path(directory))
         files.make()
-        rows = asyncio.run(run(options, files))
+        rows = signals.run(run(options, files))
     if options.json:
         print(json.dumps({"cores": cores(), "at_once": options.at_once, **rows}, indent=2))
     else:

@@ -34,11 +34,11 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from bench.idle import spent
+from winnow import signals
 from winnow.bundle import default_bundle
 from winnow.client.messages import AnswerClient
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
-from winnow.signals import end_on_signals
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
@@ -192,8 +192,8 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=3.0, help="most percent of the median")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
-    rows = asyncio.run(run(options))
+    signals.end_on_signals()
+    rows = signals.run(run(options))
     if options.json:
         print(json.dumps({"cores": cores(), "at_once": options.at_once, **rows}, indent=2))
     else:

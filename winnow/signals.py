@@ -4,10 +4,10 @@ A service is told of them instead, as often as they come, and ends by itself.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -26,39 +26,58 @@ def end_on_signals() -> None:
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Runs an event loop as `asyncio.run` does. SIGTERM and Ctrl-C cancel `main`, each time, and
-    end in a KeyboardInterrupt when it has cleaned up.
+    """Runs an event loop in the main thread, as `asyncio.run` does.
 
-    A KeyboardInterrupt in the middle of it may be in the middle of gRPC, which it crashes.
+    The first SIGTERM or Ctrl-C cancels `main`, and is a KeyboardInterrupt when that has cleaned up;
+    the next one is at once. A KeyboardInterrupt in the middle of `main` may be in the middle of
+    gRPC, which it crashes.
     """
-    told = False
-    cancel = release = _nothing
+    cancelling = _Cancelling()
+    with contextlib.ExitStack() as stack:
+        cancelling.install(stack)
+        try:
+            result = asyncio.run(cancelling.watch(main, stack))
+        except asyncio.CancelledError:
+            if not cancelling.told:
+                raise
+    if cancelling.told:
+        raise KeyboardInterrupt
+    return result
 
-    def tell(_number: int, _frame: FrameType | None) -> None:
-        nonlocal told
-        told = True
-        cancel()
 
-    async def watched() -> Result:
-        nonlocal cancel, release
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        release = _wake(loop)
-        cancel = partial(_call_soon, loop, task.cancel)
-        if told:
-            cancel()
+class _Cancelling:
+    """Handles signals by cancelling a task, once it is there."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        """Signals that came."""
+        self._task: asyncio.Task[Any] | None = None
+
+    def install(self, until: contextlib.ExitStack) -> None:
+        """From now on; `until` puts back what was there before."""
+        for number in _BOTH:
+            until.callback(self._take_back, number, signal.getsignal(number))
+            signal.signal(number, self._tell)
+
+    async def watch(self, main: Coroutine[Any, Any, Result], until: contextlib.ExitStack) -> Result:
+        """Runs `main` as the task that is cancelled."""
+        self._task = asyncio.current_task()
+        assert self._task is not None
+        until.callback(_wake(self._task.get_loop()))
+        if self.told:
+            self._task.cancel()
         return await main
 
-    before = {number: signal.signal(number, tell) for number in _BOTH}
-    try:
-        return asyncio.run(watched())
-    finally:
-        if signal.getsignal(signal.SIGINT) is tell:  # else a service was told of what came later
-            release()
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        if told:
+    def _tell(self, _number: int, _frame: FrameType | None) -> None:
+        self.told += 1
+        if self.told > 1:
             raise KeyboardInterrupt
+        if self._task is not None:
+            _call_soon(self._task.get_loop(), self._task.cancel)
+
+    def _take_back(self, number: int, handler: Any) -> None:
+        if signal.getsignal(number) == self._tell:  # else a service has its own, and keeps it
+            signal.signal(number, handler)
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
@@ -74,10 +93,6 @@ def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
     _wake(loop)
     for number in _BOTH:
         signal.signal(number, tell)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:

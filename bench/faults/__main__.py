@@ -11,7 +11,6 @@ rolling restart need twenty or more.
 """
 
 import argparse
-import asyncio
 import gc
 import json
 import sys
@@ -24,7 +23,7 @@ from bench.faults.judge import Observed, exit_code
 from bench.faults.report import as_json, table, tell
 from bench.faults.stage import staged
 from bench.faults.table import SCENARIOS, Scenario
-from winnow.signals import end_on_signals
+from winnow import signals
 from winnow.tools.questions import read_questions
 
 
@@ -39,14 +38,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
+    signals.end_on_signals()
     gc.freeze()  # a client that looks for garbage measures itself
     console = Console(stderr=True, highlight=False)
     questions = [each.question for each in read_questions(options.questions)]
     results = {}
     for scenario in SCENARIOS:
         if scenario.name in (options.only or names):
-            seen = asyncio.run(_play(scenario, options.index, questions, options.seconds, console))
+            seen = signals.run(_play(scenario, options.index, questions, options.seconds, console))
             results[scenario.name] = (seen, [judge(seen) for judge in scenario.criteria])
             tell(console, scenario.name, results[scenario.name][1])
     if options.json:

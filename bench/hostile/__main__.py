@@ -11,7 +11,6 @@ with 3 if that cannot be told of something.
 """
 
 import argparse
-import asyncio
 import gc
 import json
 import resource
@@ -27,7 +26,7 @@ from bench.faults.judge import LEAST_ANSWERS, Finding, Observed, exit_code
 from bench.faults.report import as_json, table, tell
 from bench.faults.stage import Shape, Stage, staged
 from bench.hostile.table import MINUTES, Scenario, scenarios
-from winnow.signals import end_on_signals
+from winnow import signals
 from winnow.tools.questions import read_questions
 
 _SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite", http=True)
@@ -47,13 +46,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of the soak")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    end_on_signals()
+    signals.end_on_signals()
     gc.freeze()  # a client that looks for garbage measures itself
     _raise_limit()
     questions = [each.question for each in read_questions(options.questions)]
     chosen = [each for each in scenarios(options.minutes) if each.name in (options.only or names)]
     console = Console(stderr=True, highlight=False)
-    results = asyncio.run(_play(chosen, options.index, questions, options.seconds, console))
+    results = signals.run(_play(chosen, options.index, questions, options.seconds, console))
     if options.json:
         print(json.dumps({name: as_json(*result) for name, result in results.items()}, indent=2))
     else:

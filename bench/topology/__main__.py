@@ -29,7 +29,7 @@ from bench.topology.courses import COURSES, Stage
 from bench.topology.figures import Figures, figures
 from bench.topology.names import Names
 from bench.topology.network import made
-from winnow.signals import end_on_signals
+from winnow import signals
 
 _RESOLVER = "10.77.0.2"
 _RACKS = ("a", "b")
@@ -55,10 +55,10 @@ def main() -> int:
     if missing or os.geteuid() != 0:
         print(f"needs root and {', '.join(missing) or 'nothing else'}", file=sys.stderr)
         return 2
-    end_on_signals()
+    signals.end_on_signals()
     with Console(stderr=True).status("starting") as status:
         askers = Askers()
-        asyncio.run(_play(options, askers, status.update))
+        signals.run(_play(options, askers, status.update))
     seen = {
         phase: {client: figures(rows) for client, rows in sorted(clients.items())}
         for phase, clients in askers.rows.items()

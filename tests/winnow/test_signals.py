@@ -5,8 +5,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tenacious import until
@@ -124,3 +125,51 @@ def test_a_service_that_listens_to_signals_itself_keeps_them() -> None:
     run(main())
     os.kill(os.getpid(), signal.SIGTERM)  # until the process ends
     assert told == [1]
+
+
+def test_a_signal_before_the_loop_runs_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    async def main() -> None:
+        await asyncio.sleep(0)
+        seen.append(1)
+
+    def late(main: Coroutine[Any, Any, None]) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        run_loop(main)
+
+    run_loop = asyncio.run
+    monkeypatch.setattr(asyncio, "run", late)
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    assert not seen
+
+
+def test_a_second_signal_does_not_wait_for_what_hangs() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[str] = []
+
+    async def main() -> None:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.sleep(LONG)
+        finally:  # it may block the loop for as long as nobody interrupts it
+            signal.raise_signal(signal.SIGINT)
+            seen.append("went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    assert not seen
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_what_goes_wrong_at_the_end_is_told_rather_than_the_signal() -> None:
+    async def main() -> None:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.sleep(LONG)
+        finally:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run(main())
