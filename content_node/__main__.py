@@ -43,6 +43,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions
+from winnow.plural import many
 from winnow.policy.pace import Pace
 from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
@@ -167,7 +168,7 @@ def _expect_possible(settings: NodeSettings, bundle: Bundle) -> None:
     if (directory / INDEX_FILE).exists() and not (directory / SHARD_FILE).exists():
         shards = read_index_manifest(directory).shards
         raise ArtefactError(
-            f"{directory} is an index of {shards} shards: a node serves one, such as "
+            f"{directory} is an index of {many(shards, 'shard')}: a node serves one, such as "
             f"{directory / shard_name(0, shards)}; `winnow up` serves all on this machine"
         )
 

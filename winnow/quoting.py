@@ -1,4 +1,4 @@
-"""How errors and log lines quote what somebody else wrote, and how things are counted.
+"""How errors and log lines quote what somebody else wrote.
 
 Whatever a caller sends comes back to it and goes into logs: a text of megabytes must not, nor line
 breaks that look like log lines of their own.
@@ -25,11 +25,6 @@ def quoted(text: str) -> str:
 def briefly(value: str) -> str:
     """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
     return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
-
-
-def many(count: int, noun: str) -> str:
-    """A number of things: 1 shard, 2 shards, 1,000 shards."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def shown(url: str) -> str:

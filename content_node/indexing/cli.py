@@ -25,7 +25,7 @@ from content_node.states.index import write_states
 from content_node.states.manifest import STATES_FILE
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
-from winnow.quoting import many
+from winnow.plural import many
 from winnow.settings.common import cores
 from winnow.settings.models import BUNDLE_HELP, bundle_place
 
@@ -238,9 +238,10 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
         return
     shards = [now.manifest for now in writes]  # of the newest generations
     held = sum(each.passages for each in shards)
+    merged = " merged" if any(now.unmerged for now in writes) else ""
     console = Console(highlight=False)
     console.print(
-        f"index {index.index_id} from {index.source}: {many(held, 'passage')}, "
+        f"index {index.index_id} from {index.source}: {many(held, 'passage')}{merged}, "
         f"{many(index.shards, 'shard')}, {index.dimension} dimensions"
     )
     console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
@@ -293,7 +294,7 @@ def _good(report: ShardReport) -> str:
     said = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
     if report.sequence:
         said += f"; {report.sequence} writes, {report.unmerged} of them unmerged"
-    return f"{said}; states checked, of {whose(report.states)}" if report.states else said
+    return f"{said}; states checked, of {whose(report.states_of)}" if report.states_of else said
 
 
 def _states(now: Written) -> str:
@@ -301,7 +302,7 @@ def _states(now: Written) -> str:
     if now.states is not None:
         return f"{now.states.bytes / 1e6:,.1f}"
     if (now.base / STATES_FILE).exists():
-        return "damaged"
+        return "unusable"
     return "begun" if any(now.base.glob("states-*.partial")) else "none"
 
 

@@ -16,6 +16,7 @@ from content_node.shard.manifest import (
     read_shard_manifest,
 )
 from content_node.states.checking import states_fault
+from content_node.states.manifest import STATES_FILE
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, WinnowError
 
@@ -33,8 +34,10 @@ class ShardReport:
     """The last write; 0 if there was none."""
     unmerged: int = 0
     """Writes that only the log has."""
-    states: str = ""
-    """The fingerprint of the reader whose states were checked; empty if there are none."""
+    states: bool = False
+    """Whether there were states to check."""
+    states_of: str = ""
+    """The fingerprint of their reader; empty where they cannot be used."""
 
 
 def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
@@ -96,7 +99,8 @@ def _with_states(found: ShardReport, directory: Path) -> ShardReport:
         base, fault = now.base, states_fault(now.base)
     except Exception:  # noqa: BLE001 (the faults say so already, or a merge has just removed it)
         return found
-    found = replace(found, states=now.states.fingerprint if now.states else "")
+    there = (base / STATES_FILE).exists()
+    found = replace(found, states=there, states_of=now.states.fingerprint if now.states else "")
     if not fault:
         return found
     return _with_fault(found, fault if base == directory else f"{base.name}: {fault}")

@@ -23,7 +23,7 @@ class Way:
 
 def contenders(keys: Sequence[Any], ways: Iterable[Way], passages: int) -> list[int]:
     """Places of the hits that may be among the best `passages` of the candidates of all shards, in
-    the order of their `keys`, which are the lower the better.
+    the order of their `keys`, which are the lower the better. `passages` is at least 1.
 
     Where a hit becomes a candidate by one way, so do all that have no higher figure. If enough of
     these are better, it is not read then. It is left out if that is so for every way that is open
@@ -42,7 +42,7 @@ def _let_in(keys: Sequence[Any], order: Sequence[int], way: Way, passages: int) 
     key = None
     for place in order:
         figure = way.figures[place]
-        if figure > way.line:
+        if not figure <= way.line:
             continue
         if keys[place] != key:
             for each in equal:

@@ -54,7 +54,7 @@ class _Term:
     having: _List
     rarity: float
     left: float
-    """More than it and all that come after it are worth in any passage."""
+    """What it and all that come after it are worth at most, in any passage."""
     to_come: int
     """Rows of it and of all that come after it."""
 
@@ -244,7 +244,7 @@ def _possible(
 
 
 def _least(scores: Floats, k: int) -> float:
-    """What the best `k` have at least, as far as they were scored; 0 if fewer were."""
+    """What the best `k` have at least, less what rounding may be; 0 if fewer were scored."""
     scored = scores[scores > 0]
     worst = len(scored) - k
     return float(np.partition(scored, worst)[worst]) * (1 - _SLACK) if worst >= 0 else 0.0

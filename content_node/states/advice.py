@@ -6,6 +6,7 @@ from pathlib import Path
 from content_node.merging.names import LIVE, sequence_of
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
+from winnow.errors import ArtefactError
 
 
 def remedy(directory: Path, bundle: Path | None = None) -> str:
@@ -24,6 +25,10 @@ def remedy(directory: Path, bundle: Path | None = None) -> str:
 
 def whose(fingerprint: str) -> str:
     """Names the reader whose lower layers made states."""
-    if fingerprint == read_manifest(default_bundle()).lower_fingerprint:
+    try:
+        default = read_manifest(default_bundle()).lower_fingerprint
+    except ArtefactError:
+        return f"reader {fingerprint}"
+    if fingerprint == default:
         return "the default bundle's reader"
     return f"another reader than the default bundle's ({fingerprint})"

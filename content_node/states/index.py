@@ -8,7 +8,7 @@ from content_node.indexing.written import written
 from content_node.reader.lower import Lower, open_lower
 from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from content_node.states.known import Known
-from content_node.states.manifest import StatesManifest
+from content_node.states.manifest import DATA, StatesManifest
 from content_node.states.writing import Advance, Started, StatesWriter
 from winnow.bundle import Bundle, Manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
@@ -86,9 +86,11 @@ def _made(
     except OSError as error:
         if not writer.directory.exists():
             return None
+        others = writer.directory / DATA
+        room = f"; {others} is to be replaced, and may be removed first" * others.exists()
         raise ArtefactError(
             f"{writer.directory}: its states cannot be written: {error.strerror or error}: see to "
-            "that; what was computed is kept"
+            f"that; what was computed is kept{room}"
         ) from error
 
 

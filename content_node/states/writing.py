@@ -1,6 +1,7 @@
 """Computes the states of a shard's passages and puts them beside it.
 
-Interrupted at any moment, the same call goes on where it was: what is on disk is whole passages.
+Interrupted, the same call goes on where it was: what is on disk is whole passages. Only where the
+machine goes down while they are put in place, they are computed again.
 """
 
 import contextlib
@@ -34,6 +35,8 @@ from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
 
 LOCK = "states.lock"
+_PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"
+"""What becomes states, of the reader and the generation in the name."""
 _CHUNK = 256
 """Passages between two writes: what an interruption may lose."""
 _CONNECTIONS = 4
@@ -50,7 +53,8 @@ class StatesWriter:
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
         self._wanted = lower.fingerprint, self._manifest.generation
-        self._partial = directory / f"states-{'-'.join(self._wanted)}.partial"
+        self._partial = directory / _PARTIAL.replace("*", "-".join(self._wanted))
+        self._starts = directory / _PARTIAL_STARTS.replace("*", "-".join(self._wanted))
         self._made: StateFile | None = None
 
     @property
@@ -151,8 +155,8 @@ class StatesWriter:
         """What another reader made, or an interrupted call for it; and what is damaged. Until
         there is something in their place, they serve.
         """
-        for path in self.directory.glob("states-*.partial"):
-            if path != self._partial:
+        for path in (*self.directory.glob(_PARTIAL), *self.directory.glob(_PARTIAL_STARTS)):
+            if path not in (self._partial, self._starts):
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
             (self.directory / name).unlink(missing_ok=True)
@@ -182,9 +186,7 @@ class StatesWriter:
 
     def _publish(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> StatesManifest:
         sync_file(self._partial)
-        digest = sha256(self._partial)
-        self._remove_others()
-        save_array(starts.astype(np.uint64), self.directory / STARTS)
+        save_array(starts.astype(np.uint64), self._starts)
         width, held = self._lower.width, sizes[sizes > 0]
         each = packed_size(1, width) - packed_size(0, width)
         manifest = StatesManifest(
@@ -193,10 +195,12 @@ class StatesWriter:
             width=width,
             tokens=int((held - packed_size(0, width)).sum()) // each,
             bytes=self._partial.stat().st_size,
-            sha256=digest,
-            starts_bytes=(self.directory / STARTS).stat().st_size,
-            starts_sha256=sha256(self.directory / STARTS),
+            sha256=sha256(self._partial),
+            starts_bytes=self._starts.stat().st_size,
+            starts_sha256=sha256(self._starts),
         )
+        self._remove_others()
+        self._starts.rename(self.directory / STARTS)
         self._partial.rename(self.directory / DATA)
         try:
             write_states_manifest(self.directory, manifest)

@@ -47,7 +47,9 @@ class Place:
                 found = self._system.ls(self._root, detail=False)
             except _NOT_THERE:
                 return []
-            names = [each.rstrip("/").rpartition("/")[2] for each in found]
+            own = self._root.rstrip("/")  # object stores list a directory within itself
+            within = [each.rstrip("/") for each in found if each.rstrip("/") != own]
+            names = [each.rpartition("/")[2] for each in within]
             return [name for name in names if not name.startswith(".")]
 
     def get(self, file: str, target: Path) -> None:

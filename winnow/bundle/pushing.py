@@ -29,8 +29,8 @@ def push_bundle(directory: Path, url: str) -> Bundle:
     files = (*bundle.manifest.files, FILE)
     if there is None and (others := sorted(set(place.names()).difference(files))):
         raise ArtefactError(
-            f"{place.name} is no place of a bundle alone, it holds {shortened(others[0])}: give "
-            "the bundle one of its own"
+            f"{place.name} is no place of a bundle alone, it holds {shortened(others[0])}: "
+            "remove that, or give the bundle a place of its own"
         )
     for name in files:
         place.put(directory / name, name)

@@ -111,8 +111,8 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
-            f"{address} does not serve this: a front needs --shards to "
-            f"answer, --heads to predict, --feed-listen (a port of its own) to be fed ({details})"
+            f"{address} does not serve this: a front needs --shards to answer, --heads to "
+            f"predict, --feed-listen (a port of its own) to be fed ({details})"
         )
     return error_of(code, details, trailing)
 

@@ -158,7 +158,7 @@ def test_passages_and_states_that_are_shown_are_those_of_the_newest_generation(
     assert f"states checked, {said}" in CliRunner().invoke(app, ["verify", str(fed.index)]).stdout
     with (base / DATA).open("ab") as data:
         data.write(b"more")
-    assert "│ damaged │" in shown()
+    assert "│ unusable │" in shown()
 
 
 def test_an_index_that_was_never_written_to_says_nothing_of_writes(

@@ -195,6 +195,25 @@ def test_states_of_another_reader_serve_until_there_are_others_in_their_place(
     assert not list(shard.glob("*.partial"))
 
 
+def test_states_of_another_reader_serve_on_where_the_new_ones_cannot_be_put_in_their_place(
+    shard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_array: object, _path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    other = lower(fingerprint="0" * 16)
+    write(shard, other)
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "save_array", full)
+        with pytest.raises(OSError, match="No space left"):
+            write(shard, lower())
+    expect_all(shard, other)
+    ((total, done),) = write(shard, lower())
+    assert done == total
+    expect_all(shard, lower())
+    assert not list(shard.glob("*.partial*"))
+
+
 def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
     shard: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.client import Answer, Coverage, Reply, ShardStatus
-from winnow.quoting import many
+from winnow.plural import many
 from winnow.tools.ask.timeline import timeline
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
