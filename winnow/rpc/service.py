@@ -73,8 +73,7 @@ async def serve(
     every = [Listener(server, listen), *further]
     signals = asyncio.Semaphore(0)
     on_signals(asyncio.get_running_loop(), signals.release)
-    await asyncio.sleep(0)  # a signal that came before ends this here: nothing has begun
-    await _start(every)
+    await _started(every)
     waiting = asyncio.create_task(signals.acquire())
     ready = asyncio.create_task(_become_ready(every, prepare))
     try:
@@ -111,6 +110,19 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     except OSError as error:
         raise UnavailableError(f"cannot serve metrics on {listen}: {error}") from error
     _log.info("serving metrics", listen=listen, port=port)
+
+
+async def _started(every: Sequence[Listener]) -> None:
+    """Starts all servers, or none. A signal that came before may cancel this: gRPC takes that for a
+    fault of its own while it starts.
+    """
+    starting = asyncio.create_task(_start(every))
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await starting
+        await asyncio.gather(*(each.server.drain(0) for each in every))
+        raise
 
 
 async def _start(every: Sequence[Listener]) -> None:
