@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from winnow.client import Client, Credentials, Options, ReadScope, Reply, Retriever
+from winnow import signals
+from winnow.client import AsyncClient, Credentials, Options, ReadScope, Reply, Retriever
 from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.tools.ask.desk import Desk
@@ -132,12 +133,11 @@ def ask(
         after=positions(after),
     )
 
-    def put(text: str) -> Reply:
-        # one connection a question: closing it ends a question that Ctrl-C gave up, at any moment
-        with Client(address, credentials=credentials) as client:
-            return client.ask(text, timeout=timeout, **options)
+    async def put(text: str) -> Reply:
+        async with AsyncClient(address, credentials=credentials) as client:
+            return await client.ask(text, timeout=timeout, **options)
 
-    desk = Desk(put, as_json, timings)
+    desk = Desk(lambda text: signals.run(put(text)), as_json, timings)
     if question:
         replied = desk.answer(" ".join(question))
     elif sys.stdin.isatty():

@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from winnow.client import Client, Credentials, Predictions, TextPrediction
+from winnow import signals
+from winnow.client import AsyncClient, Credentials, Predictions, TextPrediction
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
 from winnow.telemetry.progress import Progress
@@ -81,10 +82,12 @@ def predict(
         if isinstance(stream, io.TextIOWrapper):  # whatever the terminal's alphabet is
             stream.reconfigure(errors="replace")
 
+    async def put(texts: Sequence[str]) -> Predictions:
+        async with AsyncClient(address, credentials=credentials) as client:
+            return await client.predict(list(texts), ids, ring=ring, timeout=timeout)
+
     def ask(texts: Sequence[str]) -> Predictions:
-        # one connection a request: closing it ends what Ctrl-C gave up, at any moment
-        with Client(address, credentials=credentials) as client:
-            return client.predict(list(texts), ids, ring=ring, timeout=timeout)
+        return signals.run(put(texts))
 
     desk = _Desk(as_json, alone=bool(text))
     if text:
