@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tenacious import until
+from tenacious import turn, until
 
 from winnow.signals import on_signals, run
 
@@ -64,9 +64,9 @@ def test_a_signal_interrupts_no_step_of_what_runs_and_is_raised_when_that_has_cl
         os.kill(os.getpid(), number)
         seen.append("step")
         try:
-            await asyncio.sleep(LONG)
+            await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0)
+            await turn()
             seen.append("cleaned up")
 
     with pytest.raises(KeyboardInterrupt):
@@ -92,12 +92,12 @@ def test_a_signal_ends_a_loop_that_sleeps_though_another_thread_takes_it() -> No
 
     thread = threading.Thread(target=send)
 
-    async def sleep() -> None:
+    async def hang() -> None:
         thread.start()
-        await asyncio.sleep(LONG)
+        await asyncio.Event().wait()
 
     with pytest.raises(KeyboardInterrupt):
-        run(sleep())
+        run(hang())
     thread.join()
 
 
@@ -131,7 +131,7 @@ def test_a_signal_before_the_loop_runs_is_not_lost(monkeypatch: pytest.MonkeyPat
     seen: list[int] = []
 
     async def main() -> None:
-        await asyncio.sleep(0)
+        await turn()
         seen.append(1)
 
     def late(main: Coroutine[Any, Any, None]) -> None:
@@ -152,7 +152,7 @@ def test_a_second_signal_does_not_wait_for_what_hangs() -> None:
     async def main() -> None:
         signal.raise_signal(signal.SIGINT)
         try:
-            await asyncio.sleep(LONG)
+            await asyncio.Event().wait()
         finally:  # it may block the loop for as long as nobody interrupts it
             signal.raise_signal(signal.SIGINT)
             seen.append("went on")
@@ -167,7 +167,7 @@ def test_what_goes_wrong_at_the_end_is_told_rather_than_the_signal() -> None:
     async def main() -> None:
         signal.raise_signal(signal.SIGINT)
         try:
-            await asyncio.sleep(LONG)
+            await asyncio.Event().wait()
         finally:
             raise OSError("the disk is full")
 
