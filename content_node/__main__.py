@@ -26,24 +26,22 @@ from content_node.merging.policy import MergePolicy
 from content_node.merging.tidying import tidy
 from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
 from content_node.pulling import pull_shard
-from content_node.reader import check_lengths, open_reader
+from content_node.reader import open_reader
 from content_node.reader.pool import ReaderPool
 from content_node.remarks import remarks
 from content_node.searcher import LocalSearcher
+from content_node.serviceable import expect_serviceable
 from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from content_node.snapshots.metrics import SnapshotMetrics
 from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle
-from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions
-from winnow.plural import many
 from winnow.policy.pace import Pace
 from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
@@ -52,7 +50,6 @@ from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.secured import secured
 from winnow.settings.common import cores
-from winnow.settings.source import SettingsError
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -103,7 +100,7 @@ async def _run(
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.bundle_of(settings, registry)
-    _expect_possible(settings, bundle)
+    expect_serviceable(settings, bundle)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
@@ -150,27 +147,6 @@ async def _run(
             await each.close()
         pool.close()
     return loading
-
-
-def _expect_possible(settings: NodeSettings, bundle: Bundle) -> None:
-    """Raises SettingsError or ArtefactError where there is never anything to serve. Of a damaged
-    shard, which somebody may mend, the node tells whoever asks it.
-    """
-    try:
-        check_lengths(bundle, settings.inference, settings.max_tokens)
-    except ArtefactError as error:
-        raise SettingsError(str(error)) from error
-    directory = settings.shard
-    if settings.pull:
-        return
-    if not directory.is_dir():
-        raise ArtefactError(f"there is no directory {directory} to serve")
-    if (directory / INDEX_FILE).exists() and not (directory / SHARD_FILE).exists():
-        shards = read_index_manifest(directory).shards
-        raise ArtefactError(
-            f"{directory} is an index of {many(shards, 'shard')}: a node serves one, such as "
-            f"{directory / shard_name(0, shards)}; `winnow up` serves all on this machine"
-        )
 
 
 def _load(
