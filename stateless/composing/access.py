@@ -54,7 +54,9 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> Access:
     beside = {"certificates of other nodes": called.follow} if settings.peer_ca else {}
     if settings.keys is None:
         return Access(protected, called, beside=beside)
-    gate, file = following.opened(settings.keys, KeyMetrics(registry).refused)
+    key_metrics = KeyMetrics(registry)
+    gate, file = following.opened(settings.keys, key_metrics.refused)
+    key_metrics.watch(lambda: file.current_at)
     _warn_of_plain_text(settings)
     beside["keys"] = partial(following.follow, file, gate)
     return Access(protected, called, partial(_guarded, gate), header_gate(gate), beside)

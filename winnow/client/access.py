@@ -1,13 +1,14 @@
 """The credentials of one client, as their files have them now."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import grpc
 
 from winnow.client.credentials import Credentials
 from winnow.errors import InvalidRequestError, Violation
-from winnow.files.stamp import Stamp, stamp
+from winnow.files.watched import WatchedFiles
 from winnow.keys.token import HEADER, is_token
 from winnow.security.certificates import CertificateError, Certificates, TlsFiles
 from winnow.security.peers import channel_credentials
@@ -33,9 +34,10 @@ class Access:
         credentials.check(address)
         self._certificates = _certificates(credentials) if credentials.encrypted else None
         self._looked = time.monotonic()
-        self._token, self._seen = credentials.token, self._stamp()
+        self._token_file: WatchedFiles[str] | None = None
         if credentials.token_file is not None:
-            self._token = _token(Path(credentials.token_file), "")
+            path = Path(credentials.token_file)
+            self._token_file = WatchedFiles([path], partial(_token, path))
 
     @property
     def edition(self) -> int:
@@ -60,15 +62,11 @@ class Access:
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What calls carry; a file that is gone or damaged leaves the token as it was read."""
-        path = self._credentials.token_file
-        if path is not None and (now := self._stamp()) != self._seen:
-            self._token, self._seen = _token(Path(path), self._token), now
-        return ((HEADER, f"Bearer {self._token}"),) if self._token else ()
-
-    def _stamp(self) -> Stamp | None:
-        """Of the file of the token, if there is one."""
-        path = self._credentials.token_file
-        return None if path is None else stamp(Path(path))
+        token = self._credentials.token
+        if self._token_file is not None:
+            self._token_file.look()
+            token = self._token_file.content
+        return ((HEADER, f"Bearer {token}"),) if token else ()
 
 
 def _certificates(credentials: Credentials) -> Certificates:
@@ -79,16 +77,14 @@ def _certificates(credentials: Credentials) -> Certificates:
         raise InvalidRequestError(Violation("credentials", str(error))) from error
 
 
-def _token(path: Path, before: str) -> str:
-    """The token that stands in a file; the one before if there is none, but for the first time."""
+def _token(path: Path) -> str:
+    """The token that stands in a file; raises InvalidRequestError if there is none."""
     try:
         with path.open("rb") as file:
             token = file.read(_LONGEST).decode("ascii").strip()
         if not is_token(token):
             raise ValueError("it holds no token")
     except (OSError, ValueError) as error:
-        if before:
-            return before
         why = error.strerror if isinstance(error, OSError) else "it holds no token"
         raise InvalidRequestError(
             Violation(

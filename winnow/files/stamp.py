@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-Stamp = tuple[int, int, int]
-"""Differs when the file does: inode, moment of its last change in nanoseconds, bytes."""
+Stamp = tuple[int, int, int, int]
+"""Differs when the file does: inode, moments of the last change of its content and of what else is
+kept about it (a chmod changes only the latter), both in nanoseconds, and its bytes."""
 
 
 def stamp(path: Path) -> Stamp | None:
@@ -12,4 +13,4 @@ def stamp(path: Path) -> Stamp | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

@@ -1,6 +1,8 @@
 """Metrics of keys; they name no key."""
 
-from prometheus_client import CollectorRegistry, Counter
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from winnow.keys.gate import Reason
 from winnow.keys.scope import Scope
@@ -8,7 +10,7 @@ from winnow.telemetry.metrics import counted
 
 
 class KeyMetrics:
-    """Calls that the gate refuses."""
+    """Calls that the gate refuses, and how old the keys are that it knows."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._refusals = Counter(
@@ -19,9 +21,18 @@ class KeyMetrics:
             ("scope", "reason"),
             registry=registry,
         )
+        self._current = Gauge(
+            "winnow_front_keys_current_timestamp_seconds",
+            "When the keys in use were last found to be those of the file; in seconds since 1970",
+            registry=registry,
+        )
         for scope in Scope:
             counted(self._refusals, scope.value, last=[reason.value for reason in Reason])
 
     def refused(self, scope: Scope, reason: Reason) -> None:
         """Counts a call."""
         self._refusals.labels(scope.value, reason.value).inc()
+
+    def watch(self, current_at: Callable[[], float]) -> None:
+        """Shows when the keys in use were last found to be those of the file."""
+        self._current.set_function(current_at)

@@ -5,17 +5,16 @@ one after the other while a process runs: until a certificate and its key fit, t
 """
 
 import ssl
-import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from winnow.errors import WinnowError
-from winnow.files.stamp import Stamp, stamp
+from winnow.files.watched import WatchedFiles
 
 _log = structlog.get_logger("winnow.security")
-_Stamps = tuple[Stamp | None, ...]
 
 
 class CertificateError(WinnowError):
@@ -56,28 +55,27 @@ class Certificates:
 
         """
         self.files = files
-        self._lock = threading.Lock()
-        self._seen = _stamps(files)
-        self.pem = _read(files)
-        self.edition = 0
+        paths = (path for path in (files.cert, files.key, files.ca) if path is not None)
+        self._watched = WatchedFiles(paths, partial(_read, files), _stay)
+
+    @property
+    def pem(self) -> Pem:
+        """What the files hold."""
+        return self._watched.content
+
+    @property
+    def edition(self) -> int:
         """Grows whenever `pem` changes."""
+        return self._watched.edition
 
     def look(self) -> None:
         """Reads the files again if they have changed; logs it if they cannot be used. Blocks."""
-        with self._lock:
-            now = _stamps(self.files)
-            if now == self._seen:
-                return
-            try:
-                pem = _read(self.files)
-            except CertificateError as error:
-                _log.error("certificates stay as they were", error=str(error))
-            else:
-                if _stamps(self.files) != now:  # replaced meanwhile: the next look has all of it
-                    return
-                self.pem, self.edition = pem, self.edition + 1
-                _log.info("certificates read again", **_named(self.files))
-            self._seen = now
+        if self._watched.look():
+            _log.info("certificates read again", **_named(self.files))
+
+
+def _stay(error: WinnowError) -> None:
+    _log.error("certificates stay as they were", error=str(error))
 
 
 def _read(files: TlsFiles) -> Pem:
@@ -129,10 +127,6 @@ def _no_passphrase() -> str:
 
 def _said(error: Exception) -> str:
     return str(getattr(error, "reason", None) or error).lower().replace("_", " ")
-
-
-def _stamps(files: TlsFiles) -> _Stamps:
-    return tuple(stamp(path) for path in (files.cert, files.key, files.ca) if path is not None)
 
 
 def _named(files: TlsFiles) -> dict[str, str]:

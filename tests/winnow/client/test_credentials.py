@@ -11,8 +11,10 @@ import pytest
 from certificates import Authority
 from scripted_front import ScriptedFront, full_reply, scripted_front
 from tenacious import happens
+from unreadable import without_descriptors
 
 from winnow.client import AsyncClient, Client, Credentials, Reply
+from winnow.client.access import Access
 from winnow.client.messages import AnswerClient
 from winnow.errors import (
     InvalidRequestError,
@@ -296,3 +298,13 @@ def test_a_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
 
 def test_a_token_is_never_shown() -> None:
     assert "hidden" not in repr(Credentials(token="hidden"))
+
+
+def test_a_new_token_is_sent_after_a_read_of_its_file_that_failed(tmp_path: Path) -> None:
+    older, newer, file = new_token(), new_token(), tmp_path / "token"
+    file.write_text(older)
+    access = Access("127.0.0.1:1", Credentials(token_file=file))
+    file.write_text(newer)
+    with without_descriptors():
+        assert access.metadata() == (("authorization", f"Bearer {older}"),)
+    assert access.metadata() == (("authorization", f"Bearer {newer}"),)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 from tenacious import happens
+from unreadable import without_descriptors
 
 from winnow.errors import UnauthenticatedError
 from winnow.keys.file import KeyFileError, read_keys, write_keys
@@ -121,9 +122,30 @@ async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
     assert callable(damage)
     damage(path)
     with capture_logs() as logged:
-        assert file.changed() is None
-        assert file.changed() is None
+        assert not file.look()
+        assert not file.look()
     assert [line["log_level"] for line in logged] == ["error"]
     assert gate.enter(Scope.ASK, TOKEN)
     write_keys(path, [])
-    assert file.changed() == ()
+    assert file.look()
+    assert file.content == ()
+
+
+async def test_a_key_that_was_removed_is_refused_once_the_file_can_be_read(path: Path) -> None:
+    """Strangers may have taken the last descriptor at the moment of the change."""
+    write_keys(path, [KEY, OTHER])
+    gate, file = opened(path)
+    write_keys(path, [OTHER])
+    with without_descriptors():
+        assert not file.look()
+    following = asyncio.create_task(follow(file, gate, every=0.0))
+
+    def refused() -> bool:
+        with contextlib.suppress(UnauthenticatedError):
+            return not gate.enter(Scope.ASK, TOKEN)
+        return True
+
+    await happens(refused, 30)
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following

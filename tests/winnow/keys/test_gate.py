@@ -177,3 +177,10 @@ def test_http_gets_the_same_answers() -> None:
     gate("ask", headers, calls=4)
     with pytest.raises(OverloadedError):
         gate("ask", headers)
+
+
+def test_metrics_tell_when_the_keys_were_last_those_of_the_file() -> None:
+    registry = CollectorRegistry()
+    KeyMetrics(registry).watch(lambda: 1_700_000_000.0)
+    shown = generate_latest(registry).decode()
+    assert "winnow_front_keys_current_timestamp_seconds 1.7e+09" in shown

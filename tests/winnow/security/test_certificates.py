@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from certificates import Authority
 from structlog.testing import capture_logs
+from unreadable import without_descriptors
 
 from winnow.security.certificates import CertificateError, Certificates, TlsFiles
 
@@ -52,6 +53,17 @@ def test_a_certificate_whose_key_is_still_the_old_one_is_not_taken(
     shutil.copy(other.key, files.key)
     certificates.look()
     assert certificates.pem.cert == other.cert.read_bytes()
+
+
+def test_a_new_pair_is_taken_after_a_read_that_failed(authority: Authority) -> None:
+    certificates = Certificates(authority.issue("node"))
+    newer = authority.issue("node")
+    assert newer.cert is not None
+    with without_descriptors():
+        certificates.look()
+    assert certificates.edition == 0
+    certificates.look()
+    assert certificates.pem.cert == newer.cert.read_bytes()
 
 
 def test_files_that_are_gone_change_nothing(authority: Authority) -> None:
