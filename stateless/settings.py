@@ -315,9 +315,10 @@ class FrontSettings(PeerSettings, ServiceSettings):
     peer_calls: int = Field(
         1_000,
         ge=1,
-        description="Most calls at the same time from one client address, on each port, streams "
-        "and health watches included; more are refused with RESOURCE_EXHAUSTED. Behind a proxy all "
-        "clients have one address.",
+        description="Most calls at the same time of one caller, on each port, streams included; "
+        "more are refused with RESOURCE_EXHAUSTED. A caller is a key; without --keys, a client "
+        "address, and behind a proxy all clients have one. Health watches and reflection may have "
+        "a tenth of it for each address.",
     )
 
     @field_validator("shards", "head_servers")
@@ -382,7 +383,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def most_peer_calls(self) -> int:
-        """Calls from one client address: enough to be refused for another reason first."""
+        """Calls of one caller: enough to be refused for another reason first."""
         return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property

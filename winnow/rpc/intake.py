@@ -36,7 +36,7 @@ class Intake(grpc.aio.ServerInterceptor):
         began: Callable[[Any], None] = lambda _context: None,
         crowd: Crowd | None = None,
     ) -> None:
-        """`began` is told of every call, by its context; `crowd` limits those of an address."""
+        """`began` is told of every call, by its context; `crowd` limits those of a caller."""
         self._arrivals, self._door, self._began = arrivals, door, began
         self._crowd = crowd or Crowd(None)
         self._made: dict[str, Any] = {}
@@ -176,7 +176,9 @@ class Intake(grpc.aio.ServerInterceptor):
 
     def _refusal(self, method: str, context: Any) -> WinnowError | None:
         """Why a call is refused before its message is read; None if it is not."""
-        return self._crowd.enter(context) or self._door(method, context.invocation_metadata())
+        # the door first: it finds out whose key it is, and who has none is not counted
+        refused = self._door(method, context.invocation_metadata())
+        return refused or self._crowd.enter(method, context)
 
     async def _request(self, context: Any) -> Any:
         try:

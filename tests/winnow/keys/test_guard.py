@@ -26,10 +26,13 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.guard import Guard
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
+from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc, feed_pb2, feed_pb2_grpc
 
 ASK, FEED = "winnow.v1.AnswerService", "winnow.v1.FeedService"
+_MOST = 50
+"""Calls in hand of one key."""
 TOKEN = new_token()
 KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
 
@@ -73,6 +76,7 @@ class Front:
             [ASK, FEED],
             Boundary(RpcMetrics(self.registry)),
             door=Guard(self.gate, lambda _method, _metadata: None),
+            secured=Secured(peer_calls=_MOST),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.feeds, self.server.grpc)
@@ -236,3 +240,31 @@ async def test_calls_of_one_connection_are_not_taken_for_each_others(
     )
     said = await asyncio.gather(*(ask(channel, sent(token)) for token in tokens.values()))
     assert said == [f"{name}: who?" for name in tokens]
+
+
+async def test_a_crowd_without_a_key_takes_nothing_of_a_key_at_the_same_address(
+    channel: grpc.aio.Channel,
+) -> None:
+    watch = health_pb2_grpc.HealthStub(channel).Watch
+    watches = [watch(health_pb2.HealthCheckRequest(), timeout=60) for _ in range(_MOST)]
+    streams = [put_stream(channel, ()) for _ in range(_MOST)]
+    await happens(lambda: all(each.done() for each in streams), 60)
+    assert {await each.code() for each in streams} == {grpc.StatusCode.UNAUTHENTICATED}
+    assert await ask(channel, sent()) == "alice: who?"
+    for each in watches:
+        each.cancel()
+
+
+async def test_a_key_with_too_many_calls_leaves_other_keys_of_its_address_theirs(
+    channel: grpc.aio.Channel, front: Front
+) -> None:
+    other = new_token()
+    front.gate.update([KEY, Key("bob", digest_of(other), KEY.scopes)])
+    streams = [put_stream(channel, sent()) for _ in range(_MOST + 1)]
+    await happens(lambda: any(each.done() for each in streams), 60)
+    with pytest.raises(grpc.aio.AioRpcError, match="50 calls with your key") as caught:
+        await ask(channel, sent())
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await ask(channel, sent(other)) == "bob: who?"
+    for each in streams:
+        each.cancel()

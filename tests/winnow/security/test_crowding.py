@@ -20,6 +20,7 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc, feed_pb2, feed_pb2_grpc
 
 ASK, FEED = "winnow.v1.AnswerService", "winnow.v1.FeedService"
 _MOST = 50
+_WATCHES = 5
 _STREAMS = 1_000
 
 
@@ -98,15 +99,44 @@ async def test_a_thousand_idle_streams_of_one_address_hold_up_nobody_else(served
         assert await answered(crowded)
 
 
-async def test_watches_of_the_health_count_too(served: Served) -> None:
+async def crowd_of_watches(channel: grpc.aio.Channel) -> list[Any]:
+    """As many watches of the health as one address may have."""
+    watch = health_pb2_grpc.HealthStub(channel).Watch
+    watches = [watch(health_pb2.HealthCheckRequest()) for _ in range(_WATCHES)]
+    await asyncio.gather(*(each.read() for each in watches))
+    return watches
+
+
+async def test_watches_of_the_health_have_a_small_limit(served: Served) -> None:
     async with grpc.aio.insecure_channel(served.address) as channel:
-        watch = health_pb2_grpc.HealthStub(channel).Watch
-        watches = [watch(health_pb2.HealthCheckRequest()) for _ in range(_MOST)]
-        await asyncio.gather(*(each.read() for each in watches))
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await watch(health_pb2.HealthCheckRequest()).read()
+        watches = await crowd_of_watches(channel)
+        further = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        with pytest.raises(grpc.aio.AioRpcError, match="health watches") as caught:
+            await further.read()
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         for each in watches:
+            each.cancel()
+
+
+async def test_watches_of_the_health_take_nothing_of_calls_and_probes(served: Served) -> None:
+    """Also where strangers have the address that everybody behind a proxy has."""
+    async with grpc.aio.insecure_channel(served.address) as channel:
+        watches = await crowd_of_watches(channel)
+        assert await answered(channel)
+        check = health_pb2_grpc.HealthStub(channel).Check
+        assert await check(health_pb2.HealthCheckRequest(), timeout=30)
+        for each in watches:
+            each.cancel()
+
+
+async def test_a_probe_is_answered_though_its_address_has_no_call_left(served: Served) -> None:
+    async with grpc.aio.insecure_channel(served.address) as channel:
+        stub = feed_pb2_grpc.FeedServiceStub(channel)
+        streams = [stub.PutStream(timeout=60) for _ in range(_MOST + 1)]
+        await happens(lambda: any(each.done() for each in streams), 60)
+        check = health_pb2_grpc.HealthStub(channel).Check
+        assert await check(health_pb2.HealthCheckRequest(), timeout=30)
+        for each in streams:
             each.cancel()
 
 
