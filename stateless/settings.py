@@ -249,8 +249,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
     http_hosts: list[str] = Field(
         default_factory=list,
         description="A name by which callers may call the HTTP server, such as qa.example.org. "
-        "Give it once for each. With none, a server that listens on 127.0.0.1 may only be called "
-        "by an address or as localhost, and any other server by any name.",
+        "Give it once for each. IP addresses and localhost are always allowed; other names are "
+        "refused with 421. Only with --keys, and with none given here, any name is allowed, unless "
+        "the server listens on 127.0.0.1.",
     )
     http_pages: bool = Field(
         True,

@@ -34,7 +34,8 @@ def serve_http(front: Front) -> Part:
         further += [*docs(front.calls, running_version()), *routes()]
     if not settings.metrics_listen:
         describe_process(registry)
-    is_ours = names_of(Address.parse(settings.http_listen).host, settings.http_hosts)
+    listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
+    is_ours = names_of(listen_host, settings.http_hosts, needs_keys)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
     certificates = front.access.secured.certificates
     tls = http_context(certificates) if certificates else None

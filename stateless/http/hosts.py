@@ -1,8 +1,9 @@
 """By which names a front may be called. Pure.
 
-A page of another site can have its own name lead to this machine (DNS rebinding), and then read
-what is served here to nobody but this machine. So a front that listens on loopback is called by an
-IP address or as localhost, or by names that it was told.
+A page of another site can have its own name lead to a front (DNS rebinding), and then read what the
+front serves, or feed it, with the browser's place in the network. So a front is called by an IP
+address, as localhost, or by names that it was told: an address cannot be made to lead elsewhere.
+Where callers need keys, such a page has none.
 """
 
 import ipaddress
@@ -11,12 +12,19 @@ from collections.abc import Callable, Sequence
 _LOCAL = "localhost"
 
 
-def names_of(listen_host: str, named: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a front that listens on `listen_host` may be called by what a Host header says."""
+def names_of(listen_host: str, named: Sequence[str], keys: bool = False) -> Callable[[str], bool]:
+    """Whether a front that listens on `listen_host` may be called by what a Host header says.
+
+    `named`: the names that it was told; `keys`: whether callers need keys. Then a front that other
+    machines can reach and that was told no names may be called by any. A missing header is fine:
+    browsers always send one, and simple probes do not.
+    """
     known = {name.lower() for name in named}
-    if not known and not _is_loopback(listen_host):
+    if keys and not known and not _is_loopback(listen_host):
         return lambda _host: True
-    return lambda host: (name := _name(host)) in known or name == _LOCAL or _is_address(name)
+    return lambda host: (
+        not host or (name := _name(host)) in known or name == _LOCAL or _is_address(name)
+    )
 
 
 def _name(host: str) -> str:

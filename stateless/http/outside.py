@@ -78,7 +78,7 @@ class Outside:
         host = find(headers, "host")
         if self._is_ours(host):
             return self._app
-        wrong = f"{quoted(host)} is no name of this front: allow it with --http-hosts"
+        wrong = f"{quoted(host)} is no name of this front: add it to --http-hosts"
         error = HttpRefusedError(HTTPStatus.MISDIRECTED_REQUEST, "host", wrong)
         return response_of(error, request_id.current())
 

@@ -31,6 +31,13 @@ from winnow.tools.help_texts import with_flowing_help
 ROOT = Path(__file__).parents[2]
 ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY}
 ABOUT = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+SERVICE_NAMES = [
+    "demo-winnow",
+    "demo-winnow.prod",
+    "demo-winnow.prod.svc",
+    "demo-winnow.prod.svc.cluster.local",
+]
+"""Of the fronts' Service, for the release `demo` in the namespace `prod`."""
 SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
 
 
@@ -98,6 +105,24 @@ def test_the_processes_take_what_they_are_given(manifests: list[Manifest]) -> No
         if settings := SERVING.get(container["name"]):
             given = {each["name"]: each.get("value", "nats://host") for each in container["env"]}
             settings.load({}, None, given)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (SMALL, SERVICE_NAMES),
+        ({**SMALL, "front": {"http": {"hosts": ["qa.example"]}}}, [*SERVICE_NAMES, "qa.example"]),
+        ({**SMALL, "keys": {"secretName": "keys"}}, []),
+    ],
+    ids=["the service's", "an ingress', too", "any, with keys"],
+)
+def test_fronts_are_told_the_names_that_they_are_called_by(
+    values: Manifest, named: list[str]
+) -> None:
+    """They refuse others over HTTP, unless callers need keys."""
+    (front,) = (each for each in containers(rendered(values)) if each["name"] == "front")
+    given = {each["name"]: each.get("value", "") for each in front["env"]}
+    assert FrontSettings.load({}, None, given).http_hosts == named
 
 
 def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None:

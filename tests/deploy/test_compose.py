@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from content_node.settings import NodeSettings
+from stateless.http.hosts import names_of
 from stateless.settings import FrontSettings
+from winnow.address import Address
 from winnow.settings.common import ServiceSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -29,6 +31,12 @@ def test_the_processes_take_what_they_are_given() -> None:
         known = {settings.variable(field) for field in settings.model_fields}
         assert set(each["environment"]) <= known
         settings.load({}, None, each["environment"])
+
+
+def test_other_containers_may_call_the_front_by_its_name() -> None:
+    """A front that listens everywhere refuses names that it was not told."""
+    settings = FrontSettings.load({}, None, OURS["front"]["environment"])
+    assert names_of(Address.parse(settings.http_listen).host, settings.http_hosts)("front:8088")
 
 
 def test_with_traces_they_take_what_they_are_given_and_send_to_what_is_there() -> None:

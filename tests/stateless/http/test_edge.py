@@ -138,6 +138,15 @@ async def test_a_name_that_leads_here_by_a_trick_is_refused(
     assert reply.status_code == 421
 
 
+async def test_a_name_that_leads_to_a_front_that_listens_everywhere_is_refused() -> None:
+    """Whoever shares a network with it, such as a browser with a page of another site."""
+    front = HttpFront(http_listen="0.0.0.0:0")
+    async with front.serving() as client:
+        refused = await client.post("/v1/answer", json=ASKED, headers={"host": "evil.example"})
+        answered = await client.post("/v1/answer", json=ASKED, headers={"host": "10.0.0.7"})
+    assert (refused.status_code, answered.status_code) == (421, 200)
+
+
 async def test_a_name_that_was_allowed_may_be_used() -> None:
     front = HttpFront(http_hosts=["qa.example"])
     async with front.serving() as client:

@@ -274,9 +274,14 @@ async def test_the_time_of_a_request_counts_while_it_waits_to_be_read() -> None:
         ("::1", [], "[::1]", True),
         ("localhost", [], "evil.example", False),
         ("127.0.0.1", [], "evil.example:8088", False),
-        ("127.0.0.1", [], "", False),
+        ("127.0.0.1", [], "", True),
         ("127.0.0.1", ["qa.example"], "qa.example:80", True),
-        ("0.0.0.0", [], "qa.example", True),
+        ("0.0.0.0", [], "evil.example:8088", False),
+        ("0.0.0.0", [], "localhost:8088", True),
+        ("0.0.0.0", [], "10.0.0.7:8088", True),
+        ("0.0.0.0", [], "10.0.0.7.evil.example", False),
+        ("::", [], "evil.example", False),
+        ("10.0.0.7", [], "evil.example", False),
         ("0.0.0.0", ["qa.example"], "evil.example", False),
         ("0.0.0.0", ["qa.example"], "10.0.0.7:8088", True),
     ],
@@ -285,6 +290,21 @@ def test_by_which_names_a_front_may_be_called(
     listen: str, named: list[str], host: str, ours: bool
 ) -> None:
     assert names_of(listen, named)(host) is ours
+
+
+@pytest.mark.parametrize(
+    ("listen", "named", "host", "ours"),
+    [
+        ("0.0.0.0", [], "qa.example", True),
+        ("0.0.0.0", ["qa.example"], "qa.example", True),
+        ("0.0.0.0", ["qa.example"], "evil.example", False),
+        ("127.0.0.1", [], "evil.example", False),
+    ],
+)
+def test_by_which_names_a_front_with_keys_may_be_called(
+    listen: str, named: list[str], host: str, ours: bool
+) -> None:
+    assert names_of(listen, named, keys=True)(host) is ours
 
 
 async def test_work_is_cancelled_at_its_deadline() -> None:

@@ -20,6 +20,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* Names that fronts may be called by over HTTP: none where keys allow any, else those of the
+     Service, and those that were given. */}}
+{{- define "winnow.hosts" -}}
+{{- if or .Values.front.http.hosts (not .Values.keys.secretName) -}}
+{{- $name := include "winnow.name" . -}}
+{{- $apart := printf "%s.%s" $name .Release.Namespace -}}
+{{- $hosts := list $name $apart (printf "%s.svc" $apart) (printf "%s.svc.cluster.local" $apart) -}}
+{{- join "," (concat $hosts .Values.front.http.hosts) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Whether replicas of a shard follow a journal. */}}
 {{- define "winnow.journaled" -}}
 {{- if and .Values.feed.enabled (or .Values.nats.enabled .Values.feed.journal .Values.feed.journalSecretName) -}}true{{- end -}}
