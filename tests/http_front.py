@@ -29,6 +29,7 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
+from winnow.errors import WinnowError
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.security.peers import PLAIN
@@ -51,6 +52,7 @@ class Leading:
         self.clients: list[str] = []
         self.left: list[float] = []
         self.cancelled = 0
+        self.fails: WinnowError | None = None
         self.go_on = asyncio.Event()
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
@@ -64,6 +66,8 @@ class Leading:
             except asyncio.CancelledError:
                 self.cancelled += 1
                 raise
+        if self.fails is not None:
+            raise self.fails
         if question.text.startswith("break"):
             raise RuntimeError("a secret of this machine")
         return answered(question)

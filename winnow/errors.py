@@ -5,6 +5,7 @@ Errors say what was wrong, with what value, and what to do. `winnow.rpc.status` 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 NOT_LOADED = "SHARD_NOT_LOADED"
 """The reason of a `NotLoadedError`'s fault."""
@@ -26,9 +27,17 @@ class Fault:
 class WinnowError(Exception):
     """Something a user or an operator can do something about."""
 
+    public = ""
+    """Message for callers where the error's own names machines, files or checksums; else empty."""
+
     def __init__(self, message: str = "", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
+
+    def with_public(self, message: str) -> Self:
+        """Sets the message for callers; returns the error."""
+        self.public = message
+        return self
 
 
 @dataclass(frozen=True, slots=True)

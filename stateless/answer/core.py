@@ -4,10 +4,12 @@ Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
 """
 
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import structlog
 
 from stateless.answer.admission import Admission
 from stateless.answer.after import check_shards
@@ -16,6 +18,7 @@ from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
 from stateless.heads.questions import QuestionHeads
 from stateless.metrics import FrontMetrics
+from winnow import caller
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import Question
@@ -23,6 +26,11 @@ from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
 from winnow.telemetry.tracing.span import current
 
+_log = structlog.get_logger("stateless.answer")
+_HEADS = "predict"
+"""The scope that heads need, also on a question."""
+_MOST_LOGGED = 8
+"""Shards in a line of the log."""
 _RESERVE = 0.1
 """Share of the time left that heads may not use, or an answer would be late for one of them."""
 
@@ -69,11 +77,16 @@ class AnswerCore:
             InvalidRequestError: it breaks a rule; every field that does is named.
             DeadlineExceededError: nothing was read before the deadline.
             OverloadedError: it cannot be answered in time; says when to try again.
+            PermissionDeniedError: it names heads, and the key of its caller is not for those.
             UnavailableError: not every shard was found yet, or no shard answered, or one did not
                 and partial results are forbidden.
 
         """
+        if request.heads:
+            caller.expect(_HEADS)
         answered = await self._ask(request, deadline, client)
+        if details := {part.shard: part.detail for part in answered.coverage.shards if part.detail}:
+            _log.info("shards failed", **_some(details))
         self.answered += 1
         return answered
 
@@ -152,3 +165,9 @@ class AnswerCore:
             self._metrics.in_flight.track_inprogress(),
         ):
             return await answerer.answer(admitted, deadline)
+
+
+def _some(details: Mapping[int, str]) -> dict[str, Any]:
+    """The failures of an answer, as a line of the log has them."""
+    some = sorted(details.items())[:_MOST_LOGGED]
+    return {"count": len(details), "shards": {str(shard): why for shard, why in some}}

@@ -28,9 +28,13 @@ def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
 
 
 def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> ShardCoverage:
-    shard, status, reason = info.shard, ShardStatus.SEARCHED, ""
-    if failure is not None:
-        status, reason = failure.status, failure.reason
-        if read := len(searched.readings.get(shard, ())):
-            reason = f"{reason}; {read} of its passages were read"
-    return ShardCoverage(shard, info.passages, status, reason, searched.sequences.get(shard))
+    shard = info.shard
+    sequence = searched.sequences.get(shard)
+    if failure is None:
+        return ShardCoverage(shard, info.passages, ShardStatus.SEARCHED, sequence=sequence)
+    reason = failure.reason
+    if read := len(searched.readings.get(shard, ())):
+        reason = f"{reason}; {read} of its passages were read"
+    return ShardCoverage(
+        shard, info.passages, failure.status, reason, sequence, detail=failure.detail
+    )

@@ -29,6 +29,14 @@ _MOST_NAMED, _LONGEST_REASON = 8, 160
 8 KB through, and there it stands twice: once with three bytes for each that is not ASCII.
 """
 _SHARD = "SHARD_"
+_REASONS = {
+    ShardStatus.TIMEOUT: "no reply in time",
+    ShardStatus.UNAVAILABLE: "none of its replicas could be reached",
+    ShardStatus.OVERLOADED: "its nodes have too much to do",
+    ShardStatus.FAILED: "its node failed",
+    ShardStatus.NOT_LOADED: "its nodes could not load it",
+}
+"""What callers are told of a shard that raised an error."""
 _log = structlog.get_logger("stateless.answer.scatter")
 
 
@@ -38,8 +46,16 @@ class Failure:
 
     status: ShardStatus
     reason: str
+    """For every caller: names no machine, file or checksum."""
     retry_after: float = 0.0
     """Seconds, where an overloaded shard said so."""
+    detail: str = ""
+    """More, for the log and for administrators; empty if there is no more."""
+
+    @property
+    def full(self) -> str:
+        """The reason with its detail."""
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +137,21 @@ def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
     Every shard late: DEADLINE_EXCEEDED. Every shard late or overloaded: RESOURCE_EXHAUSTED, after
     the longest wait that one asks for. Any other failure among them: UNAVAILABLE.
     """
+    full = f"{what}: {_listed(failures, lambda failure: failure.full)}"
+    public = f"{what}: {_listed(failures, lambda failure: failure.reason)}"
+    return _worst(failures, full).with_public(public)
+
+
+def _listed(failures: Mapping[int, Failure], told: Callable[[Failure], str]) -> str:
     some = sorted(failures.items())[:_MOST_NAMED]
-    reasons = [f"shard {shard}: {_cut(failure.reason)}" for shard, failure in some]
+    reasons = [f"shard {shard}: {_cut(told(failure))}" for shard, failure in some]
     if len(failures) > len(some):
         reasons.append(f"and {len(failures) - len(some)} more")
-    message = f"{what}: {'; '.join(reasons)}"
+    return "; ".join(reasons)
+
+
+def _worst(failures: Mapping[int, Failure], message: str) -> WinnowError:
+    some = sorted(failures.items())[:_MOST_NAMED]
     faults = [Fault(f"{_SHARD}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
     # who was given up as the question allows did not fail: what the others did is the reason
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
@@ -158,7 +184,7 @@ def _late(wait: Wait, answered: int) -> Failure:
     if wait.adaptive:
         reason = f"given up once {answered} shards had answered, as the question allows"
         return Failure(ShardStatus.ADAPTIVE, reason)
-    return Failure(ShardStatus.TIMEOUT, "no reply in time")
+    return Failure(ShardStatus.TIMEOUT, _REASONS[ShardStatus.TIMEOUT])
 
 
 def _add(gathered: Gathered[Result], shard: int, task: asyncio.Task[Result]) -> None:
@@ -173,9 +199,10 @@ def _add(gathered: Gathered[Result], shard: int, task: asyncio.Task[Result]) -> 
 def _failure(shard: int, error: BaseException) -> Failure:
     if not isinstance(error, WinnowError):
         _log.error("shard call failed unexpectedly", shard=shard, exc_info=error)
-        return Failure(ShardStatus.FAILED, "internal error on the front node")
+        return Failure(ShardStatus.FAILED, "internal error on the front node", detail=repr(error))
     retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
-    return Failure(status_of(error), str(error), retry_after)
+    status = status_of(error)
+    return Failure(status, _REASONS[status], retry_after, str(error))
 
 
 def status_of(error: WinnowError) -> ShardStatus:

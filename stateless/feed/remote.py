@@ -16,7 +16,7 @@ from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.server import KIB
-from winnow.rpc.status import error_of
+from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 LARGEST = 240 * KIB
@@ -95,11 +95,12 @@ class RemoteShardWriter:
             return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                raise NotWritableError(
+                refused = NotWritableError(
                     f"{self.address} takes no writes: start the node with --feed"
-                ) from error
-            message = f"{self.address}: {error.details()}"
-            raise error_of(error.code(), message, error.trailing_metadata()) from error
+                )
+                public = "its node takes no writes: start the node with --feed"
+                raise refused.with_public(public) from error
+            raise error_of_node(error, self.address) from error
 
 
 async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2.EncodedWrite]]:

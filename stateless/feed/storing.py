@@ -120,8 +120,9 @@ def _expect_all(
         for shard, error in sorted(failed.items()):
             if isinstance(error, kind):
                 lost = sum(len(parts[each]) for each in failed)
-                message = f"{lost} of {total} writes may not be stored: shard {shard}: {error}"
-                raise _said_again(error, message) from error
+                lead = f"{lost} of {total} writes may not be stored: shard {shard}: "
+                again = _said_again(error, f"{lead}{error}")
+                raise again.with_public(f"{lead}{error.public or error}") from error
 
 
 def _said_again(error: WinnowError, message: str) -> WinnowError:

@@ -31,9 +31,11 @@ def target(shard: int, used: Sequence[str], logs: Mapping[str, str], attempt: in
     followed = {address: logs.get(address, "") for address in {*used, *logs}}
     names = set(followed.values())
     if len(followed) > 1 and not (len(names) == 1 and names.pop().startswith(JOURNAL)):
-        raise NotWritableError(
-            f"shard {shard} has {len(followed)} replicas ({', '.join(sorted(followed))}) that "
+        what = (
             "share no log, so a write would reach only one of them: serve one node for each shard, "
             "or have them follow a journal (--journal)"
         )
+        replicas = f"shard {shard} has {len(followed)} replicas"
+        named = NotWritableError(f"{replicas} ({', '.join(sorted(followed))}) that {what}")
+        raise named.with_public(f"{replicas} that {what}")
     return sorted(used)[attempt % len(used)]

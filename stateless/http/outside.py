@@ -19,6 +19,7 @@ from stateless.http.metrics import HttpMetrics
 from stateless.http.presence import until_gone
 from stateless.http.problems import HttpRefusedError, response_of
 from stateless.http.readiness import Readiness
+from winnow import caller
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 
@@ -56,6 +57,7 @@ class Outside:
         connection, headers = connection_of(scope), text_of(scope["headers"])
         structlog.contextvars.clear_contextvars()
         chosen = request_id.accept(headers)
+        caller.forget()  # uvicorn begins a request in the context of the one before it
         connection.began()
 
         async def reply(event: Message) -> None:

@@ -7,6 +7,7 @@ from grpc import StatusCode
 from starlette.responses import Response
 
 from stateless.http.json_text import written
+from winnow.disclosure import message_of
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -64,7 +65,7 @@ def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
         type="about:blank",
         title=status.phrase,
         status=status.value,
-        detail=INTERNAL_MESSAGE if code is StatusCode.INTERNAL else _sendable(str(error)),
+        detail=INTERNAL_MESSAGE if code is StatusCode.INTERNAL else _sendable(message_of(error)),
         code=code.name,
         request_id=request_id,
     )

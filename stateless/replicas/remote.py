@@ -14,7 +14,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
-from winnow.rpc.status import error_of
+from winnow.rpc.status import error_of_node
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
@@ -112,8 +112,7 @@ class RemoteSearcher:
         try:
             return await until_replied(call)
         except grpc.aio.AioRpcError as error:
-            message = f"{self.address}: {error.details()}"
-            raise error_of(error.code(), message, error.trailing_metadata()) from error
+            raise error_of_node(error, self.address) from error
 
 
 def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,7 @@ from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
-from winnow.rpc.status import error_of
+from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 
@@ -35,5 +35,4 @@ class RemoteWordCounts:
                 request, timeout=timeout(deadline), metadata=handing_on.outgoing()
             )
         except grpc.aio.AioRpcError as error:
-            message = f"{self._address}: {error.details()}"
-            raise error_of(error.code(), message, error.trailing_metadata()) from error
+            raise error_of_node(error, self._address) from error

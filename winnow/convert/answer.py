@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from winnow.convert import head
+from winnow.disclosure import shows_details
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
@@ -182,9 +183,16 @@ def _shard_coverage_to_message(part: ShardCoverage) -> answer_pb2.ShardCoverage:
         shard=part.shard,
         passages=part.passages,
         status=_STATUSES[part.status],
-        reason=part.reason,
+        reason=_reason(part),
         sequence=part.sequence,
     )
+
+
+def _reason(part: ShardCoverage) -> str:
+    """Why a shard was not searched, as the present caller may see it."""
+    if part.detail and shows_details():
+        return f"{part.reason}: {part.detail}"
+    return part.reason
 
 
 def _timings_to_message(timings: Timings) -> answer_pb2.Timings:

@@ -1,5 +1,6 @@
 """What is predicted: domain values to messages of `head.proto` and back."""
 
+from winnow.disclosure import message_of
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import (
     HeadInMemory,
@@ -53,7 +54,7 @@ def ring_to_message(ring: RingInfo) -> head_pb2.Ring:
 def _why(said: HeadPrediction) -> str:
     if said.failure is None:
         return ""
-    return str(said.failure) or type(said.failure).__name__  # never empty where there is one
+    return message_of(said.failure) or type(said.failure).__name__  # never empty where there is one
 
 
 def _text_to_message(text: TextPrediction) -> head_pb2.TextPrediction:

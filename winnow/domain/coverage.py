@@ -31,9 +31,12 @@ class ShardCoverage:
     """Passages known to be there, from the last good registration."""
     status: ShardStatus
     reason: str = ""
+    """Why it was not searched, for every caller: names no machine, file or checksum."""
     sequence: int | None = None
     """The last write that it knew of when it was searched, 0 before the first; None if it was not.
     """
+    detail: str = ""
+    """More about the reason, for the log and for administrators."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,11 @@ class HeadLoader:
             if not timer.expired():
                 raise
             self._lose(worker)
-            raise UnavailableError(
+            silent = UnavailableError(
                 f"{self._store.name} has not answered for {self._longest:g} seconds"
-            ) from error
+            )
+            public = f"the store of heads has not answered for {self._longest:g} seconds"
+            raise silent.with_public(public) from error
         finally:
             ended = True
 

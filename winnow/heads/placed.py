@@ -115,4 +115,5 @@ async def _reply(
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
         # gRPC cancels the calls of a channel that is closed
-        raise UnavailableError(f"{call.server}: the call was cancelled") from None
+        cancelled = UnavailableError(f"{call.server}: the call was cancelled")
+        raise cancelled.with_public("the call to a head server was cancelled") from None

@@ -12,7 +12,7 @@ from winnow.heads.heads import States
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
-from winnow.rpc.status import error_of
+from winnow.rpc.status import error_of_node
 from winnow.telemetry.tracing.span import Kind, span
 from winnow.v1 import head_node_pb2_grpc
 
@@ -43,11 +43,11 @@ class RemoteHeads:
                 call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
                 reply = await until_replied(call)
         except grpc.aio.AioRpcError as error:
-            message = f"the head server {self.address}: {error.details()}"
-            raise error_of(error.code(), message, error.trailing_metadata()) from error
+            raise error_of_node(error, f"the head server {self.address}") from error
         found = [convert.applied_of_message(each) for each in reply.heads]
         if [each.head for each in found] != list(head_ids):
-            raise UnavailableError(f"the head server {self.address} answered for other heads")
+            wrong = UnavailableError(f"the head server {self.address} answered for other heads")
+            raise wrong.with_public("a head server answered for other heads")
         return found
 
     async def apply(

@@ -93,6 +93,16 @@ class Gate:
             )
         return key
 
+    def may(self, key: Key, scope: Scope) -> bool:
+        """Whether a key that was let in may do something else, too."""
+        return self._fault(key, scope) is None
+
+    def expect(self, key: Key, scope: Scope) -> None:
+        """Raises what `enter` raises if a key that was let in may not do something else, too."""
+        if (fault := self._fault(key, scope)) is not None:
+            self._refused(scope, Reason.PERMISSION_DENIED)
+            raise fault
+
     @contextmanager
     def held(self, key: Key, scope: Scope) -> Iterator[Lease]:
         """A lease of something that lasts, such as a stream; its parts count as calls."""

@@ -1,8 +1,10 @@
-"""The gate as an HTTP server asks it: by the headers of a request."""
+"""The gate as an HTTP server asks it: by the headers of a request. Binds the caller to it."""
 
 from collections.abc import Callable, Iterable
 
+from winnow import caller
 from winnow.keys.gate import Gate
+from winnow.keys.identified import identified
 from winnow.keys.scope import Scope
 from winnow.keys.token import of_headers
 
@@ -21,6 +23,8 @@ def header_gate(gate: Gate) -> HeaderGate:
     def enter(
         scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0
     ) -> str:
-        return gate.enter(Scope(scope), of_headers(headers), calls, begun).name
+        key = gate.enter(Scope(scope), of_headers(headers), calls, begun)
+        caller.bind(identified(gate, key, Scope(scope)))
+        return key.name
 
     return enter

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from winnow.rpc import caller
+from winnow import caller
 
 KEY = "x-winnow-client"
 _LONGEST = 64

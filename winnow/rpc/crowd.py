@@ -9,8 +9,8 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+from winnow import caller
 from winnow.errors import OverloadedError
-from winnow.rpc import caller
 
 _OURS = "/winnow."
 _CHECK = "/grpc.health.v1.Health/Check"

@@ -3,14 +3,12 @@
 Health and reflection need no key: probes have none, and the protos are public.
 """
 
-from functools import partial
-
+from winnow import caller
 from winnow.errors import WinnowError
 from winnow.keys.gate import Gate
+from winnow.keys.identified import identified
 from winnow.keys.scope import Scope
 from winnow.keys.token import of_headers
-from winnow.rpc import caller
-from winnow.rpc.caller import Caller
 from winnow.rpc.intake import Door, Metadata
 
 _OURS = "winnow."
@@ -37,5 +35,5 @@ class Guard:
                 key = self._gate.enter(scope, of_headers(metadata or ()))
             except WinnowError as error:
                 return error
-            caller.bind(Caller(key.name, partial(self._gate.held, key, scope)))
+            caller.bind(identified(self._gate, key, scope))
         return self._behind(method, metadata)

@@ -11,8 +11,8 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
+from winnow import caller
 from winnow.errors import InvalidRequestError, Violation, WinnowError
-from winnow.rpc import caller
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.crowd import Crowd
 from winnow.rpc.status import code_of

@@ -7,12 +7,14 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import accumulate, takewhile
 from typing import Any, TypeVar
 
+import grpc
 from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
+from winnow.disclosure import message_of
 from winnow.errors import (
     LEAVING,
     NOT_LOADED,
@@ -54,6 +56,18 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.ABORTED: GenerationGoneError,
 }
 """Errors that a caller can tell by their status alone."""
+
+_OF_NODES: tuple[tuple[type[WinnowError], str], ...] = (
+    (NotLoadedError, "a node could not load what it serves"),
+    (LeavingError, "a node is ending: try again"),
+    (UnavailableError, "a node could not be reached, or is not ready: try again"),
+    (OverloadedError, "a node has no room, or too much to do: try again"),
+    (DeadlineExceededError, "a node did not reply in time"),
+    (NotWritableError, "a node takes no writes as it is set up"),
+    (IdentityError, "a node has another index, bundle or version"),
+    (WinnowError, "a node failed"),
+)
+"""What callers are told of errors of nodes; the first that fits."""
 
 _TOO_LARGE = "message larger than max"
 """What gRPC says of a message beyond its limit, with a status that otherwise means: try again."""
@@ -108,13 +122,23 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
     return LeavingError if LEAVING in reasons else UnavailableError
 
 
+def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
+    """The domain error of a call to another node.
+
+    Its message says which node, and what that said; callers are told what kind of an error it is.
+    """
+    found = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
+    kinds = (public for kind, public in _OF_NODES if isinstance(found, kind))
+    return found.with_public(next(kinds))
+
+
 def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
     """A status with the details that clients can act upon, and the id of the request if given."""
     code: int = code_of(error).value[0]
     if code == code_pb2.INTERNAL:
         message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
     else:
-        message = status_pb2.Status(code=code, message=_sendable(str(error)))
+        message = status_pb2.Status(code=code, message=_sendable(message_of(error)))
         for detail in _details(error):
             if sum(each.ByteSize() for each in message.details) + detail.ByteSize() > _DETAILED:
                 break

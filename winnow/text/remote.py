@@ -13,7 +13,7 @@ from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
 from winnow.rpc import handing_on
 from winnow.rpc.replying import until_replied
-from winnow.rpc.status import error_of
+from winnow.rpc.status import error_of_node
 from winnow.telemetry.tracing.span import Kind, span
 from winnow.text.encoder import TextEncoding, Then
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
@@ -124,11 +124,8 @@ class RemoteTextEncoder:
             return await until_replied(call)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:  # ours, not that of our caller
-                raise UnavailableError(
-                    f"the encoder at {self._address} did not answer within {self._timeout:g} s"
-                ) from error
-            message = f"the encoder at {self._address}: {error.details()}"
-            raise error_of(error.code(), message, error.trailing_metadata()) from error
+                raise self._unavailable(f"did not answer within {self._timeout:g} s") from error
+            raise error_of_node(error, f"the encoder at {self._address}") from error
         finally:
             self._in_hand.discard(call)
 
@@ -139,14 +136,14 @@ class RemoteTextEncoder:
             else:
                 encoding = await asyncio.to_thread(convert.encoding_of_message, reply)
         except InvalidRequestError as error:  # it is not our caller's fault
-            raise UnavailableError(
-                f"the encoder at {self._address} sent nonsense: {error}"
-            ) from error
+            raise self._unavailable(f"sent nonsense: {error}") from error
         states, wanted = encoding.states, self._states is not StatesFormat.NONE
         if (states is not None) != wanted or (
             states is not None and len(states) != tokens + _SPECIAL
         ):
-            raise UnavailableError(
-                f"the encoder at {self._address} sent states of another text, or none"
-            )
+            raise self._unavailable("sent states of another text, or none")
         return encoding
+
+    def _unavailable(self, what: str) -> UnavailableError:
+        error = UnavailableError(f"the encoder at {self._address} {what}")
+        return error.with_public(f"the encoder {what}")

@@ -157,7 +157,9 @@ class AnswerRequest(google.protobuf.message.Message):
     """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Heads to apply to the question, at most 32. They cost no second encoding."""
+        """Heads to apply to the question, at most 32. They cost no second encoding. A key needs the scope predict,
+        too.
+        """
 
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Position]:
@@ -513,7 +515,9 @@ class ShardCoverage(google.protobuf.message.Message):
     passages: builtins.int
     status: Global___ShardCoverage.Status.ValueType
     reason: builtins.str
-    """Why the shard failed; empty if it was searched."""
+    """Why the shard failed; empty if it was searched. Details of machines and files are in the log of the front
+    node; callers whose key has the scope admin are told them, too.
+    """
     sequence: builtins.int
     """The last write that the shard knew of; 0 if it was never written to."""
     def __init__(

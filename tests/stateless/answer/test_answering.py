@@ -131,7 +131,7 @@ async def test_no_shard_at_all_is_an_error_not_an_empty_success(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
-    with pytest.raises(UnavailableError, match="shard 0: gone"):
+    with pytest.raises(UnavailableError, match=r"shard 0: .*: gone"):
         await answerer(encoder, registry, dead).answer(ASKED, Deadline.after(5))
     labels = {"shard": "0", "status": "unavailable"}
     assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
@@ -142,7 +142,7 @@ async def test_a_dead_shard_shows_in_metrics_also_where_partial_results_are_forb
 ) -> None:
     question = replace(ASKED.question, partial_results=PartialResults.FORBID)
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
-    with pytest.raises(UnavailableError, match="shard 1: gone"):
+    with pytest.raises(UnavailableError, match=r"shard 1: .*: gone"):
         await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
             replace(ASKED, question=question), Deadline.after(5)
         )

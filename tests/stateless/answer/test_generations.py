@@ -57,7 +57,7 @@ async def test_a_shard_that_replaces_its_rows_twice_has_failed() -> None:
     )
     assert passages(found) == {"z"}
     assert found.failures[0].status is ShardStatus.FAILED
-    assert found.failures[0].reason == "shard 0 serves newer"
+    assert found.failures[0].detail == "shard 0 serves newer"
 
 
 @pytest.mark.parametrize("ahead", [0, 3])

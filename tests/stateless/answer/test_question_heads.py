@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from known_caller import called_by
 from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission
@@ -28,10 +29,11 @@ from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import ReadScope
 from winnow.domain.request import AnswerRequest
 from winnow.domain.shard import ShardInfo
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
 from winnow.fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.keys.scope import Scope
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load, LoadSettings
 from winnow.text.cached import CachedTextEncoder
@@ -113,6 +115,22 @@ async def test_a_question_that_names_no_heads_has_none_applied(
 ) -> None:
     got = await house.core.ask(PLAIN, Deadline.after(5))
     assert (got.heads, heads.applied) == ((), [])
+
+
+async def test_a_key_without_predict_has_no_heads_applied_to_its_questions(
+    house: House, heads: FakeHeads
+) -> None:
+    """A text to apply heads to could be sent as a question else."""
+    with called_by(Scope.ASK):
+        with pytest.raises(PermissionDeniedError, match="no scope 'predict'"):
+            await house.core.ask(WITH_HEADS, Deadline.after(5))
+        assert len((await house.core.ask(PLAIN, Deadline.after(5))).answers) == 1
+    assert heads.applied == []
+
+
+async def test_a_key_to_ask_and_predict_has_heads_applied_to_its_questions(house: House) -> None:
+    with called_by(Scope.ASK, Scope.PREDICT):
+        assert len((await house.core.ask(WITH_HEADS, Deadline.after(5))).heads) == 2
 
 
 async def test_an_answer_from_before_has_heads_of_now(house: House, heads: FakeHeads) -> None:

@@ -54,7 +54,7 @@ async def test_a_dead_shard_costs_only_its_own_part(scope: ReadScope) -> None:
     found = await find([near, far], question(scope))
     assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.UNAVAILABLE
-    assert found.failures[0].reason == "connection refused"
+    assert found.failures[0].detail == "connection refused"
 
 
 async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
@@ -225,7 +225,7 @@ async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
     near, far = two()
     far.fails = UnavailableError("connection refused")
     asked = question(scope, partial_results=PartialResults.FORBID, patience=Patience(0.5))
-    with pytest.raises(UnavailableError, match="shard 1: connection refused"):
+    with pytest.raises(UnavailableError, match=r"shard 1: .*: connection refused"):
         await find([near, far], asked)
 
 

@@ -12,12 +12,12 @@ from manual_clock import ManualClock
 from tenacious import happens
 
 from stateless.http.headers import Headers
-from winnow.errors import NotFoundError
+from winnow.errors import NotFoundError, UnavailableError
 from winnow.keys.gate import Gate
 from winnow.keys.headers import header_gate
 from winnow.keys.key import Key
 from winnow.keys.scope import Scope
-from winnow.keys.token import digest_of
+from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.telemetry.tracing.recorded import RecordedSpan
 from winnow.telemetry.tracing.tracer import SamplingTracer
@@ -152,6 +152,38 @@ async def test_a_name_that_was_allowed_may_be_used() -> None:
     async with front.serving() as client:
         reply = await client.post("/v1/answer", json=ASKED, headers={"host": "QA.example:443"})
     assert reply.status_code == 200
+
+
+async def test_a_key_to_ask_has_heads_only_if_it_may_predict() -> None:
+    """Over one connection: a caller is not taken for the one before it."""
+    tokens = {"asker": new_token(), "both": new_token()}
+    scopes = {"asker": {Scope.ASK}, "both": {Scope.ASK, Scope.PREDICT}}
+    keys = [Key(name, digest_of(tokens[name]), frozenset(scopes[name])) for name in tokens]
+    front = HttpFront(gate=header_gate(Gate(keys)))
+    said = []
+    async with front.serving() as client:
+        for name in ("both", "asker"):
+            sent = {"authorization": f"Bearer {tokens[name]}"}
+            asked = {**ASKED, "heads": ["intent"]}
+            reply = await client.post("/v1/answer", json=asked, headers=sent)
+            said.append((reply.status_code, reply.json()["code"]))
+    # the key for both gets as far as a front that serves no heads
+    assert said == [(400, "INVALID_ARGUMENT"), (403, "PERMISSION_DENIED")]
+
+
+async def test_details_are_for_keys_of_administrators() -> None:
+    tokens = {"asker": new_token(), "admin": new_token()}
+    scopes = {"asker": {Scope.ASK}, "admin": {Scope.ASK, Scope.ADMIN}}
+    keys = [Key(name, digest_of(tokens[name]), frozenset(scopes[name])) for name in tokens]
+    front = HttpFront(gate=header_gate(Gate(keys)))
+    front.answerer.fails = UnavailableError("secret-host is gone").with_public("a node is gone")
+    said = {}
+    async with front.serving() as client:
+        for name in ("admin", "asker"):
+            sent = {"authorization": f"Bearer {tokens[name]}"}
+            reply = await client.post("/v1/answer", json=ASKED, headers=sent)
+            said[name] = reply.json()["detail"]
+    assert said == {"admin": "secret-host is gone", "asker": "a node is gone"}
 
 
 async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:

@@ -133,7 +133,8 @@ async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
 
 async def test_a_key_that_was_removed_is_refused_once_the_file_can_be_read(path: Path) -> None:
     """Strangers may have taken the last descriptor at the moment of the change."""
-    write_keys(path, [KEY, OTHER])
+    removed = Key(KEY.name, KEY.digest, KEY.scopes)
+    write_keys(path, [removed, OTHER])
     gate, file = opened(path)
     write_keys(path, [OTHER])
     with without_descriptors():

@@ -1,9 +1,12 @@
 """Who gets in by a key, and who no longer does."""
 
+from collections.abc import Iterator
+
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry, generate_latest
 
+from winnow import caller
 from winnow.errors import (
     OverloadedError,
     PermissionDeniedError,
@@ -20,6 +23,12 @@ from winnow.policy.rates import Rate
 
 TOKEN = PREFIX + "a" * 43
 KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
+
+
+@pytest.fixture(autouse=True)
+def nobody_calls_afterwards() -> Iterator[None]:
+    yield
+    caller.forget()
 
 
 def limited(rate: Rate) -> Key:

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 from tenacious import happens
 
+from winnow import caller
 from winnow.errors import PermissionDeniedError, UnauthenticatedError
 from winnow.keys.gate import Gate
 from winnow.keys.key import Key
@@ -42,6 +43,8 @@ class Answers(answer_pb2_grpc.AnswerServiceServicer):
 
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         client = client_key.of_metadata(context.invocation_metadata())
+        if request.heads:
+            caller.expect("predict")
         return answer_pb2.AnswerResponse(request_id=f"{client}: {request.question}")
 
 
@@ -81,8 +84,8 @@ class Front:
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.feeds, self.server.grpc)
 
-    def refusals(self, reason: str) -> float | None:
-        labels = {"scope": "ask", "reason": reason}
+    def refusals(self, reason: str, scope: str = "ask") -> float | None:
+        labels = {"scope": scope, "reason": reason}
         return self.registry.get_sample_value("winnow_front_key_refusals_total", labels)
 
 
@@ -162,6 +165,17 @@ async def test_who_may_not_is_told_which_scope_it_takes(
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert type(error_of(caught.value.code(), "")) is PermissionDeniedError
     assert front.refusals("permission_denied") == 1
+
+
+async def test_a_call_may_need_a_further_scope(channel: grpc.aio.Channel, front: Front) -> None:
+    request = answer_pb2.AnswerRequest(question="who?", heads=["intent"])
+    answer = answer_pb2_grpc.AnswerServiceStub(channel).Answer
+    with pytest.raises(grpc.aio.AioRpcError, match="no scope 'predict'") as caught:
+        await answer(request, timeout=30, metadata=sent())
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert front.refusals("permission_denied", "predict") == 1
+    front.gate.update([Key("alice", KEY.digest, frozenset({Scope.ASK, Scope.PREDICT}))])
+    assert await answer(request, timeout=30, metadata=sent())
 
 
 async def test_who_asks_too_often_is_told_when_to_come_again(

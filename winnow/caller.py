@@ -18,6 +18,10 @@ class Caller:
     name: str
     held: Callable[[], AbstractContextManager[Lease]]
     """A lease of what lasts."""
+    may: Callable[[str], bool]
+    """Whether it may do something, by the name of a scope."""
+    expect: Callable[[str], None]
+    """Raises PermissionDeniedError if it may not."""
 
 
 _current: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -26,6 +30,11 @@ _current: ContextVar[Caller | None] = ContextVar("caller", default=None)
 def bind(caller: Caller) -> None:
     """From now on the present task is a call of this caller."""
     _current.set(caller)
+
+
+def forget() -> None:
+    """From now on the present task is a call of nobody that is known."""
+    _current.set(None)
 
 
 def current() -> Caller | None:
@@ -37,3 +46,10 @@ def held() -> AbstractContextManager[Lease]:
     """A lease of what lasts for the caller; one without end where callers are not known."""
     caller = current()
     return nullcontext(Lease()) if caller is None else caller.held()
+
+
+def expect(scope: str) -> None:
+    """Raises PermissionDeniedError if the caller has a key without a scope that it needs, too."""
+    caller = current()
+    if caller is not None:
+        caller.expect(scope)
