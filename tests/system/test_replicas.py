@@ -49,10 +49,10 @@ async def test_a_shard_without_replicas_is_known_to_be_missing(
         coverage = (await ask(cluster)).coverage
         assert coverage.passages_known == known
         assert coverage.shards[1].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE
-        assert cluster.nodes[1].address in coverage.shards[1].reason
+        assert coverage.shards[1].reason == "none of its replicas could be reached"
         assert not coverage.complete
         whole = answer_pb2.AnswerRequest()
         whole.CopyFrom(ASKED)
         whole.partial_results = answer_pb2.PARTIAL_RESULTS_FORBID
-        with pytest.raises(UnavailableError, match="shard 1: no replica of shard 1 is there"):
+        with pytest.raises(UnavailableError, match="shard 1: none of its replicas could be reached"):
             await cluster.client.ask(whole, TIMEOUT)
