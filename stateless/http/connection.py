@@ -4,7 +4,6 @@ import asyncio
 import socket
 import ssl
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -13,19 +12,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from stateless.http.crowd import Crowd
-from stateless.http.json_text import written
+from stateless.http.malformed import malformed
 from stateless.http.parsing import RationedConnection
-from stateless.http.problems import MEDIA_TYPE, HttpRefusedError, problem_of
 
 KEY = "connection"
 """Where the state of an ASGI scope has the connection."""
-_PROBLEM = written(
-    problem_of(HttpRefusedError(HTTPStatus.BAD_REQUEST, "request", "is no HTTP/1.1, or too long"))
-)
-_NO_HTTP = (
-    f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\n"
-    f"content-length: {len(_PROBLEM)}\r\nconnection: close\r\n\r\n"
-).encode() + _PROBLEM
 
 
 class HttpConnection(H11Protocol):
@@ -93,7 +84,7 @@ class HttpConnection(H11Protocol):
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             # not by h11, which allows no body if the request before was a HEAD
-            self.transport.write(_NO_HTTP)
+            self.transport.write(malformed())
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,8 +1,16 @@
-"""Headers of a request, as pairs of texts: the form that gRPC has for metadata."""
+"""Headers of requests, as pairs of texts: the form that gRPC has for metadata; and of replies."""
 
 from collections.abc import Iterable
 
 Headers = tuple[tuple[str, str], ...]
+
+ALWAYS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""Of every reply, unless it has its own."""
 
 
 def text_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stateless.http.connection import HttpConnection, connection_of
 from stateless.http.crowd import TAKING_SECONDS
-from stateless.http.headers import Headers, find, text_of
+from stateless.http.headers import ALWAYS, Headers, find, text_of
 from stateless.http.metrics import HttpMetrics
 from stateless.http.presence import until_gone
 from stateless.http.problems import HttpRefusedError, response_of
@@ -26,13 +26,6 @@ from winnow.rpc import request_id
 _log = structlog.get_logger("stateless.http")
 _UNREAD = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 """Of replies to requests that were not read to their end."""
-_ALWAYS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
-"""Unless the reply has its own."""
 IsOurs = Callable[[str], bool]
 """Whether a front may be called by a name, that of the Host header."""
 
@@ -87,7 +80,7 @@ class Outside:
     def _complete(self, event: Message, chosen: str, connection: HttpConnection) -> None:
         """Adds the headers that every reply has."""
         headers = MutableHeaders(scope=event)
-        for name, value in _ALWAYS.items():
+        for name, value in ALWAYS.items():
             headers.setdefault(name, value)
         headers["date"] = formatdate(usegmt=True)
         headers[request_id.KEY] = chosen

@@ -54,5 +54,7 @@ async def test_a_shard_without_replicas_is_known_to_be_missing(
         whole = answer_pb2.AnswerRequest()
         whole.CopyFrom(ASKED)
         whole.partial_results = answer_pb2.PARTIAL_RESULTS_FORBID
-        with pytest.raises(UnavailableError, match="shard 1: none of its replicas could be reached"):
+        with pytest.raises(
+            UnavailableError, match="shard 1: none of its replicas could be reached"
+        ):
             await cluster.client.ask(whole, TIMEOUT)

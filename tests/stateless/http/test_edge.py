@@ -9,6 +9,8 @@ import httpx
 import pytest
 from http_front import LONG, HttpFront, asking, wire
 from manual_clock import ManualClock
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
 from tenacious import happens
 
 from stateless.http.headers import Headers
@@ -108,6 +110,44 @@ async def test_headers_without_an_end_are_refused(front: HttpFront, client: obje
         line.send("GET /livez HTTP/1.1\r\nx: " + "a" * 20_000)
         assert (await line.reader.readline()).startswith(b"HTTP/1.1 400")
         await line.closed()
+
+
+@pytest.mark.parametrize(("size", "code"), [(16_384, 200), (16_385, 400), (20_000, 400)])
+async def test_headers_beyond_16_kb_are_refused_also_if_they_come_at_once(
+    front: HttpFront, client: object, size: int, code: int
+) -> None:
+    head = "GET /livez HTTP/1.1\r\nhost: localhost\r\nx: "
+    async with wire(front.address) as line:
+        line.send(f"{head}{'a' * (size - len(head) - 4)}\r\n\r\n")
+        assert (await line.reply())[0] == code
+
+
+@pytest.mark.parametrize("size", [0, 2])
+async def test_two_headers_that_say_how_long_a_body_is_are_refused(
+    front: HttpFront, client: object, size: int
+) -> None:
+    """A proxy that believes the other one would take what follows for another request."""
+    async with wire(front.address) as line:
+        line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\n")
+        line.send(f"content-length: {size}\r\nTransfer-Encoding: chunked\r\n")
+        line.send("content-type: application/json\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
+        code, *_ = await line.reply()
+        assert code == 400
+        await line.closed()
+    assert not front.answerer.asked
+
+
+async def test_what_is_no_http_is_answered_with_an_id_that_the_log_has(
+    front: HttpFront, client: object
+) -> None:
+    with capture_logs([merge_contextvars]) as logged:
+        async with wire(front.address) as line:
+            line.send("nonsense\r\n\r\n")
+            code, headers, problem = await line.reply()
+    assert (code, headers["x-content-type-options"]) == (400, "nosniff")
+    assert headers["x-request-id"] == problem["requestId"]
+    (refused,) = [each for each in logged if each["event"] == "request refused"]
+    assert refused["request_id"] == problem["requestId"]
 
 
 async def test_a_half_sent_body_holds_up_nobody(front: HttpFront, client: object) -> None:

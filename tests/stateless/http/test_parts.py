@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from stateless.http.answers import answer_calls
 from stateless.http.endpoint import Edge, Endpoint
 from stateless.http.hosts import names_of
 from stateless.http.json_text import JsonText, read, written
+from stateless.http.parsing import RationedConnection
 from stateless.http.patience import in_time
 from stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
 from stateless.http.readiness import Readiness
@@ -305,6 +307,30 @@ def test_by_which_names_a_front_with_keys_may_be_called(
     listen: str, named: list[str], host: str, ours: bool
 ) -> None:
     assert names_of(listen, named, keys=True)(host) is ours
+
+
+@pytest.mark.parametrize("step", [1, 4_096, 16_383, 20_000])
+@pytest.mark.parametrize(("size", "taken"), [(16_384, True), (16_385, False), (17_000, False)])
+def test_headers_have_one_limit_however_they_come(size: int, taken: bool, step: int) -> None:
+    connection, head = RationedConnection(), b"GET / HTTP/1.1\r\nhost: localhost\r\nx: "
+    whole = head + b"a" * (size - len(head) - 4) + b"\r\n\r\n"
+    read: object = h11.NEED_DATA
+    try:
+        for start in range(0, size, step):
+            connection.again()
+            connection.receive_data(whole[start : start + step])
+            read = connection.next_event()
+    except h11.RemoteProtocolError:
+        read = None
+    assert isinstance(read, h11.Request) is taken
+
+
+def test_a_short_request_is_taken_with_a_long_body_behind_it() -> None:
+    connection = RationedConnection()
+    head = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 60000\r\n\r\n"
+    connection.receive_data(head + b"a" * 60_000)
+    assert isinstance(connection.next_event(), h11.Request)
+    assert isinstance(connection.next_event(), h11.Data)
 
 
 async def test_work_is_cancelled_at_its_deadline() -> None:
