@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
+from stateless.http.booleans import misplaced_boolean
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
@@ -95,7 +96,8 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     if not data.lstrip(_SPACE).startswith(b"{"):
         raise _wrong("request", "is no JSON object: send one, such as {}")
     value = _loaded(data)
-    _no_switches(kind, value)
+    if wrong := misplaced_boolean(kind, value):
+        raise InvalidRequestError(wrong)
     try:
         return json_format.ParseDict(value, kind())
     except Exception as error:  # the library has errors of many kinds for what a caller sends
@@ -133,19 +135,6 @@ def _loaded(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _wrong("request", f"cannot be read as JSON: {shortened(str(error))}") from error
     return value
-
-
-def _no_switches(kind: type[Message], value: dict[str, Any]) -> None:
-    """Refuses true and false where a fraction belongs: the library takes them for 1 and 0."""
-    fractions = {
-        name
-        for field in kind.DESCRIPTOR.fields
-        if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE)
-        for name in (field.name, field.json_name)
-    }
-    for name in fractions & value.keys():
-        if isinstance(value[name], bool):
-            raise _wrong(name, f"{str(value[name]).lower()} is no number")
 
 
 def _violation(said: str) -> InvalidRequestError:

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h11
 import pytest
+from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenacious import happens
@@ -35,7 +36,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import _CODES
-from winnow.v1 import answer_pb2, feed_pb2, http_pb2
+from winnow.v1 import answer_pb2, cluster_pb2, feed_pb2, head_pb2, http_pb2
 
 FIELDS = ("question", "answers", "maxLoss", "after", "requests", "passages", "metadata", "id")
 NAMES = st.sampled_from(FIELDS) | st.text(max_size=8)
@@ -307,6 +308,64 @@ def test_by_which_names_a_front_with_keys_may_be_called(
     listen: str, named: list[str], host: str, ours: bool
 ) -> None:
     assert names_of(listen, named, keys=True)(host) is ours
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "field"),
+    [
+        (http_pb2.AnswersRequest, {"requests": [{}, {"maxLoss": True}]}, "requests[1].maxLoss"),
+        (http_pb2.AnswersRequest, {"requests": [{"answers": True}]}, "requests[0].answers"),
+        (http_pb2.AnswersRequest, {"requests": [{"retriever": True}]}, "requests[0].retriever"),
+        (answer_pb2.AnswerRequest, {"after": [{"sequence": False}]}, "after[0].sequence"),
+        (answer_pb2.AnswerRequest, {"min_coverage": True}, "min_coverage"),
+        (feed_pb2.PutRequest, {"passages": [{"version": True}]}, "passages[0].version"),
+    ],
+)
+def test_a_boolean_is_no_number_and_no_choice_however_deep(
+    kind: type[Message], sent: object, field: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        read(kind, json.dumps(sent).encode())
+    (violation,) = caught.value.violations
+    assert violation.field == field
+    assert violation.description.startswith(("true is no ", "false is no "))
+
+
+REQUESTS = [
+    answer_pb2.AnswerRequest,
+    http_pb2.AnswersRequest,
+    head_pb2.PredictRequest,
+    head_pb2.ListHeadsRequest,
+    feed_pb2.PutRequest,
+    feed_pb2.DeleteRequest,
+    cluster_pb2.GetClusterRequest,
+]
+
+
+def numeric(kind: Any) -> Iterator[list[Any]]:
+    """The ways to all numbers and choices of a message, as lists of fields."""
+    for field in kind.fields:
+        if field.message_type is not None:
+            if not field.message_type.full_name.startswith("google."):
+                yield from ([field, *rest] for rest in numeric(field.message_type))
+        elif field.cpp_type not in (field.CPPTYPE_BOOL, field.CPPTYPE_STRING):
+            yield [field]
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_no_number_of_any_call_may_be_a_boolean(kind: type[Message]) -> None:
+    for way in numeric(kind.DESCRIPTOR):
+        sent: Any = True
+        for field in reversed(way):
+            sent = {field.json_name: [sent] if field.is_repeated else sent}
+        with pytest.raises(InvalidRequestError):
+            read(kind, json.dumps(sent).encode())
+
+
+def test_metadata_may_have_booleans() -> None:
+    sent = {"passages": [{"id": "a", "text": "A.", "metadata": {"seen": True, "list": [True]}}]}
+    (passage,) = read(feed_pb2.PutRequest, json.dumps(sent).encode()).passages
+    assert passage.metadata["seen"] is True
 
 
 @pytest.mark.parametrize("step", [1, 4_096, 16_383, 20_000])
