@@ -261,6 +261,7 @@ async def test_a_crowd_without_a_key_takes_nothing_of_a_key_at_the_same_address(
 ) -> None:
     watch = health_pb2_grpc.HealthStub(channel).Watch
     watches = [watch(health_pb2.HealthCheckRequest(), timeout=60) for _ in range(_MOST)]
+    await asyncio.gather(*(each.read() for each in watches), return_exceptions=True)
     streams = [put_stream(channel, ()) for _ in range(_MOST)]
     await happens(lambda: all(each.done() for each in streams), 60)
     assert {await each.code() for each in streams} == {grpc.StatusCode.UNAUTHENTICATED}
