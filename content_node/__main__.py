@@ -121,7 +121,16 @@ async def _run(
             raise NotLoadedError(str(error)) from error
         servicer.serve(loaded.searcher)
         encoding = bundle.manifest.encoding_fingerprint
-        fed.append(FedShard(settings.journal, loaded.live, loaded.info, encoding, registry))
+        fed.append(
+            FedShard(
+                settings.journal,
+                loaded.live,
+                loaded.info,
+                encoding,
+                registry,
+                settings.journal_skew,
+            )
+        )
         feed.serve(fed[0].start(changing.tell_for_good), loaded.info, encoding)
         metrics.ready.set(1)
         RoomMetrics(registry, settings.shard)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from content_node.shard.stored_segment import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
+from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress
@@ -68,6 +69,13 @@ class NodeSettings(ServiceSettings):
         "",
         description="Journal that all replicas of the shard follow, such as nats://HOST:4222; "
         "writes go there first. Needs --feed. Empty for a shard without replicas.",
+    )
+    journal_skew: float = Field(
+        SKEW,
+        ge=0,
+        le=60,
+        description="Seconds by which the clocks of the nodes and of the journal's servers may "
+        "differ. A write needs more time than that; one that arrives too late is skipped.",
     )
     merge_after: int = Field(
         2_000,

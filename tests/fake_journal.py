@@ -22,6 +22,8 @@ class FakeJournal:
         self.reachable.set()
         self.reads: list[int] = []
         """Places that it was read from."""
+        self.is_late = False
+        """Whether entries have expired when they are stored."""
         self._more = asyncio.Condition()
 
     async def open(self) -> str:
@@ -32,10 +34,13 @@ class FakeJournal:
             async with asyncio.timeout(deadline.left()):
                 await self.reachable.wait()
                 async with self._more:
-                    self.entries.append(Entry(len(self.entries) + 1, key, content))
+                    self.entries.append(self._stored(key, content))
                     self._more.notify_all()
                 return len(self.entries)
         raise DeadlineExceededError("not acknowledged in time")
+
+    def _stored(self, key: str, content: bytes) -> Entry:
+        return Entry(len(self.entries) + 1, key, content, self.is_late)
 
     async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         self.reads.append(after)

@@ -33,6 +33,7 @@ class JournaledNode:
             self.shard.told,
             JournalMetrics(self.registry),
             sleep=lambda _: turn(),
+            heard=self.shard.heard,
         )
 
     def metric(self, name: str) -> float | None:

@@ -3,7 +3,12 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from winnow.errors import UnavailableError
+
+Result = TypeVar("Result")
 
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
@@ -21,6 +26,17 @@ async def happens(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         await turn()
+
+
+async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0) -> Result:
+    """Does `work` again while it is unavailable, as a front does; fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return await work()
+        except UnavailableError:
+            assert time.monotonic() < deadline, "it was unavailable all the time"
+            await turn()
 
 
 async def turn() -> None:

@@ -14,6 +14,7 @@ from content_node.journal.metrics import JournalMetrics
 from content_node.live.shard import LiveShard
 from content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
+from winnow.journal.expiry import SKEW
 from winnow.journal.opening import open_journal
 from winnow.shard_writer import ShardWriter
 
@@ -31,14 +32,20 @@ class FollowedShard:
         info: ShardInfo,
         encoding_fingerprint: str,
         registry: CollectorRegistry,
+        skew: float = SKEW,
     ) -> None:
         """Raises UnavailableError if the client's package is not installed."""
-        self._journal = open_journal(url, info.index_id, info.shard)
+        self._journal = open_journal(url, info.index_id, info.shard, skew)
         messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
         self._writer = JournaledShard(self._journal, shard, shard.admit, messages)
         metrics = JournalMetrics(registry)
         self._follower = Follower(
-            self._journal, shard, messages.decoded, self._writer.told, metrics
+            self._journal,
+            shard,
+            messages.decoded,
+            self._writer.told,
+            metrics,
+            heard=self._writer.heard,
         )
         self._task: asyncio.Task[None] | None = None
 
@@ -55,7 +62,7 @@ class FollowedShard:
         """Follows no more, and disconnects."""
         if self._task is not None:
             await end(self._task)
-        self._writer.end("the node is leaving")
+        self._writer.leave()
         await self._journal.close()
 
     async def _follow(self, tell: Tell) -> None:
@@ -78,11 +85,16 @@ class FedShard:
         info: ShardInfo,
         encoding_fingerprint: str,
         registry: CollectorRegistry,
+        skew: float = SKEW,
     ) -> None:
-        """`journal` is its URL, empty for none; raises as `FollowedShard`."""
+        """`journal` is its URL, empty for none; `skew` is that of `open_journal`; raises as
+        `FollowedShard`.
+        """
         self._shard = shard
         self._followed = (
-            FollowedShard(journal, shard, info, encoding_fingerprint, registry) if journal else None
+            FollowedShard(journal, shard, info, encoding_fingerprint, registry, skew)
+            if journal
+            else None
         )
 
     def start(self, tell: Tell) -> ShardWriter:

@@ -1,7 +1,8 @@
 """Following a journal: its entries become writes of this shard, in their order, each once.
 
 The place of the last one is stored in the same transaction as its writes, so that nothing is
-applied twice or left out whatever ends, and whenever.
+applied twice or left out whatever ends, and whenever. An entry that has expired is skipped: its
+place is stored, and its writes are not.
 """
 
 import asyncio
@@ -14,7 +15,13 @@ import structlog
 
 from content_node.journal.metrics import JournalMetrics
 from winnow.domain.write import Write, Written
-from winnow.errors import IdentityError, InvalidRequestError, OverloadedError, WinnowError
+from winnow.errors import (
+    IdentityError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.journal.journal import JOURNAL, Delivered, Entry, Journal
 
 _log = structlog.get_logger("content_node")
@@ -26,9 +33,14 @@ _NONE = "0"
 """The place before the first entry."""
 _TOGETHER = 2_000_000
 """Bytes of entries that share a transaction: some hundred passages, some tenths of a second."""
+_EXPIRED = (
+    "the journal stored the writes after they had expired, so no replica applies them: send them "
+    "again; if that does not help, compare the clocks of this node and of the journal"
+)
 Sleep = Callable[[float], Awaitable[None]]
 Decode = Callable[[bytes], list[Write]]
 Told = Callable[[Entry, list[Written] | Exception], None]
+Heard = Callable[[str], None]
 
 
 class Replica(Protocol):
@@ -65,8 +77,12 @@ class Follower:
         told: Told,
         metrics: JournalMetrics,
         sleep: Sleep = asyncio.sleep,
+        heard: Heard = lambda _: None,
     ) -> None:
-        """`told` is called with what became of each entry, once it is durable here."""
+        """`told` is called with what became of each entry, once it is durable here; `heard` with
+        the reason why the journal cannot be read, empty once it is read again.
+        """
+        self._heard = heard
         self._journal, self._replica, self._decode = journal, replica, decode
         self._told, self._metrics, self._sleep = told, metrics, sleep
 
@@ -84,6 +100,7 @@ class Follower:
                     async for delivered in deliveries:
                         await self._apply(delivered)
                         self._metrics.followed(delivered.behind)
+                        self._heard("")
                         if failures:
                             _log.info("the journal is followed again", journal=self._journal.name)
                         failures = 0
@@ -92,6 +109,8 @@ class Follower:
                 raise
             except WinnowError as error:
                 self._metrics.lost()
+                if isinstance(error, UnavailableError):
+                    self._heard(str(error))
                 if failures % _REMINDED == 0:
                     _log.warning("the journal is not followed; trying again", reason=str(error))
                 failures += 1
@@ -119,6 +138,7 @@ class Follower:
     async def _apply(self, delivered: Delivered) -> None:
         """Stores entries, several in a transaction: each waits for the disk."""
         ahead = len(delivered.entries)
+        self._tell_of_expired([each for each in delivered.entries if each.expired])
         for some in _together(delivered.entries):
             await self._store(some)
             ahead -= len(some)
@@ -127,7 +147,7 @@ class Follower:
     async def _store(self, entries: Sequence[Entry]) -> None:
         place = _place_of(entries[-1])
         try:
-            calls = [await asyncio.to_thread(self._decode, entry.content) for entry in entries]
+            calls = [await self._writes(entry) for entry in entries]
             written = await self._replica.follow([write for call in calls for write in call], place)
         except (InvalidRequestError, OverloadedError) as error:
             if len(entries) > 1:  # one may be wrong, or there may be room for fewer at once
@@ -140,7 +160,25 @@ class Follower:
             return
         results = iter(written)
         for entry, call in zip(entries, calls, strict=True):
-            self._told(entry, list(islice(results, len(call))))
+            own = list(islice(results, len(call)))
+            self._told(entry, UnavailableError(_EXPIRED) if entry.expired else own)
+
+    async def _writes(self, entry: Entry) -> list[Write]:
+        """The writes of an entry; none of one that has expired."""
+        if entry.expired:
+            return []
+        return await asyncio.to_thread(self._decode, entry.content)
+
+    def _tell_of_expired(self, entries: Sequence[Entry]) -> None:
+        if entries:
+            self._metrics.expired(len(entries))
+            _log.warning(
+                "expired entries of the journal were skipped",
+                journal=self._journal.name,
+                entries=len(entries),
+                first=entries[0].place,
+                last=entries[-1].place,
+            )
 
     async def _pass_over(self, entry: Entry, error: InvalidRequestError) -> None:
         """What no shard can store is passed over by all replicas alike."""

@@ -12,7 +12,13 @@ from content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
-from winnow.errors import DeadlineExceededError, NotWritableError
+from winnow.errors import (
+    DeadlineExceededError,
+    LeavingError,
+    NotWritableError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.journal.journal import Entry, Journal
 from winnow.shard_writer import ShardWriter
 
@@ -31,13 +37,16 @@ class JournaledShard:
         self._journal, self._shard = journal, shard
         self._admit, self._messages = admit, messages
         self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
-        self._ended = ""
+        self._ended: WinnowError | None = None
+        self._unheard = ""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         """Returns when the journal has the writes, and this replica, too.
 
         Raises:
             InvalidRequestError: one of them is not for this shard; nothing was published.
+            UnavailableError: this replica does not hear from its journal, or the writes expired
+                before the journal stored them; another replica may take them.
             DeadlineExceededError: the journal has them or not; this replica has them later, if so.
 
         """
@@ -70,12 +79,23 @@ class JournaledShard:
         else:
             future.set_result(result)
 
+    def heard(self, reason: str) -> None:
+        """Says why this replica cannot read its journal; empty once it reads it."""
+        self._unheard = reason
+
     def end(self, reason: str) -> None:
-        """No entry is applied any more."""
-        self._ended = reason
+        """No entry is applied any more: the journal cannot be followed."""
+        self._end(NotWritableError(f"this replica follows its journal no more: {reason}"))
+
+    def leave(self) -> None:
+        """No entry is applied any more: the node ends, and another replica takes the writes."""
+        self._end(LeavingError("the node is leaving"))
+
+    def _end(self, error: WinnowError) -> None:
+        self._ended = self._ended or error
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(NotWritableError(reason))
+                future.set_exception(error)
 
     async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
         self._expect_followed()  # it may have ended meanwhile, and nobody would tell what became
@@ -96,5 +116,7 @@ class JournaledShard:
                 future.exception()  # or it would be missed where publishing failed, too
 
     def _expect_followed(self) -> None:
-        if self._ended:
-            raise NotWritableError(f"this replica follows its journal no more: {self._ended}")
+        if self._ended is not None:
+            raise self._ended
+        if self._unheard:
+            raise UnavailableError(f"this replica does not hear from its journal: {self._unheard}")

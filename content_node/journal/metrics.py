@@ -23,6 +23,11 @@ class JournalMetrics:
         self._entries = Counter(
             "winnow_node_journal_entries", "Entries that this replica stored", registry=registry
         )
+        self._expired = Counter(
+            "winnow_node_journal_expired_entries",
+            "Entries that all replicas skip, because the journal stored them after their expiry",
+            registry=registry,
+        )
 
     def followed(self, behind: int) -> None:
         """The journal was heard of, and all that came was stored."""
@@ -34,6 +39,10 @@ class JournalMetrics:
         self._entries.inc(count)
         self._place.set(place)
         self._behind.set(behind)
+
+    def expired(self, count: int) -> None:
+        """Entries were skipped; they count as stored, too."""
+        self._expired.inc(count)
 
     def lost(self) -> None:
         """The journal cannot be followed."""

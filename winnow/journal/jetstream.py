@@ -1,13 +1,16 @@
 """A journal that is a stream of NATS JetStream: one stream for each shard, on file.
 
-Knows the client; reconnecting is the client's. An acknowledged entry is on as many servers as the
-stream has replicas; when it is on their disks is a setting of theirs (see `docs/snapshots.md`).
+Knows the client; reconnecting is the client's, and buffering is off: what cannot be sent fails at
+once. What was sent and arrives late has expired (see `winnow.journal.expiry`). An acknowledged entry
+is on as many servers as the stream has replicas; when it is on their disks is a setting of theirs
+(see `docs/snapshots.md`).
 """
 
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncGenerator, Iterator
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,21 +29,22 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
+from winnow.journal.expiry import EXPIRES, SKEW, PublishWindow, has_expired
 from winnow.journal.journal import JOURNAL, Delivered, Entry
 from winnow.journal.ordering import following
+from winnow.journal.publishing import publish
 from winnow.journal.pulling import messages
 
 _log = structlog.get_logger("winnow.journal")
 _CONNECT = 3.0
 """Seconds that connecting may take."""
-_AGAIN_AND_AGAIN: dict[str, Any] = {
+_OPTIONS: dict[str, Any] = {
     "max_reconnect_attempts": -1,  # without end
     "reconnect_time_wait": 0.25,  # seconds; its type says whole ones
+    "pending_size": 0,  # a write that could not be sent has failed, and must not be sent later
+    "ping_interval": 5,  # seconds
+    "max_outstanding_pings": 2,  # then the link is dead
 }
-_TRY = 1.0
-"""Seconds after which an entry that was not acknowledged is sent again."""
-_PAUSE = 0.05
-"""Seconds until then if it was refused at once."""
 _KEYS_KEPT = 120.0
 """Seconds in which the server knows an entry that it has: longer than anybody tries."""
 _HEAD = 4_096
@@ -51,22 +55,18 @@ _FULL_AFTER = 5.0
 _FULL = (10023, 10047, 10077, 10122)
 """Codes of errors: no resources, no storage, too many messages or bytes."""
 
-_LOST = (
-    nats.errors.TimeoutError,
-    nats.errors.NoRespondersError,
-    nats.errors.OutboundBufferLimitError,
-    nats.errors.ConnectionClosedError,
-    nats.js.errors.NoStreamResponseError,
-)
-"""What happens to an entry while a server is away: it may be there, and is sent again."""
-
 
 class JetStreamJournal:
     """A `Journal`."""
 
-    def __init__(self, url: str, stream: str) -> None:
-        """`url`: nats://[USER:PASSWORD@]HOST:PORT, or tls://."""
+    def __init__(
+        self, url: str, stream: str, skew: float = SKEW, wall: Callable[[], float] = time.time
+    ) -> None:
+        """`url`: nats://[USER:PASSWORD@]HOST:PORT, or tls://; `skew`: seconds by which `wall` and
+        the servers' clocks may differ; `wall` gives seconds since 1970.
+        """
         parts = urlsplit(url)
+        self._skew, self._wall = skew, wall
         self._url, self._stream = url, stream
         self._name = f"stream {stream} at {parts.hostname}:{parts.port or 4222}"
         self._subject = stream.replace("-", ".")
@@ -88,22 +88,17 @@ class JetStreamJournal:
             return _id_of(await self._made(streams))
 
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
-        while True:
+        try:
             with self._reached():
                 _, streams = await self._connected()
-                seconds = min(_TRY, deadline.left())
-                if seconds <= 0:
-                    raise DeadlineExceededError(f"{self._name} did not acknowledge it in time")
-                with contextlib.suppress(*_LOST):
-                    acknowledged = await streams.publish(
-                        self._subject,
-                        content,
-                        timeout=seconds,
-                        stream=self._stream,
-                        headers={Header.MSG_ID.value: key},
-                    )
-                    return int(acknowledged.seq)
-            await asyncio.sleep(_PAUSE)
+                window = PublishWindow.opened(self._wall(), deadline.left(), self._skew)
+                headers = {Header.MSG_ID.value: key, EXPIRES: window.header}
+                until = Deadline.after(window.seconds, deadline.clock)
+                return await publish(streams, self._stream, self._subject, content, headers, until)
+        except UnavailableError as error:
+            if deadline.expired():
+                raise DeadlineExceededError(str(error)) from error
+            raise
 
     async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         with self._reached():
@@ -141,9 +136,7 @@ class JetStreamJournal:
         client = Client()
         try:
             async with asyncio.timeout(_CONNECT):
-                await client.connect(
-                    self._url, name=self._stream, error_cb=self._told, **_AGAIN_AND_AGAIN
-                )
+                await client.connect(self._url, name=self._stream, error_cb=self._told, **_OPTIONS)
         except BaseException:
             await client.close()
             raise
@@ -226,8 +219,13 @@ def _id_of(info: StreamInfo) -> str:
 
 
 def _entry(message: Msg) -> Entry:
-    key = (message.headers or {}).get(Header.MSG_ID.value, "")
-    return Entry(message.metadata.sequence.stream, key, message.data)
+    headers, metadata = message.headers or {}, message.metadata
+    return Entry(
+        metadata.sequence.stream,
+        headers.get(Header.MSG_ID.value, ""),
+        message.data,
+        has_expired(headers.get(EXPIRES, ""), metadata.timestamp),
+    )
 
 
 def _reason(error: BaseException) -> str:

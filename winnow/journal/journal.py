@@ -23,6 +23,10 @@ class Entry:
     key: str
     """Given by whoever published it; empty if none was."""
     content: bytes
+    expired: bool = False
+    """Whether the journal stored it after its writer had given it up: no replica applies it. See
+    `winnow.journal.expiry`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,13 @@ class Journal(Protocol):
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
         """Appends an entry; returns its place once it is durable.
 
-        It is sent again if nobody acknowledges it, and with the same `key` it is there once.
+        With the same `key` an entry is there once; a key is used for one call. The entry may have
+        expired when it was stored: whoever reads it is told.
 
         Raises:
             OverloadedError: the log is full.
-            DeadlineExceededError: nobody acknowledged it in time; it may be there or not.
+            UnavailableError, DeadlineExceededError: nobody acknowledged it in time. It is not
+                there, or comes before all that is published from now on, or will have expired.
 
         """
 

@@ -3,6 +3,7 @@
 from urllib.parse import SplitResult, urlsplit
 
 from winnow.errors import UnavailableError
+from winnow.journal.expiry import SKEW
 from winnow.journal.journal import Journal
 from winnow.packaged import extra
 
@@ -31,8 +32,10 @@ def _is_port(parts: SplitResult) -> bool:
         return False
 
 
-def open_journal(url: str, index_id: str, shard: int) -> Journal:
+def open_journal(url: str, index_id: str, shard: int, skew: float = SKEW) -> Journal:
     """The journal of a shard of an index; connects when it is opened.
+
+    `skew`: seconds by which the clocks of its writers and of its servers may differ.
 
     Raises:
         UnavailableError: the client's package is not installed.
@@ -42,4 +45,4 @@ def open_journal(url: str, index_id: str, shard: int) -> Journal:
         from winnow.journal.jetstream import JetStreamJournal  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         raise UnavailableError(f"following a journal needs nats-py: {extra('nats')}") from error
-    return JetStreamJournal(url, f"winnow-{index_id}-{shard:05}")
+    return JetStreamJournal(url, f"winnow-{index_id}-{shard:05}", skew)

@@ -17,7 +17,9 @@ from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
     InvalidRequestError,
+    LeavingError,
     NotWritableError,
+    UnavailableError,
 )
 from winnow.journal.journal import Entry
 
@@ -155,9 +157,81 @@ async def test_a_write_that_is_too_late_is_told_and_may_be_there() -> None:
             await node.shard.write([put("a")], Deadline.after(0.05))
         replica.full = False
         await happens(lambda: replica.history == ["a"])
+
+
+async def test_a_replica_that_does_not_hear_from_its_journal_refuses_writes_at_once() -> None:
+    journal = FakeJournal()
+    async with following(journal, FakeReplica()) as node:
         await journal.cut_off()
-        with pytest.raises(DeadlineExceededError, match="not acknowledged"):
-            await node.shard.write([put("b")], Deadline.after(0.05))
+        await happens(lambda: node.metric("followed") == 0)
+        with pytest.raises(UnavailableError, match="does not hear from its journal: out of reach"):
+            await node.shard.write([put("a")], LATER)
+        assert not journal.entries
+        journal.join()
+        await happens(lambda: node.metric("followed") == 1)
+        assert await node.shard.write([put("b")], LATER)
+
+
+async def test_a_replica_that_waits_for_room_refuses_nothing_because_of_its_journal() -> None:
+    journal, replica = FakeJournal(), FakeReplica(full=True)
+    await publish(journal, [put("a")])
+    async with following(journal, replica) as node:
+        await happens(lambda: node.metric("followed") == 0)
+        writing = asyncio.create_task(node.shard.write([put("b")], LATER))
+        await happens(lambda: len(journal.entries) == 2)
+        replica.full = False
+        await writing
+
+
+async def test_expired_entries_are_skipped_by_all_replicas_and_counted() -> None:
+    journal, one, other = FakeJournal(), FakeReplica(), FakeReplica()
+    await publish(journal, [put("a", "new")])
+    journal.is_late = True
+    await publish(journal, [put("a", "old")], [delete("a")])
+    journal.is_late = False
+    await publish(journal, [put("b")])
+    async with following(journal, one) as first, following(journal, other) as second:
+        await happens(lambda: stored(one) == stored(other) == 4)
+        assert one.texts["a"] == other.texts["a"] == "new"
+        assert one.history == other.history == ["a", "b"]
+        for node in (first, second):
+            assert node.metric("expired_entries_total") == 2
+            assert node.metric("entries_total") == 4
+
+
+async def test_a_write_whose_entry_expired_is_not_acknowledged() -> None:
+    """The journal acknowledges it, and all replicas skip it."""
+    journal, replica = FakeJournal(), FakeReplica()
+    journal.is_late = True
+    async with following(journal, replica) as node:
+        with pytest.raises(UnavailableError, match=r"after they had expired.*compare the clocks"):
+            await node.shard.write([put("a")], LATER)
+    assert stored(replica) == 1
+    assert replica.history == []
+
+
+async def test_what_expired_is_told_once_for_all_that_came_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    journal.is_late = True
+    await publish(journal, [put("a")], [put("b")], [put("c")])
+    async with following(journal, replica):
+        await happens(lambda: stored(replica) == 3)
+    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
+
+
+async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replica() -> None:
+    """It is no fault of the set-up, as FAILED_PRECONDITION would say."""
+    journal, replica = FakeJournal(), FakeReplica(full=True)
+    shard = JournaledNode(journal, replica).shard
+    writing = asyncio.create_task(shard.write([put("a")], LATER))
+    await happens(lambda: bool(journal.entries))
+    shard.leave()
+    with pytest.raises(LeavingError):
+        await writing
+    with pytest.raises(LeavingError, match="the node is leaving"):
+        await shard.write([put("b")], LATER)
 
 
 async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:

@@ -14,7 +14,7 @@ from conftest import Recorder
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import available, happens
 
 from content_node.journal.composing import FollowedShard
 from content_node.live.entry import Logged
@@ -56,7 +56,8 @@ class Replica:
         self.changes.append(change)
 
     async def write(self, *writes: Write) -> int:
-        return (await self.writer.write(writes, Deadline.after(LONG)))[-1].sequence
+        deadline = Deadline.after(LONG)
+        return (await available(lambda: self.writer.write(writes, deadline), LONG))[-1].sequence
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from fake_replica import FakeReplica
 from journaled_node import MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from nats_server import NatsServer, needs_nats
-from tenacious import happens
+from tenacious import available, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome
@@ -41,7 +41,7 @@ async def journals(server: NatsServer) -> AsyncIterator[tuple[Journal, Journal]]
 async def write(node: JournaledNode, *identifiers: str) -> int:
     """Puts passages, and deletes one; the number of the last write."""
     writes = [*(put(each, f"text of {each}") for each in identifiers), delete(identifiers[0])]
-    written = await node.shard.write(writes, Deadline.after(LONG))
+    written = await available(lambda: node.shard.write(writes, Deadline.after(LONG)), LONG)
     assert {each.outcome for each in written} <= {Outcome.STORED, Outcome.UNCHANGED}
     return written[-1].sequence
 
@@ -114,7 +114,7 @@ async def test_a_replica_starts_before_its_journal_does(
     replica = FakeReplica()
     async with following(journals[0], replica) as node:
         with pytest.raises(UnavailableError, match="cannot be reached"):
-            await write(node, "a", "b")
+            await node.shard.write([put("a")], Deadline.after(LONG))
         server.start()
         await write(node, "a", "b")
     assert replica.texts == {"b": "text of b"}

@@ -2,12 +2,14 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from nats_server import NatsServer, needs_nats
+from tenacious import available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
@@ -102,24 +104,82 @@ async def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
     await publish(journal, *map(str, range(100)))
     reading = asyncio.create_task(some(journal, 0, 103))
     server.stop(signal.SIGKILL)
-    late = asyncio.create_task(publish(journal, "x", "y", "z"))
     server.start()
-    assert await late == [101, 102, 103]
+    assert await available(lambda: publish(journal, "x", "y", "z"), LONG) == [101, 102, 103]
     assert [each.place for each in await reading] == list(range(1, 104))
     assert await journal.open() == name
 
 
-async def test_a_server_that_hangs_for_a_while_is_waited_for(
+async def test_an_entry_that_reaches_a_server_after_its_writer_gave_up_has_expired(
     server: NatsServer, journal: Journal
 ) -> None:
     await publish(journal, "a")
-    reading = asyncio.create_task(some(journal, 0, 2))
+    reading = asyncio.create_task(some(journal, 0, 3))
     server.pause()
-    with pytest.raises(DeadlineExceededError, match="did not acknowledge it in time"):
+    with pytest.raises(DeadlineExceededError, match="did not acknowledge an entry in time"):
         await journal.publish(b"b", "key-b", Deadline.after(1.5))
     server.resume()
-    assert await publish(journal, "b") == [2]
-    assert [each.content for each in await reading] == [b"a", b"b"]
+    assert await publish(journal, "c") == [3]
+    assert [(each.content, each.expired) for each in await reading] == [
+        (b"a", False),
+        (b"b", True),
+        (b"c", False),
+    ]
+
+
+async def test_a_writer_that_has_time_left_gives_up_as_unavailable(
+    server: NatsServer, journal: Journal
+) -> None:
+    """So that another replica is tried."""
+    await publish(journal, "a")
+    server.pause()
+    deadline = Deadline.after(600)
+    with pytest.raises(UnavailableError, match="did not acknowledge an entry in time"):
+        await journal.publish(b"b", "key-b", deadline)
+    assert deadline.left() > 300
+
+
+async def test_what_cannot_be_sent_fails_at_once_and_is_never_sent(
+    server: NatsServer, journal: Journal
+) -> None:
+    await publish(journal, "a")
+    server.stop()
+    deadline = Deadline.after(600)
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        await journal.publish(b"b", "key-b", deadline)
+    server.start()
+    await available(lambda: publish(journal, "c"), LONG)
+    assert [each.content for each in await some(journal, 0, 2)] == [b"a", b"c"]
+
+
+async def test_all_readers_judge_an_entry_alike_whenever_they_read_it(server: NatsServer) -> None:
+    """The clock of the writer is an hour slow, so its entries have expired when they are stored."""
+    from winnow.journal.jetstream import JetStreamJournal
+
+    slow = JetStreamJournal(server.url, "winnow-index-00000", wall=lambda: time.time() - 3_600)
+    right = open_journal(server.url, "index", 0)
+    try:
+        assert await publish(right, "a") == [1]
+        assert await publish(slow, "b") == [2]
+        first = [each.expired for journal in (slow, right) for each in await some(journal, 0, 2)]
+        server.stop()
+        server.start()
+        again = [each.expired for journal in (slow, right) for each in await some(journal, 0, 2)]
+        assert first == again == [False, True, False, True]
+    finally:
+        await slow.close()
+        await right.close()
+
+
+async def test_an_entry_of_an_older_version_has_no_expiry_and_is_applied(
+    server: NatsServer, journal: Journal
+) -> None:
+    import nats
+
+    await journal.open()
+    async with await nats.connect(server.url) as client:
+        await client.jetstream().publish("winnow.index.00000", b"a", headers={"Nats-Msg-Id": "key"})
+    assert await some(journal, 0, 1) == [Entry(1, "key", b"a")]
 
 
 async def test_a_journal_that_was_made_anew_is_another_one(

@@ -1,0 +1,98 @@
+"""A write that failed stays failed: it never comes back to undo a newer one that was acknowledged."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from fake_replica import FakeReplica
+from faulty_link import link_to
+from journaled_node import JournaledNode, following
+from live_writes import delete, put
+from nats_server import NatsServer, needs_nats
+from tenacious import available, happens
+
+from winnow.deadline import Deadline
+from winnow.domain.write import Write
+from winnow.errors import DeadlineExceededError, UnavailableError
+from winnow.journal.opening import open_journal
+
+pytestmark = needs_nats
+LONG = 30.0
+SHORT = 2.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    server = NatsServer(tmp_path / "nats").start()
+    yield server
+    server.close()
+
+
+@asynccontextmanager
+async def node_at(url: str) -> AsyncIterator[JournaledNode]:
+    journal = open_journal(url, "index", 0)
+    try:
+        async with following(journal, FakeReplica()) as node:
+            yield node
+    finally:
+        await journal.close()
+
+
+async def write(node: JournaledNode, write: Write) -> None:
+    await available(lambda: node.shard.write([write], Deadline.after(LONG)), LONG)
+
+
+async def fail(node: JournaledNode, write: Write) -> None:
+    with pytest.raises((DeadlineExceededError, UnavailableError)):
+        await node.shard.write([write], Deadline.after(SHORT))
+
+
+@pytest.mark.parametrize("failing", [put("a", "old"), delete("a")], ids=["put", "delete"])
+async def test_a_write_that_failed_while_cut_off_is_not_sent_after_reconnecting(
+    server: NatsServer, failing: Write
+) -> None:
+    """The client buffers what it could not send, unless it is told not to."""
+    async with (
+        link_to(server.url) as link,
+        node_at(link.url) as one,
+        node_at(server.url) as other,
+    ):
+        await write(one, put("a", "first"))
+        await link.cut()
+        await happens(lambda: one.metric("followed") == 0, LONG)
+        await fail(one, failing)
+        await write(other, put("a", "new"))
+        await link.join()
+        await write(one, put("end", "end"))
+        await expect_new(one, other)
+        assert one.metric("expired_entries_total") == 0
+
+
+@pytest.mark.parametrize("failing", [put("a", "old"), delete("a")], ids=["put", "delete"])
+async def test_a_write_that_failed_on_a_frozen_link_is_skipped_by_all_when_it_arrives(
+    server: NatsServer, failing: Write
+) -> None:
+    async with (
+        link_to(server.url) as link,
+        node_at(link.url) as one,
+        node_at(server.url) as other,
+    ):
+        await write(one, put("a", "first"))
+        link.freeze()
+        await fail(one, failing)
+        await write(other, put("a", "new"))
+        link.thaw()
+        await write(one, put("end", "end"))
+        await expect_new(one, other)
+        for node in (one, other):
+            assert node.metric("expired_entries_total") == 1
+
+
+async def expect_new(*nodes: JournaledNode) -> None:
+    """All end with the newer write."""
+    for node in nodes:
+        replica = node.replica
+        await happens(lambda replica=replica: "end" in replica.texts, LONG)  # type: ignore[misc]
+        assert replica.texts["a"] == "new"
+        assert replica.history == nodes[0].replica.history
