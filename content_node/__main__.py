@@ -197,7 +197,9 @@ def _answering(
     shard = live.base
     reader = open_reader(bundle, tokenizer.special, options, settings.max_tokens)
     pace = Pace(_HALF_LIFE, time.monotonic)
-    searcher = LocalSearcher(live.view, reader, bundle, pool, pace, metrics)
+    searcher = LocalSearcher(
+        live.view, reader, bundle, pool, pace, metrics, journaled=bool(settings.journal)
+    )
     live.served_by(searcher.serve)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))

@@ -62,8 +62,12 @@ class LocalSearcher:
         pace: Pace,
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
+        journaled: bool = False,
     ) -> None:
-        """`pace` is told of every passage that was read."""
+        """`pace` is told of every passage that was read; `journaled`: whether the node follows a
+        journal.
+        """
+        self._journaled = journaled
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
         self._pace = pace
         self._limits = question_limits(bundle)
@@ -94,7 +98,7 @@ class LocalSearcher:
         """Which shard this is, in its newest generation."""
         deadline.check("telling about the shard")
         self._generations.let_go()
-        return self._info
+        return replace(self._info, journaled=self._journaled)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: Depth, deadline: Deadline

@@ -83,17 +83,22 @@ class Storing:
     ) -> list[Written] | WinnowError:
         """What became of the writes of one shard. A failure is returned: the others go on."""
         attempt = 0
+        tried: list[str] = []
         while True:
             name, about = ("retry" if attempt else "write"), {"winnow.shard": shard}
             try:
                 with span(name, about, Kind.CLIENT):
-                    written = await self._writers.writer(shard, attempt).write(writes, deadline)
+                    address = self._writers.address(shard, tried)
+                    tried.append(address)
+                    writer = self._writers.writer(address, shard)
+                    written = await writer.write(writes, deadline)
             except WinnowError as error:
                 attempt += 1
                 wait = _pause(error, attempt, deadline)
                 if wait is None:
                     return error
             else:
+                self._writers.worked(address, shard)
                 self._notice(shard, max((each.sequence for each in written), default=0))
                 return written
             self._metrics.retries.labels(str(shard)).inc()

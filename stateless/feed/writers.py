@@ -3,11 +3,11 @@
 Knows the view of the index that questions have, too; does not know how a node is written to.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stateless.cluster.membership import Identity, View
-from stateless.feed.targets import target
+from stateless.feed.targets import BEGINS, target
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
@@ -42,6 +42,7 @@ class Writers:
         """
         self._view, self._present, self._open = view, present, open_
         self._reached: dict[_Key, Reached] = {}
+        self._worked: dict[int, str] = {}
 
     @property
     def shards(self) -> int:
@@ -51,21 +52,32 @@ class Writers:
             raise UnavailableError("no shard of the index has been found yet: try again")
         return identity.shards
 
-    def writer(self, shard: int, attempt: int = 0) -> ShardWriter:
-        """Where the writes of a shard go; raises as `target` does."""
+    def address(self, shard: int, tried: Sequence[str] = ()) -> str:
+        """The node that the writes of a shard go to: the one that took the last ones, unless it was
+        tried; raises as `target` does.
+        """
         view = self._view()
         index = view.identity.index_id if view.identity else ""
         logs = {
-            address: info.log_id
+            address: info.log_id or (BEGINS if info.journaled else "")
             for address, info in self._present().items()
             if (info.index_id, info.shard) == (index, shard)
         }
-        address = target(shard, view.replicas.get(shard, ()), logs, attempt)
-        assert view.identity is not None  # it has replicas
-        key = (address, view.identity, shard)
+        used = view.replicas.get(shard, ())
+        return target(shard, used, logs, tried, self._worked.get(shard, ""))
+
+    def writer(self, address: str, shard: int) -> ShardWriter:
+        """What writes to the shard of a node that `address` has just named."""
+        identity = self._view().identity
+        assert identity is not None  # it has replicas
+        key = (address, identity, shard)
         if key not in self._reached:
             self._reached[key] = self._open(*key)
         return self._reached[key].writer
+
+    def worked(self, address: str, shard: int) -> None:
+        """The node has stored writes of the shard: it gets the next ones, too."""
+        self._worked[shard] = address
 
     async def tidy(self) -> None:
         """Closes what leads to nodes that serve nothing here any more."""

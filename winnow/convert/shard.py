@@ -191,6 +191,7 @@ def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
         sequence=info.sequence,
         log_id=info.log_id,
         fields=info.fields,
+        journaled=info.journaled,
     )
 
 
@@ -211,6 +212,7 @@ def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
         tuple(message.fields),
         message.seconds_per_read,
         message.reads_in_hand,
+        message.journaled,
     )
 
 

@@ -35,6 +35,8 @@ class ShardInfo:
     """
     reads_in_hand: int = field(default=0, compare=False)
     """Passages that wait to be read or are being read."""
+    journaled: bool = field(default=False, compare=False)
+    """Whether the node follows a journal; `log_id` is empty until it has begun to."""
 
     @property
     def rows(self) -> tuple[str, int, str, str, str]:

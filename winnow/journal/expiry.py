@@ -1,9 +1,9 @@
 """When an entry of a journal expires, and whether it was stored too late. Pure.
 
-The problem: bytes that a writer has sent may reach the journal long after the writer gave up, out of
-a buffer of the client, of the system or of a link that was frozen. Applied then, a write that failed
-would undo a newer one that was acknowledged. So each entry carries an expiry, and followers skip an
-entry that the journal stored after it.
+The problem: bytes that a writer has sent may reach the journal long after the writer gave up, out
+of a buffer of the client, of the system or of a link that was frozen. Applied then, a write that
+failed would undo a newer one that was acknowledged. So each entry carries an expiry, and followers
+skip an entry that the journal stored after it.
 
 The rule, with `skew` the seconds by which the clocks of writer and journal may differ:
 
@@ -11,9 +11,9 @@ The rule, with `skew` the seconds by which the clocks of writer and journal may 
    `now + seconds - skew`. It says that a write failed only when `seconds` have passed, unless it
    knows that nothing was sent.
 2. An entry is skipped if the journal's own timestamp of it is later than its expiry. Timestamp and
-   expiry are stored with the entry, so all followers skip the same entries, whenever they read them.
-3. A write is acknowledged when the writer's own replica has read its entry from the journal and has
-   applied it. The acknowledgement of the journal alone is not enough.
+   expiry are stored with the entry, so all followers skip the same entries, whenever they read.
+3. A write is acknowledged when the writer's own replica has read its entry from the journal and
+   has applied it. The acknowledgement of the journal alone is not enough.
 
 No write that was acknowledged is skipped: the writer's replica judged the same two values as every
 other replica, whatever the clocks say (2, 3). No write that failed undoes a newer one: an applied

@@ -1,9 +1,9 @@
 """A journal that is a stream of NATS JetStream: one stream for each shard, on file.
 
-Knows the client; reconnecting is the client's, and buffering is off: what cannot be sent fails at
-once. What was sent and arrives late has expired (see `winnow.journal.expiry`). An acknowledged entry
-is on as many servers as the stream has replicas; when it is on their disks is a setting of theirs
-(see `docs/snapshots.md`).
+Knows the client. The client reconnects by itself, and buffers nothing: what cannot be sent fails at
+once. What was sent and arrives late has expired (see `winnow.journal.expiry`). An acknowledged
+entry is on as many servers as the stream has replicas; when it is on their disks is a setting of
+theirs (see `docs/snapshots.md`).
 """
 
 import asyncio

@@ -46,6 +46,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    JOURNALED_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -75,6 +76,8 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Names the log of writes that the shard follows; empty if the shard takes none. Replicas of one
     log may have different generations.
     """
+    journaled: builtins.bool
+    """Whether the node follows a journal. log_id is empty until it has begun to."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata's fields, in order; at most 1000."""
@@ -96,8 +99,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         sequence: builtins.int = ...,
         log_id: builtins.str = ...,
         fields: collections.abc.Iterable[builtins.str] | None = ...,
+        journaled: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "log_id", b"log_id", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stateless.feed.targets import target
+from stateless.feed.targets import BEGINS, target
 from stateless.policy.feeding import pause
 from winnow.errors import NotWritableError, UnavailableError
 
@@ -13,9 +13,47 @@ def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:
     assert target(0, ["a"], {}) == "a"
 
 
-def test_replicas_of_one_journal_are_tried_one_after_the_other() -> None:
-    logs = dict.fromkeys(("b", "a", "left-out"), "journal-1")
-    assert [target(0, ["b", "a"], logs, attempt) for attempt in range(3)] == ["a", "b", "a"]
+LOGS = dict.fromkeys(("a", "b", "left-out"), "journal-1")
+
+
+@pytest.mark.parametrize(
+    ("tried", "preferred", "expected"),
+    [
+        ([], "", "a"),
+        (["a"], "", "b"),
+        (["a", "b"], "", "a"),
+        (["a", "b", "a"], "", "b"),
+        ([], "b", "b"),
+        (["b"], "b", "a"),
+        (["a"], "a", "b"),
+        (["a", "b"], "b", "b"),
+        ([], "gone", "a"),
+    ],
+)
+def test_a_replica_that_was_not_tried_comes_first_then_the_one_that_worked(
+    tried: list[str], preferred: str, expected: str
+) -> None:
+    assert target(0, ["b", "a"], LOGS, tried, preferred) == expected
+
+
+def test_a_replica_that_has_yet_to_follow_gets_no_writes_and_stops_none() -> None:
+    logs = {"a": BEGINS, "b": "journal-1"}
+    assert [target(0, ["a", "b"], logs, tried) for tried in ([], ["b"])] == ["b", "b"]
+
+
+@pytest.mark.parametrize("logs", [{"a": BEGINS, "b": BEGINS}, {"a": BEGINS, "b": "journal-1"}])
+def test_replicas_that_have_yet_to_follow_are_unavailable(logs: dict[str, str]) -> None:
+    """Whether their journal is the same is not known yet, or the one that knows is not used."""
+    with pytest.raises(UnavailableError, match="has begun to follow its journal"):
+        target(0, ["a"], logs)
+
+
+@pytest.mark.parametrize("other", ["", "a log of its own"])
+def test_a_replica_that_has_yet_to_follow_shares_no_log_with_one_that_never_will(
+    other: str,
+) -> None:
+    with pytest.raises(NotWritableError, match="share no log"):
+        target(0, ["a", "b"], {"a": BEGINS, "b": other})
 
 
 @pytest.mark.parametrize("other", ["", "a log of its own", "journal-2"])
