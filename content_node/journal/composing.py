@@ -11,6 +11,7 @@ from content_node.journal.following import Follower
 from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
 from content_node.journal.metrics import JournalMetrics
+from content_node.live.limiting import no_direct_writes
 from content_node.live.shard import LiveShard
 from content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
@@ -99,7 +100,11 @@ class FedShard:
 
     def start(self, tell: Tell) -> ShardWriter:
         """What takes writes from now on; see `FollowedShard.start`."""
-        return self._shard if self._followed is None else self._followed.start(tell)
+        if self._followed is not None:
+            return self._followed.start(tell)
+        if self._shard.follows_journal:
+            _log.warning("no writes are taken", reason=no_direct_writes(self._shard.log_id))
+        return self._shard
 
     async def close(self) -> None:
         """Stores what waits, and lets go of journal and directory."""

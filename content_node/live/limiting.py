@@ -25,3 +25,12 @@ def write_limits(settings: NodeSettings, vocabulary: int, base: StoredSegment) -
         settings.max_unmerged,
         refusal,
     )
+
+
+def no_direct_writes(log_id: str) -> str:
+    """Why a shard that follows a journal takes no other writes, and what to do."""
+    return (
+        f"the shard follows {log_id}, and its other replicas would lack what is written to this "
+        "one alone: start the node with --journal; or, to go on without replicas, make an index "
+        "of its own: `winnow index build --passages INDEX --out NEW`"
+    )

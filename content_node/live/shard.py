@@ -15,6 +15,7 @@ import structlog
 from content_node.live.committing import Committing
 from content_node.live.counting import built_counts
 from content_node.live.entry import Logged
+from content_node.live.limiting import no_direct_writes
 from content_node.live.limits import WriteLimits
 from content_node.live.log import WriteLog
 from content_node.live.state import LiveState
@@ -28,6 +29,7 @@ from winnow.deadline import Clock, Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
+from winnow.journal.journal import JOURNAL
 
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000
@@ -105,6 +107,11 @@ class LiveShard:
         """Names the log; empty before the first write."""
         return self._log.log_id
 
+    @property
+    def follows_journal(self) -> bool:
+        """Whether its writes come from a journal, now or when the node was started before."""
+        return self.log_id.startswith(JOURNAL)
+
     def pending(self) -> Pending:
         """What a merge would find."""
         view = self._shown
@@ -121,10 +128,13 @@ class LiveShard:
 
         Raises:
             InvalidRequestError: one of them is not for this shard; nothing was stored.
-            NotWritableError: the node was started without feeding, or its disk cannot be written.
+            NotWritableError: the node was started without feeding, or its disk cannot be written,
+                or the shard follows a journal, which alone brings its writes.
             OverloadedError: too much waits, or the disk is full.
 
         """
+        if self.follows_journal:
+            raise NotWritableError(no_direct_writes(self.log_id))
         await self.admit(writes)
         return await self._committing.write(writes, deadline)
 

@@ -391,3 +391,17 @@ async def test_a_shard_that_takes_no_writes_has_no_limit_of_them(directory: Path
     live = opened(directory, replace(LIMITS, refusal="no"), registry=registry)
     assert registry.get_sample_value("winnow_node_unmerged_limit_writes") == 0
     await live.close()
+
+
+async def test_a_shard_that_follows_a_journal_takes_no_direct_writes(directory: Path) -> None:
+    """As of a node that is started without --journal: its replicas would differ for good."""
+    live = opened(directory)
+    await live.follow([put("a", "one")], "1 key", "journal-1")
+    await live.close()
+    live = opened(directory)
+    with pytest.raises(NotWritableError, match=r"follows journal-1.*start the node with --journal"):
+        await write(live, put("b", "two"))
+    assert live.sequence == 1
+    await live.follow([put("b", "two")], "2 key")
+    assert live.sequence == 2
+    await live.close()
