@@ -97,6 +97,47 @@ async def test_the_same_file_takes_its_passages_out_again(
     assert (code, out) == (0, f"{ids}: 0 deleted, 2 unchanged, 0 outdated\n")
 
 
+@pytest.mark.parametrize("form", ["ids.txt", "ids.tsv", "ids.jsonl", "documents.jsonl"])
+async def test_documents_are_deleted_by_their_ids_with_all_their_passages(
+    front: FedFront, address: str, tmp_path: Path, form: str
+) -> None:
+    """Of a file with the ids alone, or of the file that was fed."""
+    fed = tmp_path / "documents.jsonl"
+    rows = [
+        {"id": name, "title": "T", "text": " ".join(f"word{n}" for n in range(count))}
+        for name, count in (("long", 1_450), ("short", 20), ("kept", 120))
+    ]
+    fed.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert (await feed(fed, "--cut", "--address", address))[0] == 0
+    assert len(front.passages) == 15 + 1 + 2
+    contents = {
+        "ids.txt": "long\nshort\nnever\n",
+        "ids.tsv": "id\tname\nlong\tx\nshort\ty\nnever\tz\n",
+        "ids.jsonl": '{"id": "long"}\n{"id": "short"}\n{"id": "never"}\n',
+        "documents.jsonl": "".join(
+            json.dumps(row) + "\n" for row in [*rows[:2], {"id": "never", "text": "a b"}]
+        ),
+    }
+    file = tmp_path / form
+    file.write_text(contents[form])
+    command = (file, "--delete", "--cut", "--address", address)
+    code, out, err = await feed(*command)
+    assert (code, out) == (0, f"{file}: 2 documents deleted (16 passages), 1 not found\n"), err
+    assert sorted(front.passages) == ["kept#0", "kept#1"]
+    code, out, _ = await feed(*command, "--json")
+    said = json.loads(out)
+    assert (code, said["stored"], said["passages"], said["unchanged"]) == (0, 0, 0, 3)
+
+
+async def test_a_version_deletes_no_whole_document(address: str, tmp_path: Path) -> None:
+    """A deletion with a version leaves a mark for every passage, whether it is there or not."""
+    file = tmp_path / "ids.jsonl"
+    file.write_text('{"id": "doc", "version": 3}\n')
+    code, _, err = await feed(file, "--delete", "--cut", "--address", address)
+    assert code == 1
+    assert "version is for passages: leave it out to delete a whole document" in err
+
+
 async def test_documents_are_cut_and_leave_nothing_behind_when_they_shrink(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:

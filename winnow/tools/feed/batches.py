@@ -24,6 +24,8 @@ class Batch:
     """The last line that ends in it, or in one before it."""
     after: tuple[str, ...] = ()
     """Ids that the documents which end in it had next when they were longer."""
+    documents: tuple[str, ...] = ()
+    """Documents that are deleted; `after` has the first passage of each."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -60,6 +62,19 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
             after.append(following(held[-1].passage.id))
     if held:
         yield Batch(tuple(held), through, tuple(after))
+
+
+def document_deletions(rows: Iterable[Row], most: int) -> Iterator[Batch]:
+    """The deletion of documents with all passages that were cut from them, `most` at a time."""
+    left = iter(rows)
+    while some := list(itertools.islice(left, most)):
+        documents = tuple(dict.fromkeys(row.passage.id for row in some))
+        yield Batch((), some[-1].line, tuple(map(first, documents)), documents)
+
+
+def first(document: str) -> str:
+    """The id of the first passage that is cut from a document."""
+    return f"{document}{MARK}0"
 
 
 def following(name: str) -> str:

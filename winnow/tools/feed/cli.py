@@ -12,6 +12,7 @@ import typer
 from winnow import signals
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.plural import many
 from winnow.tools.access import flags, with_credentials
 from winnow.tools.addresses import FrontAddress
 from winnow.tools.feed.batches import Batch
@@ -35,11 +36,15 @@ def feed(
         typer.Option(
             "--cut",
             help="Rows are raw documents: cut each into passages of 100 words. Those of the "
-            "document DOC are called DOC#0, DOC#1 …",
+            "document DOC are called DOC#0, DOC#1 … With --delete: delete all of them.",
         ),
     ] = False,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete the passages with these ids instead.")
+        bool,
+        typer.Option(
+            "--delete",
+            help="Delete the passages with these ids instead; with --cut, the documents.",
+        ),
     ] = False,
     form: Annotated[
         Literal["jsonl", "tsv"] | None,
@@ -83,7 +88,8 @@ def feed(
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
     (of a lower version than what is stored), truncated (found by its beginning only), bad_rows,
-    retries, line (up to which all is durable), seconds.
+    retries, line (up to which all is durable), seconds. With --delete --cut, stored and unchanged
+    count documents, and passages counts the passages that were deleted with them.
 
     Exit codes:
       0 every row is durable; bad rows were left out if that was asked for
@@ -153,6 +159,7 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
     if as_json:
         said = {
             **counts,
+            **({"passages": totals.passages} if job.plan.deletes_documents else {}),
             "truncated": totals.truncated,
             "bad_rows": bad,
             "retries": totals.retries,
@@ -163,6 +170,11 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
         return
     done = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
     rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
+    if job.plan.deletes_documents:
+        rows = (
+            f"{many(counts[Outcome.STORED.value], 'document')} deleted "
+            f"({many(totals.passages, 'passage')}), {counts[Outcome.UNCHANGED.value]} not found"
+        )
     typer.echo(f"{job.plan.file}: {rows}")
     if bad:
         typer.echo("1 bad row was left out" if bad == 1 else f"{bad} bad rows were left out")

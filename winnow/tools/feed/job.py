@@ -10,10 +10,10 @@ from pathlib import Path
 from winnow.errors import ArtefactError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.rows import BadRow, Row
-from winnow.tools.feed.batches import Batch, batches
+from winnow.tools.feed.batches import Batch, batches, document_deletions
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.place import Place, Source
-from winnow.tools.feed.sending import Feeds, Sender, Totals
+from winnow.tools.feed.sending import MOST_DOCUMENTS, Feeds, Sender, Totals
 from winnow.tools.feed.source import STDIN, rows
 from winnow.tools.feed.telling import FeedProgress
 
@@ -34,6 +34,11 @@ class Plan:
     """Rows of a request."""
     skip_bad_rows: bool
     patience: float
+
+    @property
+    def deletes_documents(self) -> bool:
+        """Whether rows name documents, all passages of which are deleted."""
+        return self.cut and self.delete
 
 
 class BadRowsError(ArtefactError):
@@ -92,7 +97,10 @@ class Job:
         )
         self.totals = sender.totals
         self._progress.start("deleting" if plan.delete else "feeding", self._total)
-        made = batches(self._good(), plan.most, plan.cut)
+        if plan.deletes_documents:
+            made = document_deletions(self._good(), min(plan.most, MOST_DOCUMENTS))
+        else:
+            made = batches(self._good(), plan.most, plan.cut)
         # a thread that is left behind if it waits for standard input
         reader = FairThreads(1, "rows")
         try:

@@ -26,7 +26,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.passages.rows import BadRow
-from winnow.tools.feed.batches import Batch, following
+from winnow.tools.feed.batches import Batch, following, numbered
 from winnow.tools.feed.claims import Claim
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.patience import backoff
@@ -41,8 +41,12 @@ _LOOK_AHEAD = 8
 """Passages of a document that are deleted at a time. A feed that ended among them has deleted some:
 so many may be missing before the next.
 """
+WHOLE_LOOK_AHEAD = 100
+"""The same where whole documents are deleted."""
 _MOST_IDS = 1_000
 """Of a request."""
+MOST_DOCUMENTS = _MOST_IDS // WHOLE_LOOK_AHEAD
+"""That are deleted at a time."""
 
 
 class Feeds(Protocol):
@@ -61,10 +65,20 @@ class Totals:
     refused: int = 0
     """Rows that the front refused."""
     retries: int = 0
+    passages: int = 0
+    """That were deleted with their documents; outcomes are of documents then."""
 
     def add(self, results: Sequence[WriteResult]) -> None:
         self.outcomes.update(each.outcome for each in results)
         self.truncated += sum(each.truncated for each in results)
+
+    def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
+        """Counts documents that were to be deleted, and the passages that were."""
+        found = {numbered(name)[0] for name in deleted}
+        self.passages += len(deleted)
+        self.outcomes.update(
+            Outcome.STORED if each in found else Outcome.UNCHANGED for each in documents
+        )
 
 
 class Sender:
@@ -139,19 +153,24 @@ class Sender:
     async def _send(self, batch: Batch, number: int) -> None:
         batch = await self._store(batch)
         after, doubted = batch.after, False
+        deleted: list[str] = []
+        ahead = WHOLE_LOOK_AHEAD if batch.documents else _LOOK_AHEAD
         while after:
-            after, doubted = await self._delete_some(after, doubted)
+            after, doubted = await self._delete_some(after, doubted, ahead, deleted)
+        self.totals.add_documents(batch.documents, deleted if batch.documents else ())
         self._ledger.end(number, batch.through)
-        self._stored(len(batch.rows))
+        self._stored(len(batch.rows) + len(batch.documents))
 
     async def _delete_some(
-        self, firsts: Sequence[str], doubted: bool
+        self, firsts: Sequence[str], doubted: bool, ahead: int, deleted: list[str]
     ) -> tuple[tuple[str, ...], bool]:
         """Deletes some passages of documents, from these on; where to go on with those that may
         have more, and whether that is in doubt: a request that was sent again may have deleted them
         the first time. After one in doubt only what is known counts, or it would never end.
+
+        `ahead` passages of a document are deleted at a time; `deleted` gets those that were there.
         """
-        each = max(min(_LOOK_AHEAD, _MOST_IDS // len(firsts)), 1)
+        each = max(min(ahead, _MOST_IDS // len(firsts)), 1)
         runs = [tuple(_run(first, each)) for first in firsts]
         tries = 0
 
@@ -162,7 +181,9 @@ class Sender:
 
         results = await self._tried(delete)
         doubtful = tries > 1 and not doubted
-        gone = {each.id for each in results if doubtful or each.outcome is Outcome.STORED}
+        there = [each.id for each in results if each.outcome is Outcome.STORED]
+        deleted += there
+        gone = {each.id for each in results} if doubtful else set(there)
         return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
 
     async def _store(self, batch: Batch) -> Batch:

@@ -13,12 +13,15 @@ from winnow.domain.passage import Passage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
 from winnow.passages.checks import check_id, check_passage
+from winnow.passages.cutting import MARK
 from winnow.passages.feeding import wrong_deletion, wrong_passage
 from winnow.passages.formats import identified, parser
 from winnow.passages.rows import BadRow, Row, rows_of
 from winnow.quoting import shortened
 
 STDIN = Path("-")
+_GREATEST = 99_999
+"""Number of a passage of a document, for the length of its id."""
 
 
 def rows(
@@ -29,7 +32,7 @@ def rows(
     Args:
         path: `-` for standard input.
         form: `jsonl` or `tsv`; None to tell it by the name.
-        cut: whether rows are raw documents.
+        cut: whether rows are raw documents, to be cut into passages unless they are deleted.
         delete: whether rows need no more than an id.
         past: lines to pass over.
 
@@ -40,11 +43,13 @@ def rows(
     known = path if form is None else Path(f"rows.{form}")
     if path == STDIN and form is None:
         known = Path("rows.jsonl")
-    parse = identified(known) if delete and not cut else parser(known)
+    parse = identified(known) if delete else parser(known)
     check = _check_id if delete else check_passage
-    wrong = _wrong_deletion if delete else _wrong_passage
+    wrong = _wrong_passage
+    if delete:
+        wrong = _wrong_document if cut else _wrong_deletion
     with _opened(path) as stream:
-        for row in rows_of(stream, parse, cut, check):
+        for row in rows_of(stream, parse, cut and not delete, check):
             if row.line > past:
                 yield row if isinstance(row, BadRow) else _checked(row, wrong(row))
 
@@ -66,6 +71,12 @@ def _wrong_passage(row: Row) -> Iterable[Violation]:
 
 def _wrong_deletion(row: Row) -> Iterable[Violation]:
     return wrong_deletion(Deletion(row.passage.id, row.version))
+
+
+def _wrong_document(row: Row) -> Iterable[Violation]:
+    yield from wrong_deletion(Deletion(f"{row.passage.id}{MARK}{_GREATEST}"))
+    if row.version is not None:
+        yield Violation("version", "is for passages: leave it out to delete a whole document")
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.passages.rows import BadRow, Row
-from winnow.tools.feed.batches import Batch
+from winnow.tools.feed.batches import Batch, document_deletions
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.sending import Sender
 
@@ -85,6 +85,10 @@ def result(name: str, outcome: Outcome = Outcome.STORED) -> WriteResult:
 def batch(line: int, *names: str, after: tuple[str, ...] = ()) -> Batch:
     rows = tuple(Row(line, Passage(name, "", "words"), "{}") for name in names)
     return Batch(rows, line, after)
+
+
+def row(line: int, name: str) -> Row:
+    return Row(line, Passage(name, "", ""), "{}")
 
 
 class Desk:
@@ -273,6 +277,37 @@ async def test_they_are_deleted_also_after_a_feed_that_ended_in_the_middle_of_th
     desk.feeds.there = {"doc#4", "doc#5"}
     await desk.send(batch(1, "doc#0", "doc#1", after=("doc#2",)))
     assert not desk.feeds.there
+
+
+async def test_documents_are_deleted_whole_and_counted() -> None:
+    desk = Desk()
+    desk.feeds.there = {f"doc#{n}" for n in range(250)} | {"doc", "other#0", "doc#1#0"}
+    (deletion,) = document_deletions([row(1, "doc"), row(2, "gone"), row(3, "doc")], 9)
+    await desk.send(deletion)
+    assert desk.feeds.there == {"doc", "other#0", "doc#1#0"}
+    totals = desk.sender.totals
+    assert (totals.passages, totals.outcomes) == (250, {Outcome.STORED: 1, Outcome.UNCHANGED: 1})
+    assert desk.feeds.stored == []
+    assert desk.ledger.line == 3
+
+
+async def test_a_document_is_deleted_also_where_an_earlier_feed_deleted_some_of_it() -> None:
+    desk = Desk()
+    desk.feeds.there = {f"doc#{n}" for n in range(90, 130)}
+    await desk.send(*document_deletions([row(1, "doc")], 9))
+    assert not desk.feeds.there
+
+
+async def test_a_document_that_is_stored_and_then_deleted_is_gone() -> None:
+    desk = Desk()
+    desk.feeds.go_on.clear()
+    (deletion,) = document_deletions([row(2, "doc")], 9)
+    sending = asyncio.create_task(desk.send(batch(1, "doc#0", after=("doc#1",)), deletion))
+    await turns()
+    assert desk.feeds.most_deleted == 0  # it waits for what it would delete
+    desk.feeds.go_on.set()
+    await sending
+    assert desk.feeds.most_deleted > 0
 
 
 async def test_a_front_that_refuses_every_request_once_is_asked_no_longer_than_needed() -> None:
