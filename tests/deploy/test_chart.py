@@ -1,5 +1,6 @@
 """The Helm chart: valid for every Kubernetes that it names, and true to what the processes take."""
 
+import re
 import shutil
 import subprocess
 import tomllib
@@ -290,3 +291,12 @@ def served(container: Manifest) -> bool:
 
 def variables(container: Manifest) -> Manifest:
     return {each["name"]: each.get("value") for each in container["env"]}
+
+
+def test_the_journal_is_of_one_version_and_syncs_every_entry() -> None:
+    """Versions before it lost acknowledged entries; several servers are no substitute for syncing."""
+    (nats,) = (each for each in ABOUT["dependencies"] if each["name"] == "nats")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", nats["version"])
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["nats"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+-alpine", values["container"]["image"]["tag"])
+    assert values["config"]["jetstream"]["merge"] == {"sync_interval": "always"}

@@ -21,5 +21,13 @@ ROW = Row(
             "cps",
             (rate("winnow_node_journal_entries_total", NODE, by="instance"), "{{instance}}"),
         ),
+        panel(
+            "Expired entries skipped",
+            "cps",
+            (
+                rate("winnow_node_journal_expired_entries_total", NODE, by="instance"),
+                "{{instance}}",
+            ),
+        ),
     ),
 )

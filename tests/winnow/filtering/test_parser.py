@@ -107,6 +107,19 @@ def test_as_deep_and_as_many_as_is_allowed() -> None:
     assert len(parse("a=1 or " * 99 + "a=1").names) == 100
 
 
+@pytest.mark.parametrize(
+    ("level", "close"), [("(", ")"), ("not ", ""), ("(b = 1 or ", ")"), ("(b = 1 and ", ")")]
+)
+def test_parentheses_and_not_are_levels_and_lists_and_or_are_none(level: str, close: str) -> None:
+    assert parse(level * 32 + "a in (1, 2) and b = 1" + close * 32)
+    inside = "not a = 1"
+    assert parse(level * 31 + inside + close * 31)
+    with pytest.raises(InvalidRequestError, match="deeper than 32 levels"):
+        parse(level * 32 + inside + close * 32)
+    with pytest.raises(InvalidRequestError, match="deeper than 32 levels"):
+        parse(level * 32 + "a not in (1)" + close * 32)
+
+
 @settings(max_examples=1_000, print_blob=True)
 @given(filters)
 def test_the_text_of_a_filter_is_read_as_the_same_filter(wanted: Filter) -> None:
