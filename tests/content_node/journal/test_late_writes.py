@@ -1,4 +1,4 @@
-"""A write that failed stays failed: it never comes back to undo a newer one that was acknowledged."""
+"""A write that failed never comes back to undo a newer one that was acknowledged."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
