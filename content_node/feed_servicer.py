@@ -46,6 +46,14 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         writes = await asyncio.to_thread(convert.writes_of_messages, request.writes)
         return convert.written_to_message(await writer.write(writes, deadline))
 
+    async def FindUnchanged(  # noqa: N802
+        self, request: shard_feed_pb2.FindUnchangedRequest, context: Any
+    ) -> shard_feed_pb2.FindUnchangedResponse:
+        deadline = self._deadline(context)
+        writer = self._meant(request)
+        puts = convert.digests_of_messages(request.passages)
+        return convert.unchanged_to_message(await writer.find_unchanged(puts, deadline))
+
     async def GetWordCounts(  # noqa: N802
         self, request: shard_feed_pb2.GetWordCountsRequest, context: Any
     ) -> shard_feed_pb2.GetWordCountsResponse:
@@ -54,7 +62,9 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         built = None if request.changes_only else await writer.built_counts(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
-    def _meant(self, request: shard_feed_pb2.WriteRequest) -> ShardWriter:
+    def _meant(
+        self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
+    ) -> ShardWriter:
         """The writer; raises IdentityError if the writes are meant for another shard."""
         writer, info, encoding = self._ready()
         if (request.index_id, request.shard) != (info.index_id, info.shard):

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from winnow.deadline import Deadline
+from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
+from winnow.passages.canonical import PassageDigest, digest
 
 
 @dataclass
@@ -45,6 +47,17 @@ class FakeReplica:
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         raise AssertionError("only its journal writes to it")
+
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        passages = {each.id: each for each in puts}
+        return [
+            Written(Outcome.UNCHANGED, len(self.history))
+            if name in self.texts and digest(Passage(name, "", self.texts[name])) == each.digest
+            else None
+            for name, each in passages.items()
+        ]
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         return WordCounts(np.zeros(1, np.uint32), 0, 0)

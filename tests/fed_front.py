@@ -12,8 +12,10 @@ from stateless.feed.admission import FeedAdmission
 from stateless.feed.core import FeedCore
 from stateless.feed.encoding import FeedEncoder
 from stateless.feed.metrics import FeedMetrics
+from stateless.feed.preparing import Preparing
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from stateless.feed.storing import Storing
+from stateless.feed.unchanged import UnchangedPuts
 from stateless.feed.writers import Reached, Writers
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_of
@@ -53,7 +55,8 @@ class FedFront:
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
         self.aside = FairThreads(1, "fed")
-        self.core = FeedCore(self.encoder, self.storing, self.admission, metrics, self.aside)
+        preparing = Preparing(self.encoder, UnchangedPuts(writers, self._notice))
+        self.core = FeedCore(preparing, self.storing, self.admission, metrics, self.aside)
         self._deadline = deadline
 
     @property

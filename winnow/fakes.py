@@ -28,6 +28,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
 from winnow.heads.heads import States
+from winnow.passages.canonical import PassageDigest, digest
 from winnow.searcher import Read, Retrieved
 from winnow.text.encoder import TextEncoding, Then
 
@@ -192,6 +193,10 @@ class FakeShardWriter:
     batches: list[tuple[str, ...]] = field(default_factory=list)
     """The ids of each call."""
     deadlines: list[Deadline] = field(default_factory=list)
+    compared: list[tuple[str, ...]] = field(default_factory=list)
+    """The ids of each call that asked what is unchanged."""
+    fails_to_compare: WinnowError | None = None
+    """Raised by each of these calls."""
     sequence: int = 0
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
@@ -207,11 +212,28 @@ class FakeShardWriter:
             raise self.fails
         return found
 
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        self.compared.append(tuple(each.id for each in puts))
+        await asyncio.sleep(0)
+        if self.fails_to_compare is not None:
+            raise self.fails_to_compare
+        return list(map(self._judged, puts))
+
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         return WordCounts(np.zeros(1, np.uint32), 0)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         return WordChanges(self.sequence, np.zeros(0, np.uint32), np.zeros(0, np.int32), 0, 0)
+
+    def _judged(self, put: PassageDigest) -> Written | None:
+        known, before = self.versions.get(put.id), self.passages.get(put.id)
+        if put.version is not None and known is not None and known > put.version:
+            return Written(Outcome.OUTDATED, self.sequence)
+        same = before is not None and digest(before.passage) == put.digest
+        unchanged = same and put.version in (None, known)
+        return Written(Outcome.UNCHANGED, self.sequence) if unchanged else None
 
     def _one(self, write: Write) -> Written:
         known = self.versions.get(write.id)

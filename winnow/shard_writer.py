@@ -10,6 +10,7 @@ from typing import Protocol
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
+from winnow.passages.canonical import PassageDigest
 
 
 class ShardWriter(Protocol):
@@ -24,6 +25,15 @@ class ShardWriter(Protocol):
         """Stores writes in their order; returns when they are durable: one result for each.
 
         Cancelling a call may or may not store its writes; sending them again does no harm.
+        """
+
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """What becomes of each put if it changes nothing; None if it has to be written.
+
+        It is judged by every write that was acknowledged before the call, and later writes count
+        as later ones. A shard that cannot tell says None.
         """
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:

@@ -20,6 +20,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.journal.journal import Entry, Journal
+from winnow.passages.canonical import PassageDigest
 from winnow.shard_writer import ShardWriter
 
 
@@ -52,14 +53,25 @@ class JournaledShard:
         """
         self._expect_followed()
         await self._admit(writes)
-        if not self._journal.most_bytes:
-            await self._journal.open()
-        most = self._journal.most_bytes
+        most = await self._most_bytes()
         entries = await asyncio.to_thread(lambda: list(self._messages.encoded(writes, most)))
         written: list[Written] = []
         for content in entries:
             written += await self._written(content, deadline)
         return written
+
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Which puts need not be written. Another replica may have acknowledged what this one does
+        not have yet: before it says that a put is unchanged it reads the journal up to now.
+        """
+        found = await self._shard.find_unchanged(puts, deadline)
+        if not any(found):
+            return found  # writing what is there already does no harm
+        await self._most_bytes()
+        await self._written(self._messages.nothing(), deadline)
+        return await self._shard.find_unchanged(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """As the shard has them."""
@@ -96,6 +108,12 @@ class JournaledShard:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error)
+
+    async def _most_bytes(self) -> int:
+        """Of an entry; opens the journal where that is not known."""
+        if not self._journal.most_bytes:
+            await self._journal.open()
+        return self._journal.most_bytes
 
     async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
         self._expect_followed()  # it may have ended meanwhile, and nobody would tell what became

@@ -48,11 +48,15 @@ class JournalMessages:
         if request.writes:
             yield request.SerializeToString()
 
+    def nothing(self) -> bytes:
+        """An entry without writes: whoever has applied it has applied all that came before."""
+        return self._empty().SerializeToString()
+
     def decoded(self, content: bytes) -> list[Write]:
         """The writes of an entry.
 
         Raises:
-            InvalidRequestError: it holds none, or those of another shard or encoder.
+            InvalidRequestError: it is no such message, or holds those of another shard or encoder.
 
         """
         try:

@@ -10,7 +10,11 @@ import numpy as np
 from content_node.live.entry import Logged, packed
 from content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
 from content_node.shard.store import StoredPassage
+from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
+from winnow.passages.canonical import same_content
+
+Same = Callable[[Passage, Passage], bool]
 
 
 class Deciding:
@@ -22,11 +26,12 @@ class Deciding:
         load: Callable[[int], StoredPassage],
         sequence: int,
         rows: int,
+        same: Same = same_content,
     ) -> None:
         """`known` is what is stored under an id, `load` a passage by its row. The last write was
-        `sequence`, and the next passage gets row `rows`.
+        `sequence`, and the next passage gets row `rows`. `same` says whether two passages are one.
         """
-        self._known, self._load = known, load
+        self._known, self._load, self._same = known, load, same
         self._changed: dict[str, Known] = {}
         self._sequence, self._rows = sequence, rows
         self.logged: list[Logged] = []
@@ -37,10 +42,16 @@ class Deciding:
         """What becomes of the next write."""
         known = self._changed.get(write.id) or self._known(write.id)
         before = None if known is None or known.row is None else self._passage(known.row)
-        outcome = _outcome(write, known, before)
+        outcome = self._outcome(write, known, before)
         if outcome is Outcome.STORED:
             self._store(write, _version(write, known), before)
         return Written(outcome, self._sequence)
+
+    def _outcome(self, write: Write, known: Known | None, before: StoredPassage | None) -> Outcome:
+        if write.put is None:
+            return outcome_of_deletion(known, write.version)
+        same = before is not None and self._same(before.passage, write.put.passage)
+        return outcome_of_put(known, write.version, same)
 
     def _store(self, write: Write, version: int | None, before: StoredPassage | None) -> None:
         self._sequence += 1
@@ -58,13 +69,6 @@ class Deciding:
             return self._load(row)
         put = self._puts[row - self._rows]
         return StoredPassage(put.passage, put.title_ids, put.tokens)
-
-
-def _outcome(write: Write, known: Known | None, before: StoredPassage | None) -> Outcome:
-    if write.put is None:
-        return outcome_of_deletion(known, write.version)
-    same = before is not None and before.passage == write.put.passage
-    return outcome_of_put(known, write.version, same)
 
 
 def _version(write: Write, known: Known | None) -> int | None:

@@ -33,8 +33,7 @@ class WriteLimits:
             InvalidRequestError: one of them is not for this shard.
 
         """
-        if len(writes) > MOST_WRITES:
-            raise _wrong("writes", f"{len(writes)} in one call, at most {MOST_WRITES}")
+        check_count("writes", len(writes))
         for place, write in enumerate(writes):
             if (shard := shard_of(write.id, self.shards)) != self.shard:
                 raise _wrong(
@@ -57,6 +56,12 @@ class WriteLimits:
                     f"{field}.{name}",
                     f"{greatest} is not a token of the bundle, which has {self.vocabulary}",
                 )
+
+
+def check_count(field: str, count: int) -> None:
+    """Refuses a call about too many passages."""
+    if count > MOST_WRITES:
+        raise _wrong(field, f"{count} in one call, at most {MOST_WRITES}")
 
 
 def _wrong(field: str, description: str) -> InvalidRequestError:

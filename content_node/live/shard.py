@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import eq
 from pathlib import Path
 
 import structlog
@@ -16,10 +17,11 @@ from content_node.live.committing import Committing
 from content_node.live.counting import built_counts
 from content_node.live.entry import Logged
 from content_node.live.limiting import no_direct_writes
-from content_node.live.limits import WriteLimits
+from content_node.live.limits import WriteLimits, check_count
 from content_node.live.log import WriteLog
 from content_node.live.state import LiveState
 from content_node.live.tally import WordTally
+from content_node.live.unchanged import find_unchanged
 from content_node.merging.policy import Pending
 from content_node.metrics import FeedMetrics
 from content_node.shard.changes import Change
@@ -30,6 +32,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
 from winnow.journal.journal import JOURNAL
+from winnow.passages.canonical import PassageDigest, same_content
 
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000
@@ -165,6 +168,18 @@ class LiveShard:
                 _MERGED_AFTER,
             )
 
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Which puts need not be written: judged between two transactions, so by all that was
+        acknowledged before, and by nothing that is not durable.
+        """
+        if self._limits.refusal:
+            raise NotWritableError(self._limits.refusal)
+        check_count("passages", len(puts))
+        deadline.check("passages were compared")
+        return await self._committing.alone(partial(self._unchanged, puts))
+
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """How many passages of the whole index had each word when it was built."""
         deadline.check("counts were told")
@@ -206,7 +221,11 @@ class LiveShard:
             raise NotWritableError(self._broken)
         started = time.perf_counter()
         try:
-            deciding = self._state.deciding(write.id for writes in calls for write in writes)
+            # replicas of all versions must decide alike of an entry of their journal, so there
+            # only what is equal to the letter is the same; fronts leave out what is unchanged
+            same = same_content if place is None else eq
+            ids = {write.id for writes in calls for write in writes}
+            deciding = self._state.deciding(ids, same)
             written = [[deciding.decide(write) for write in writes] for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
@@ -219,6 +238,15 @@ class LiveShard:
         for each in written:
             self._metrics.written(each)
         return written
+
+    def _unchanged(self, puts: Sequence[PassageDigest]) -> list[Written | None]:
+        """In the thread that stores."""
+        if self._broken:
+            raise NotWritableError(self._broken)
+        try:
+            return find_unchanged(self._state, puts)
+        except ArtefactError as error:  # the base was written to
+            raise NotLoadedError(str(error)) from error
 
     def _apply(self, writes: Sequence[Logged]) -> None:
         """What is durable becomes what is served. Cannot fail; if it does, nothing more is

@@ -7,12 +7,13 @@ at a time.
 from collections.abc import Iterable, Iterator, Sequence
 
 from content_node.live.buffer import Buffer
-from content_node.live.deciding import Deciding
+from content_node.live.deciding import Deciding, Same
 from content_node.live.entry import Logged
 from content_node.live.versions import Known
 from content_node.shard.stored_segment import StoredSegment
 from content_node.shard.view import View
 from winnow.errors import ArtefactError
+from winnow.passages.canonical import same_content
 
 
 class LiveState:
@@ -40,10 +41,10 @@ class LiveState:
         if log_id:
             self._buffer.show(self.sequence, log_id)
 
-    def deciding(self, identifiers: Iterable[str]) -> Deciding:
+    def deciding(self, identifiers: Iterable[str], same: Same = same_content) -> Deciding:
         """For the writes that come next, which are of these ids."""
         known = self.known(set(identifiers))
-        return Deciding(known.get, self.view.load, self.sequence, self._buffer.rows)
+        return Deciding(known.get, self.view.load, self.sequence, self._buffer.rows, same)
 
     def known(self, identifiers: Iterable[str]) -> dict[str, Known | None]:
         """What is stored under each id."""

@@ -9,9 +9,11 @@ from stateless.feed.admission import FeedAdmission
 from stateless.feed.core import FeedCore
 from stateless.feed.encoding import FeedEncoder
 from stateless.feed.metrics import FeedMetrics
+from stateless.feed.preparing import Preparing
 from stateless.feed.remote import RemoteShardWriter
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from stateless.feed.storing import Storing
+from stateless.feed.unchanged import UnchangedPuts
 from stateless.feed.writers import Reached, Writers
 from stateless.http.passages import feed_calls
 from winnow.inference.fair_threads import FairThreads
@@ -38,7 +40,8 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     storing = Storing(writers, metrics, notice=cluster.known.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
-    core = FeedCore(encoder, storing, admission, metrics, aside)
+    unchanged = UnchangedPuts(writers, cluster.known.notice)
+    core = FeedCore(Preparing(encoder, unchanged), storing, admission, metrics, aside)
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
         [SERVICE],

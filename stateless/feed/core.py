@@ -5,17 +5,19 @@ Knows neither gRPC nor HTTP: both convert, call, and convert.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TypeVar
 
 from stateless.feed.admission import FeedAdmission, work_of
-from stateless.feed.encoding import EncodedPut, FeedEncoder
+from stateless.feed.encoding import EncodedPut
 from stateless.feed.lane import Lane, Turn
 from stateless.feed.metrics import FeedMetrics
+from stateless.feed.preparing import Prepared, Preparing
 from stateless.feed.storing import Storing
 from stateless.feed.tally import Tally
+from stateless.feed.unchanged import IdsInHand
 from stateless.feed.validation import validate_deletions, validate_puts
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Put, WriteResult
@@ -29,7 +31,7 @@ _AHEAD = 3
 """Messages of a stream in hand: one is stored, and two keep the threads that encode busy."""
 Fed = TypeVar("Fed", FedPassage, Deletion)
 Valid = TypeVar("Valid", Put, Deletion)
-Encoded = Awaitable[list[EncodedPut]]
+Prepare = Callable[[Sequence[Valid], Deadline, str, Collection[str]], Awaitable[list[Prepared]]]
 Until = Callable[[], Deadline]
 """The deadline of a message that has just come."""
 
@@ -39,14 +41,16 @@ class FeedCore:
 
     def __init__(
         self,
-        encoder: FeedEncoder,
+        preparing: Preparing,
         storing: Storing,
         admission: FeedAdmission,
         metrics: FeedMetrics,
         aside: FairThreads,
     ) -> None:
-        """`aside`: looks at what was sent: a megabyte of metadata would hold up questions."""
-        self._encoder, self._storing, self._aside = encoder, storing, aside
+        """`preparing` makes passages ready for `storing`.
+
+        `aside`: looks at what was sent: a megabyte of metadata would hold up questions."""
+        self._preparing, self._storing, self._aside = preparing, storing, aside
         self._admission, self._metrics = admission, metrics
 
     async def put(
@@ -70,7 +74,7 @@ class FeedCore:
         puts = await self._aside.run(client, partial(validate_puts, passages))
         deadline.check("the passages were looked at")
         with self._admission.enter(work_of(puts), client):
-            return await self._store(await self._encode(client, puts), deadline)
+            return await self._store(await self._prepare(puts, deadline, client), deadline)
 
     async def delete(
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
@@ -79,7 +83,7 @@ class FeedCore:
         valid = await self._aside.run(client, partial(validate_deletions, deletions))
         deadline.check("the deletions were looked at")
         with self._admission.enter(work_of(valid), client):
-            return await self._store(await _deletions(valid), deadline)
+            return await self._store(await _deletions(valid, deadline, client), deadline)
 
     async def put_stream(
         self, messages: AsyncIterator[Sequence[FedPassage]], until: Until, client: str = ""
@@ -88,8 +92,7 @@ class FeedCore:
 
         Raises as `put` does, and what reading raises. What came before may have been stored.
         """
-        encode = partial(self._encode, client)
-        return await self._stream(messages, validate_puts, encode, until, client)
+        return await self._stream(messages, validate_puts, self._prepare, until, client)
 
     async def delete_stream(
         self, messages: AsyncIterator[Sequence[Deletion]], until: Until, client: str = ""
@@ -101,40 +104,47 @@ class FeedCore:
         self,
         messages: AsyncIterator[Sequence[Fed]],
         validate: Callable[[Sequence[Fed]], list[Valid]],
-        encode: Callable[[Sequence[Valid]], Encoded],
+        prepare: Prepare[Valid],
         until: Until,
         client: str,
     ) -> FeedSummary:
-        tally, entering = Tally(), asyncio.Lock()
+        tally, entering, in_hand = Tally(), asyncio.Lock(), IdsInHand()
 
         async def store(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
             deadline = until()
-            valid = await self._aside.run(client, partial(validate, message))
             async with AsyncExitStack() as inside:
+                # at once: messages are begun in their order
+                written = inside.enter_context(in_hand.holding([each.id for each in message]))
+                valid = await self._aside.run(client, partial(validate, message))
                 async with entering:  # or a later one would have what an earlier one waits for
                     room = self._admission.entered(work_of(valid), client, deadline)
                     await inside.enter_async_context(room)
-                encoded = await encode(valid)
+                prepared = await prepare(valid, deadline, client, written)
                 await turn()
-                return await self._store(encoded, deadline)
+                return await self._store(prepared, deadline)
 
         await Lane(store, tally.add, _AHEAD).run(messages)
         return tally.summary()
 
-    async def _encode(self, client: str, puts: Sequence[Put]) -> list[EncodedPut]:
+    async def _prepare(
+        self, puts: Sequence[Put], deadline: Deadline, client: str, written: Collection[str] = ()
+    ) -> list[Prepared]:
         with self._timed("encode"):
-            return await self._encoder.encode(puts, client)
+            return await self._preparing.prepare(puts, deadline, client, written)
 
-    async def _store(self, encoded: Sequence[EncodedPut], deadline: Deadline) -> list[WriteResult]:
+    async def _store(self, prepared: Sequence[Prepared], deadline: Deadline) -> list[WriteResult]:
         deadline.check("the passages were stored")
         in_time = deadline.earlier(min(_RESERVE, deadline.left() / 10))
+        encoded = [each for each in prepared if isinstance(each, EncodedPut)]
         with self._timed("store"):
             placed = await self._storing.store([each.write for each in encoded], in_time)
-        self._metrics.written(outcome for outcome, _ in placed)
-        return [
+        stored = iter(
             WriteResult(each.write.id, outcome, position, each.truncated)
             for each, (outcome, position) in zip(encoded, placed, strict=True)
-        ]
+        )
+        results = [each if isinstance(each, WriteResult) else next(stored) for each in prepared]
+        self._metrics.written(each.outcome for each in results)
+        return results
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -144,6 +154,8 @@ class FeedCore:
         self._metrics.stage(stage, time.perf_counter() - started)
 
 
-async def _deletions(valid: Sequence[Deletion]) -> list[EncodedPut]:
+async def _deletions(
+    valid: Sequence[Deletion], _deadline: Deadline, _client: str, _written: Collection[str] = ()
+) -> list[Prepared]:
     """Nothing of them is encoded."""
     return [EncodedPut(Write(each.id, each.version), truncated=False) for each in valid]

@@ -34,10 +34,13 @@ class EncodedPut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tokenised:
+class TokenisedPut:
+    """A passage with its tokens, and whether the encoder reads only the beginning of it."""
+
     put: Put
     title: Tokens
     text: Tokens
+    truncated: bool
 
 
 class FeedEncoder:
@@ -64,8 +67,8 @@ class FeedEncoder:
         self._longest = entry.max_passage_tokens - SPECIAL
         self._pool = FairThreads(threads, "feed", partial(give_way, nice))
 
-    async def encode(self, puts: Sequence[Put], client: str = "") -> list[EncodedPut]:
-        """Encodes passages, each by itself; returns them in their order.
+    async def tokenise(self, puts: Sequence[Put], client: str = "") -> list[TokenisedPut]:
+        """Tokenises passages: brief beside encoding, and not for the event loop.
 
         `client`: a key of the caller, for sharing the threads fairly.
 
@@ -73,7 +76,6 @@ class FeedEncoder:
             InvalidRequestError: a text has too many tokens; every such text is named.
 
         """
-        # brief beside encoding, and not for the event loop
         tokenised = await self._pool.run(client, partial(self._tokenise, puts))
         wrong = [
             too_many_tokens(number, len(each.text))
@@ -82,8 +84,12 @@ class FeedEncoder:
         ]
         if wrong:
             raise InvalidRequestError(*wrong)
+        return tokenised
+
+    async def encode(self, puts: Sequence[TokenisedPut], client: str = "") -> list[EncodedPut]:
+        """Encodes passages, each by itself; returns them in their order."""
         return await asyncio.gather(
-            *(self._pool.run(client, partial(self._encode, each)) for each in tokenised)
+            *(self._pool.run(client, partial(self._encode, each)) for each in puts)
         )
 
     async def warm_up(self) -> None:
@@ -96,14 +102,17 @@ class FeedEncoder:
         """Drops what waits, and waits for the threads to end."""
         self._pool.close()
 
-    def _tokenise(self, puts: Sequence[Put]) -> list[_Tokenised]:
+    def _tokenise(self, puts: Sequence[Put]) -> list[TokenisedPut]:
         titles = self._tokenizer.tokenise_many([put.passage.title for put in puts])
         texts = self._tokenizer.tokenise_many([put.passage.text for put in puts])
-        return [_Tokenised(*each) for each in zip(puts, titles, texts, strict=True)]
+        return [
+            TokenisedPut(put, title, text, self._encoder.truncates(title.ids, text.ids))
+            for put, title, text in zip(puts, titles, texts, strict=True)
+        ]
 
-    def _encode(self, tokenised: _Tokenised) -> EncodedPut:
+    def _encode(self, tokenised: TokenisedPut) -> EncodedPut:
         put, title, text = tokenised.put, tokenised.title.ids, tokenised.text
         vector = self._encoder.encode(title, text.ids)
         encoded = EncodedPassage(put.passage, title, text, vector)
         write = Write(put.passage.id, put.version, encoded)
-        return EncodedPut(write, self._encoder.truncates(title, text.ids))
+        return EncodedPut(write, tokenised.truncated)

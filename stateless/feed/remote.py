@@ -12,6 +12,7 @@ from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import NotWritableError
+from winnow.passages.canonical import PassageDigest
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
@@ -66,6 +67,27 @@ class RemoteShardWriter:
                 )
                 found += convert.written_of_message(reply, len(batch))
         return found
+
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Which puts need not be written. A node of an older version cannot tell."""
+        request = shard_feed_pb2.FindUnchangedRequest(
+            index_id=self._index_id,
+            shard=self._shard,
+            encoding_fingerprint=self._fingerprint,
+            passages=convert.digests_to_messages(puts),
+        )
+        with self._in_hand():
+            try:
+                reply = await self._call(
+                    self._stub.FindUnchanged(
+                        request, timeout=timeout(deadline), metadata=handing_on.outgoing()
+                    )
+                )
+            except NotWritableError:
+                return [None] * len(puts)
+        return convert.unchanged_of_message(reply, len(puts))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """How many passages of the whole index had each word when it was built."""

@@ -7,7 +7,8 @@ from stateless.heads.validation import refuse
 from winnow.domain.feeding import Deletion, FedPassage, Put
 from winnow.domain.passage import Passage
 from winnow.errors import Violation
-from winnow.passages.feeding import metadata_text, wrong_deletion, wrong_passage
+from winnow.passages.canonical import metadata_text
+from winnow.passages.feeding import wrong_deletion, wrong_passage
 
 MOST_PASSAGES = 100
 """Of a request."""

@@ -14,6 +14,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.files.json_lines import kind
+from winnow.passages.canonical import PassageDigest
 from winnow.passages.checks import (
     MAX_ID,
     RowError,
@@ -57,12 +58,7 @@ def writes_of_messages(messages: Iterable[shard_feed_pb2.EncodedWrite]) -> list[
 
 def written_to_message(written: Iterable[Written]) -> shard_feed_pb2.WriteResponse:
     """What became of writes."""
-    return shard_feed_pb2.WriteResponse(
-        written=[
-            shard_feed_pb2.Written(outcome=_OUTCOMES[each.outcome], sequence=each.sequence)
-            for each in written
-        ]
-    )
+    return shard_feed_pb2.WriteResponse(written=map(_written_to_message, written))
 
 
 def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
@@ -82,6 +78,54 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
         Written(outcome, each.sequence)
         for outcome, each in zip(outcomes, message.written, strict=True)
         if outcome is not None
+    ]
+
+
+def digests_to_messages(puts: Iterable[PassageDigest]) -> list[shard_feed_pb2.PassageDigest]:
+    """Passages without their texts as they travel."""
+    return [
+        shard_feed_pb2.PassageDigest(id=each.id, version=each.version, digest=each.digest)
+        for each in puts
+    ]
+
+
+def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> list[PassageDigest]:
+    """Passages without their texts as they arrived."""
+    return [
+        PassageDigest(each.id, each.version if each.HasField("version") else None, each.digest)
+        for each in messages
+    ]
+
+
+def unchanged_to_message(
+    found: Iterable[Written | None],
+) -> shard_feed_pb2.FindUnchangedResponse:
+    """What becomes of puts that change nothing."""
+    nothing = shard_feed_pb2.Written()
+    return shard_feed_pb2.FindUnchangedResponse(
+        results=[nothing if each is None else _written_to_message(each) for each in found]
+    )
+
+
+def unchanged_of_message(
+    message: shard_feed_pb2.FindUnchangedResponse, expected: int
+) -> list[Written | None]:
+    """What becomes of the `expected` puts of a call; one of an unknown outcome has to be written.
+
+    Raises:
+        UnavailableError: the shard tells of another number of puts.
+
+    """
+    if len(message.results) != expected:
+        raise UnavailableError(
+            f"a shard told of {len(message.results)} passages, not of {expected}: is it of another "
+            "version?"
+        )
+    needless = (Outcome.UNCHANGED, Outcome.OUTDATED)
+    outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.results]
+    return [
+        Written(outcome, each.sequence) if outcome in needless else None
+        for outcome, each in zip(outcomes, message.results, strict=True)
     ]
 
 
@@ -128,6 +172,10 @@ def built_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCount
         )
     counts = np.frombuffer(message.built, "<u4").astype(np.uint32)
     return WordCounts(counts, message.built_tokens, message.built_passages)
+
+
+def _written_to_message(written: Written) -> shard_feed_pb2.Written:
+    return shard_feed_pb2.Written(outcome=_OUTCOMES[written.outcome], sequence=written.sequence)
 
 
 def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:

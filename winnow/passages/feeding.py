@@ -4,13 +4,13 @@ Stricter than what is indexed: a write has to fit a message of a node, and is ma
 are answered. Front nodes refuse by these rules, and who feeds them looks first.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from winnow.domain.feeding import Deletion, FedPassage
 from winnow.errors import Violation
+from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import MAX_ID, has_control
 from winnow.quoting import briefly
 
@@ -44,11 +44,6 @@ def wrong_deletion(deletion: Deletion) -> Iterator[Violation]:
     # what was indexed under a longer id than can be fed can still be deleted
     yield from _id(deletion.id, MAX_ID)
     yield from _version(deletion.version)
-
-
-def metadata_text(metadata: Mapping[str, Any]) -> str:
-    """As it is stored: with the names in order, so that the same metadata is the same text."""
-    return json.dumps(metadata, sort_keys=True) if metadata else ""
 
 
 def _id(identifier: str, most: int) -> Iterator[Violation]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.json_lines import kind, not_json
+from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import RowError, check_metadata, check_metadata_length
 from winnow.quoting import shortened
 
@@ -145,7 +146,7 @@ def _of_object(value: dict[str, Any]) -> Found:
     if not isinstance(metadata, dict):
         raise RowError(f"metadata is {kind(metadata)}, expected an object")
     check_metadata(metadata)
-    text = json.dumps(metadata)
+    text = metadata_text(metadata) or "{}"
     check_metadata_length(text)
     passage = Passage(str(fields["id"]), str(fields["title"]), str(fields["text"]))
     return Found(passage, text, _version(value.get("version")))

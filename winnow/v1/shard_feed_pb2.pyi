@@ -157,6 +157,80 @@ class Written(google.protobuf.message.Message):
 Global___Written: typing_extensions.TypeAlias = Written
 
 @typing.final
+class FindUnchangedRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INDEX_ID_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
+    ENCODING_FINGERPRINT_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
+    index_id: builtins.str
+    """The index that the passages are meant for."""
+    shard: builtins.int
+    encoding_fingerprint: builtins.str
+    """The encoder that would make their vectors."""
+    @property
+    def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PassageDigest]: ...
+    def __init__(
+        self,
+        *,
+        index_id: builtins.str = ...,
+        shard: builtins.int = ...,
+        encoding_fingerprint: builtins.str = ...,
+        passages: collections.abc.Iterable[Global___PassageDigest] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["encoding_fingerprint", b"encoding_fingerprint", "index_id", b"index_id", "passages", b"passages", "shard", b"shard"]) -> None: ...
+
+Global___FindUnchangedRequest: typing_extensions.TypeAlias = FindUnchangedRequest
+
+@typing.final
+class PassageDigest(google.protobuf.message.Message):
+    """A passage without its text."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    DIGEST_FIELD_NUMBER: builtins.int
+    id: builtins.str
+    version: builtins.int
+    digest: builtins.bytes
+    """BLAKE2b of 32 bytes, with the person "winnow passage 1": of id, title, text and metadata in this order, each in UTF-8
+    after its length in bytes as a little-endian uint64. Metadata is JSON as Python's json.dumps writes it, with
+    sorted names; numbers are doubles, and whole ones up to 2^53 have no fraction. No metadata is an empty string.
+    """
+    def __init__(
+        self,
+        *,
+        id: builtins.str = ...,
+        version: builtins.int | None = ...,
+        digest: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_version", b"_version", "version", b"version"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_version", b"_version", "digest", b"digest", "id", b"id", "version", b"version"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_version", b"_version"]) -> typing.Literal["version"] | None: ...
+
+Global___PassageDigest: typing_extensions.TypeAlias = PassageDigest
+
+@typing.final
+class FindUnchangedResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: builtins.int
+    @property
+    def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
+        """One for each passage, in their order. WRITE_OUTCOME_UNSPECIFIED means that it has to be written."""
+
+    def __init__(
+        self,
+        *,
+        results: collections.abc.Iterable[Global___Written] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["results", b"results"]) -> None: ...
+
+Global___FindUnchangedResponse: typing_extensions.TypeAlias = FindUnchangedResponse
+
+@typing.final
 class GetWordCountsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

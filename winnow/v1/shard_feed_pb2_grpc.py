@@ -40,6 +40,11 @@ class ShardFeedServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_shard__feed__pb2.WriteRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_shard__feed__pb2.WriteResponse.FromString,
                 _registered_method=True)
+        self.FindUnchanged = channel.unary_unary(
+                '/winnow.v1.ShardFeedService/FindUnchanged',
+                request_serializer=winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedResponse.FromString,
+                _registered_method=True)
         self.GetWordCounts = channel.unary_unary(
                 '/winnow.v1.ShardFeedService/GetWordCounts',
                 request_serializer=winnow_dot_v1_dot_shard__feed__pb2.GetWordCountsRequest.SerializeToString,
@@ -53,6 +58,14 @@ class ShardFeedServiceServicer(object):
 
     def Write(self, request, context):
         """Stores writes in their order; returns when they are durable.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindUnchanged(self, request, context):
+        """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
+        them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,6 +85,11 @@ def add_ShardFeedServiceServicer_to_server(servicer, server):
                     servicer.Write,
                     request_deserializer=winnow_dot_v1_dot_shard__feed__pb2.WriteRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_shard__feed__pb2.WriteResponse.SerializeToString,
+            ),
+            'FindUnchanged': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindUnchanged,
+                    request_deserializer=winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedResponse.SerializeToString,
             ),
             'GetWordCounts': grpc.unary_unary_rpc_method_handler(
                     servicer.GetWordCounts,
@@ -107,6 +125,33 @@ class ShardFeedService(object):
             '/winnow.v1.ShardFeedService/Write',
             winnow_dot_v1_dot_shard__feed__pb2.WriteRequest.SerializeToString,
             winnow_dot_v1_dot_shard__feed__pb2.WriteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindUnchanged(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.ShardFeedService/FindUnchanged',
+            winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedRequest.SerializeToString,
+            winnow_dot_v1_dot_shard__feed__pb2.FindUnchangedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,22 @@ _ShardFeedServiceWriteType = typing_extensions.TypeVar(
     ],
 )
 
+_ShardFeedServiceFindUnchangedType = typing_extensions.TypeVar(
+    '_ShardFeedServiceFindUnchangedType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+        winnow.v1.shard_feed_pb2.FindUnchangedResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+        winnow.v1.shard_feed_pb2.FindUnchangedResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+        winnow.v1.shard_feed_pb2.FindUnchangedResponse,
+    ],
+)
+
 _ShardFeedServiceGetWordCountsType = typing_extensions.TypeVar(
     '_ShardFeedServiceGetWordCountsType',
     grpc.UnaryUnaryMultiCallable[
@@ -57,7 +73,7 @@ _ShardFeedServiceGetWordCountsType = typing_extensions.TypeVar(
     ],
 )
 
-class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeedServiceGetWordCountsType]):
+class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeedServiceFindUnchangedType, _ShardFeedServiceGetWordCountsType]):
     """Writes to one shard. Front nodes call it; users do not."""
 
     @typing.overload
@@ -65,6 +81,10 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
         grpc.UnaryUnaryMultiCallable[
             winnow.v1.shard_feed_pb2.WriteRequest,
             winnow.v1.shard_feed_pb2.WriteResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+            winnow.v1.shard_feed_pb2.FindUnchangedResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             winnow.v1.shard_feed_pb2.GetWordCountsRequest,
@@ -79,6 +99,10 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
             winnow.v1.shard_feed_pb2.WriteResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+            winnow.v1.shard_feed_pb2.FindUnchangedResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             winnow.v1.shard_feed_pb2.GetWordCountsRequest,
             winnow.v1.shard_feed_pb2.GetWordCountsResponse,
         ],
@@ -87,6 +111,11 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
     Write: _ShardFeedServiceWriteType
     """Stores writes in their order; returns when they are durable."""
 
+    FindUnchanged: _ShardFeedServiceFindUnchangedType
+    """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
+    them.
+    """
+
     GetWordCounts: _ShardFeedServiceGetWordCountsType
     """How many passages contain each word, so that a front knows how rare words are in the index."""
 
@@ -94,6 +123,10 @@ ShardFeedServiceAsyncStub: typing_extensions.TypeAlias = ShardFeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_feed_pb2.WriteRequest,
         winnow.v1.shard_feed_pb2.WriteResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+        winnow.v1.shard_feed_pb2.FindUnchangedResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_feed_pb2.GetWordCountsRequest,
@@ -111,6 +144,16 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.WriteResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.WriteResponse]]:
         """Stores writes in their order; returns when they are durable."""
+
+    @abc.abstractmethod
+    def FindUnchanged(
+        self,
+        request: winnow.v1.shard_feed_pb2.FindUnchangedRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.shard_feed_pb2.FindUnchangedResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.FindUnchangedResponse]]:
+        """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
+        them.
+        """
 
     @abc.abstractmethod
     def GetWordCounts(
