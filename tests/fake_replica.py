@@ -54,7 +54,8 @@ class FakeReplica:
         passages = {each.id: each for each in puts}
         return [
             Written(Outcome.UNCHANGED, len(self.history))
-            if name in self.texts and digest(Passage(name, "", self.texts[name])) == each.digest
+            if name in self.texts
+            and digest(Passage(name, "Title", self.texts[name])) == each.digest
             else None
             for name, each in passages.items()
         ]

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from stateless.cluster.membership import Identity, View
 from stateless.feed.admission import FeedAdmission
 from stateless.feed.core import FeedCore
-from stateless.feed.encoding import FeedEncoder
+from stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
 from stateless.feed.metrics import FeedMetrics
 from stateless.feed.preparing import Preparing
 from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
@@ -35,6 +35,17 @@ def node_info(shard: int, log_id: str) -> ShardInfo:
     return ShardInfo(shard, 2, "fake-index", 1, 384, "fake", "fake-bundle", log_id=log_id)
 
 
+class CountingEncoder(FeedEncoder):
+    """The real one, with a count of what it encoded."""
+
+    encoded = 0
+
+    async def encode(self, puts: Sequence[TokenisedPut], client: str = "") -> list[EncodedPut]:
+        found = await super().encode(puts, client)
+        self.encoded += len(found)
+        return found
+
+
 class FedFront:
     """Two shards, each with one node that takes writes."""
 
@@ -50,7 +61,7 @@ class FedFront:
         self.noticed: list[tuple[int, int]] = []
         """Shards with their last writes, as they were told to whoever answers."""
         metrics = FeedMetrics(self.registry)
-        self.encoder = FeedEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
+        self.encoder = CountingEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
         writers = Writers(lambda: self.view, lambda: self.infos, self._open)
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
@@ -66,6 +77,11 @@ class FedFront:
     def shard(self, passage_id: str) -> FakeShardWriter:
         """The one that a passage belongs to."""
         return self.shards[shard_of(passage_id, 2)]
+
+    @property
+    def encoded(self) -> int:
+        """Passages that were encoded so far."""
+        return self.encoder.encoded
 
     @property
     def passages(self) -> dict[str, EncodedPassage]:

@@ -5,6 +5,7 @@ import numpy as np
 from content_node.live.entry import Logged, PackedPassage, packed
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
+from winnow.passages.canonical import PassageDigest, digest
 from winnow.text.tokenizer import Tokens
 
 DIMENSION = 8
@@ -29,6 +30,12 @@ def encoded(identifier: str, text: str = "some words", metadata: str = "") -> En
 def put(identifier: str, text: str = "some words", version: int | None = None) -> Write:
     """A put."""
     return Write(identifier, version, encoded(identifier, text))
+
+
+def digested(write: Write) -> PassageDigest:
+    """A put without its text."""
+    assert write.put is not None
+    return PassageDigest(write.id, write.version, digest(write.put.passage))
 
 
 def delete(identifier: str, version: int | None = None) -> Write:

@@ -195,6 +195,7 @@ class FakeShardWriter:
     deadlines: list[Deadline] = field(default_factory=list)
     compared: list[tuple[str, ...]] = field(default_factory=list)
     """The ids of each call that asked what is unchanged."""
+    compared_until: list[Deadline] = field(default_factory=list)
     fails_to_compare: WinnowError | None = None
     """Raised by each of these calls."""
     sequence: int = 0
@@ -216,6 +217,7 @@ class FakeShardWriter:
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         self.compared.append(tuple(each.id for each in puts))
+        self.compared_until.append(deadline)
         await asyncio.sleep(0)
         if self.fails_to_compare is not None:
             raise self.fails_to_compare

@@ -49,7 +49,8 @@ class FeedCore:
     ) -> None:
         """`preparing` makes passages ready for `storing`.
 
-        `aside`: looks at what was sent: a megabyte of metadata would hold up questions."""
+        `aside`: looks at what was sent: a megabyte of metadata would hold up questions.
+        """
         self._preparing, self._storing, self._aside = preparing, storing, aside
         self._admission, self._metrics = admission, metrics
 

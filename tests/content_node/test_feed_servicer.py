@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from live_writes import delete, put
+from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
 from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
@@ -114,6 +114,30 @@ async def test_what_is_written_is_told_and_there(shard: LiveShard, node: Stub) -
     assert written == [Written(o, n) for o, n in zip(outcomes, (1, 2, 2), strict=True)]
     assert (shard.sequence, shard.view.passages) == (2, 3)
     assert await write(node, request()) == []
+
+
+def comparing(*puts: Write, **altered: Any) -> shard_feed_pb2.FindUnchangedRequest:
+    made = shard_feed_pb2.FindUnchangedRequest(
+        index_id="golden", shard=0, encoding_fingerprint="golden"
+    )
+    made.passages.extend(convert.digests_to_messages(map(digested, puts)))
+    for name, value in altered.items():
+        setattr(made, name, value)
+    return made
+
+
+async def test_what_is_unchanged_is_told(shard: LiveShard, node: Stub) -> None:
+    await write(node, request(put("d", "one", 3)))
+    asked = comparing(
+        put("d", "one", 3), put("d", "two", 4), put("d", "one", 2), put("a", "First.")
+    )
+    found = convert.unchanged_of_message(await told(node.FindUnchanged(asked)), 4)
+    outcomes = [Outcome.UNCHANGED, None, Outcome.OUTDATED, Outcome.UNCHANGED]
+    assert found == [each and Written(each, 1) for each in outcomes]
+    with pytest.raises(IdentityError, match="made by encoder other"):
+        await told(node.FindUnchanged(comparing(put("d"), encoding_fingerprint="other")))
+    with pytest.raises(UnavailableError, match="told of 0 passages, not of 1"):
+        convert.unchanged_of_message(shard_feed_pb2.FindUnchangedResponse(), 1)
 
 
 async def test_words_are_counted_as_built_and_as_changed(shard: LiveShard, node: Stub) -> None:

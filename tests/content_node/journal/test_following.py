@@ -12,7 +12,8 @@ from tenacious import happens
 from content_node.journal.journaled import JournaledShard
 from content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
-from winnow.domain.write import Outcome, Write
+from winnow.domain.passage import Passage
+from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
@@ -22,6 +23,7 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.journal.journal import Entry
+from winnow.passages.canonical import PassageDigest, digest
 
 
 def stored(replica: FakeReplica) -> int:
@@ -309,3 +311,43 @@ def test_writes_are_read_as_they_were_published() -> None:
     assert [(each.id, each.version) for each in read] == [("a", 7), ("b", None), ("c", 0)]
     assert read[0].put is not None
     assert read[0].put.passage.text == "one"
+
+
+async def test_what_is_unchanged_is_told_by_all_that_any_replica_acknowledged() -> None:
+    """A replica that lags behind would else call unchanged what a later write has replaced."""
+    journal, one, other = FakeJournal(), FakeReplica(), FakeReplica()
+    async with following(journal, one) as first, following(journal, other) as second:
+        await first.shard.write([put("a", "one")], LATER)
+        await happens(lambda: other.texts == {"a": "one"})
+        other.full = True
+        await first.shard.write([put("a", "two")], LATER)
+        asking = asyncio.create_task(second.shard.find_unchanged([digest_of("a", "one")], LATER))
+        await happens(lambda: len(journal.entries) == 3)
+        assert not asking.done()
+        other.full = False
+        assert await asking == [None]
+        assert await second.shard.find_unchanged([digest_of("a", "two")], LATER) == [
+            Written(Outcome.UNCHANGED, 2)
+        ]
+    assert one.history == other.history
+
+
+async def test_the_journal_is_not_asked_about_what_is_new_anyway() -> None:
+    journal = FakeJournal()
+    async with following(journal, FakeReplica()) as node:
+        assert await node.shard.find_unchanged([digest_of("a", "new")], LATER) == [None]
+    assert journal.entries == []
+
+
+async def test_a_journal_out_of_reach_tells_of_nothing_that_is_unchanged() -> None:
+    journal = FakeJournal()
+    async with following(journal, FakeReplica()) as node:
+        await node.shard.write([put("a", "one")], LATER)
+        await journal.cut_off()
+        with pytest.raises(DeadlineExceededError):
+            await node.shard.find_unchanged([digest_of("a", "one")], Deadline.after(0.01))
+        journal.join()
+
+
+def digest_of(name: str, text: str) -> PassageDigest:
+    return PassageDigest(name, None, digest(Passage(name, "Title", text)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from live_writes import delete, put
+from live_writes import delete, digested, encoded, put
 from prometheus_client import CollectorRegistry
 
 from content_node.live.limits import WriteLimits
@@ -126,6 +126,63 @@ async def test_what_changes_nothing_is_not_logged(shard: LiveShard) -> None:
     assert await write(shard, delete("nothing"), put("a", "First.")) == [(U, 1), (U, 1)]
     assert len(served) == 1
     assert await write(shard, put("a", "First.", version=1)) == [(S, 2)]
+
+
+def said(metadata: str) -> Write:
+    return Write("d", None, encoded("d", metadata=metadata))
+
+
+async def test_metadata_in_other_words_changes_nothing(shard: LiveShard) -> None:
+    await write(shard, said('{"b": 1.0, "a": 1}'))
+    assert await write(shard, said('{"a": 1, "b": 1}'), said('{"a": 1, "b": 2}')) == [
+        (U, 1),
+        (S, 2),
+    ]
+
+
+async def test_an_entry_of_a_journal_is_decided_as_by_replicas_of_older_versions(
+    shard: LiveShard,
+) -> None:
+    """They compare to the letter, and all have to number writes alike."""
+    written = await shard.follow([said('{"a": 1.0}'), said('{"a": 1}'), said('{"a": 1}')], "1")
+    assert [(each.outcome, each.sequence) for each in written] == [(S, 1), (S, 2), (U, 2)]
+
+
+@pytest.mark.parametrize("in_base", [False, True])
+async def test_puts_that_change_nothing_are_told_by_their_digests(
+    directory: Path, in_base: bool
+) -> None:
+    """Those since the base and those in it, each as a write of it would be judged."""
+    live = opened(directory)
+    await write(live, said('{"b": 1.0}'), put("e", "one", 5), delete("b"), delete("z", 7))
+    if in_base:
+        await live.swap(open_shard(merged(directory, live), ef=64))
+    puts = [
+        *(put("a", "First."), put("a", "other"), said('{"b": 1}'), said('{"b": 2}')),
+        *(put("e", "one", 5), put("e", "one", 4), put("e", "one"), put("e", "one", 6)),
+        *(put("b", "Zoë's café."), put("z", "old", 6), put("z", "new", 8), put("new")),
+    ]
+    found = await live.find_unchanged([*map(digested, puts)], Deadline.after(60))
+    wanted = [U, None, U, None, U, O, U, None, None, O, None, None]
+    assert [each and each.outcome for each in found] == wanted
+    assert {each.sequence for each in found if each} == {4}
+    for one, outcome in zip(puts, wanted, strict=True):
+        if outcome is not None:
+            assert await write(live, one) == [(outcome, 4)]
+    await live.close()
+
+
+async def test_a_shard_that_takes_no_writes_compares_nothing(directory: Path) -> None:
+    live = opened(directory, replace(LIMITS, refusal="start the node with --feed"))
+    with pytest.raises(NotWritableError, match="--feed"):
+        await live.find_unchanged([digested(put("a"))], Deadline.after(60))
+    await live.close()
+
+
+async def test_a_call_about_too_many_passages_is_refused(shard: LiveShard) -> None:
+    many = [digested(put("a"))] * 10_001
+    with pytest.raises(InvalidRequestError, match="10001 in one call, at most 10000"):
+        await shard.find_unchanged(many, Deadline.after(60))
 
 
 async def test_an_older_put_does_not_bring_back_what_was_deleted(directory: Path) -> None:

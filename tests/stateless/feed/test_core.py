@@ -79,6 +79,83 @@ async def test_sending_again_changes_nothing(front: FedFront) -> None:
     assert again.outcome is Outcome.UNCHANGED
 
 
+async def test_a_passage_that_is_there_already_is_not_encoded(front: FedFront) -> None:
+    """Shards are asked by digest, so that feeding a file again costs little."""
+    await put(front, *[fed(name) for name in (*ZERO, *ONE)])
+    before = front.encoded
+    again = await put(front, fed(ZERO[0]), fed(ONE[0], "new"), fed(ONE[1]), fed("new"))
+    assert [each.id for each in again] == [ZERO[0], ONE[0], ONE[1], "new"]
+    assert [each.outcome for each in again] == [
+        *(Outcome.UNCHANGED, Outcome.STORED, Outcome.UNCHANGED, Outcome.STORED)
+    ]
+    assert again[0].position == Position(0, 5)
+    assert front.encoded - before == 2
+    assert front.sample("winnow_front_feed_writes_total", outcome="unchanged") == 2
+
+
+async def test_metadata_in_another_order_changes_nothing(front: FedFront) -> None:
+    await put(front, fed("a", metadata={"year": 2015, "by": ["Ann", 1]}))
+    before = front.encoded
+    (again,) = await put(front, fed("a", metadata={"by": ["Ann", 1.0], "year": 2015.0}))
+    assert (again.outcome, front.encoded) == (Outcome.UNCHANGED, before)
+
+
+async def test_an_older_version_is_not_encoded(front: FedFront) -> None:
+    await put(front, fed("a", "new", version=7))
+    before = front.encoded
+    (old,) = await put(front, fed("a", "old", version=6))
+    assert (old.outcome, front.encoded) == (Outcome.OUTDATED, before)
+
+
+async def test_questions_know_of_what_is_unchanged(front: FedFront) -> None:
+    """Another front may have stored it a moment ago."""
+    await put(front, fed(ZERO[0]))
+    front.noticed.clear()
+    await put(front, fed(ZERO[0]))
+    assert front.noticed == [(0, 1)]
+
+
+async def test_a_shard_that_cannot_tell_what_is_unchanged_is_written_to(front: FedFront) -> None:
+    await put(front, fed(ZERO[0]))
+    front.shards[0].fails_to_compare = UnavailableError("busy")
+    (again,) = await put(front, fed(ZERO[0]))
+    assert again.outcome is Outcome.UNCHANGED
+    assert len(front.shards[0].batches) == 2
+
+
+async def test_a_shard_that_does_not_tell_in_time_is_written_to(front: FedFront) -> None:
+    """It has a part of the time left; the rest is for storing."""
+    clock = ManualClock()
+    await front.core.put([fed(ZERO[0])], Deadline(clock() + 30, clock))
+    (asked,) = front.shards[0].compared_until
+    assert asked.left() == pytest.approx(7.5)
+
+
+async def test_of_two_passages_with_one_id_the_last_counts_also_if_it_was_there(
+    front: FedFront,
+) -> None:
+    """The first one is not stored yet when shards are asked what is unchanged."""
+    await put(front, fed("a", "there"))
+    results = await put(front, fed("a", "other"), fed("a", "there"))
+    assert front.passages["a"].passage.text == "there"
+    assert [each.outcome for each in results] == [Outcome.STORED, Outcome.STORED]
+
+
+async def test_a_text_of_too_many_tokens_is_named_before_shards_are_asked(
+    front: FedFront,
+) -> None:
+    with pytest.raises(InvalidRequestError, match="tokens"):
+        await put(front, fed("a", "각 " * 5_000))
+    assert not front.shard("a").compared
+
+
+async def test_a_part_that_was_read_is_told_of_what_is_unchanged(front: FedFront) -> None:
+    long = " ".join(["word"] * 500)
+    await put(front, fed("long", long))
+    (again,) = await put(front, fed("long", long))
+    assert (again.outcome, again.truncated) == (Outcome.UNCHANGED, True)
+
+
 async def test_an_older_version_is_outdated(front: FedFront) -> None:
     await put(front, fed("a", "new", version=7))
     (old,) = await put(front, fed("a", "old", version=6))
@@ -294,6 +371,31 @@ async def test_messages_of_a_stream_are_stored_in_their_order(front: FedFront) -
     await front.core.put_stream(Messages(*messages), soon)
     assert front.passages["a"].passage.text.startswith("text 14")
     assert len(front.shard("a").batches) == 15
+
+
+async def test_in_a_stream_what_was_there_counts_after_what_came_between(front: FedFront) -> None:
+    """The second message is compared while the first one waits: its id is in hand."""
+    await put(front, fed(ZERO[0], "there"))
+    before = front.encoded
+    front.shards[0].hangs = True
+    messages = Messages([fed(ZERO[0], "other")], [fed(ZERO[0], "there")], [fed(ONE[0])])
+    feeding = asyncio.create_task(front.core.put_stream(messages, soon))
+    await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    await happens(lambda: front.encoded - before == 3)
+    front.shards[0].hangs = False
+    front.shards[0].go_on.set()
+    assert (await feeding).stored == 3
+    assert front.passages[ZERO[0]].passage.text == "there"
+
+
+async def test_in_a_stream_what_is_there_is_not_encoded(front: FedFront) -> None:
+    messages = [[fed(name)] for name in (*ZERO, *ONE)]
+    await front.core.put_stream(Messages(*messages), soon)
+    before = front.encoded
+    summary = await front.core.put_stream(Messages(*messages), soon)
+    assert (summary.stored, summary.unchanged) == (0, 10)
+    assert summary.positions == (Position(0, 5), Position(1, 5))
+    assert front.encoded == before
 
 
 async def test_a_stream_is_read_no_faster_than_it_is_stored(front: FedFront) -> None:

@@ -16,7 +16,7 @@ from stateless.feed.validation import MOST_TOKENS
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
-from winnow.domain.write import EncodedPassage, Outcome, Write
+from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
     NotWritableError,
@@ -25,6 +25,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.fakes import FakeShardWriter
+from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.feeding import MOST_METADATA, MOST_TEXT, MOST_TITLE
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart
@@ -47,11 +48,16 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     def __init__(self, shard: FakeShardWriter) -> None:
         self.shard = shard
         self.requests: list[shard_feed_pb2.WriteRequest] = []
-
+        self.compared: list[shard_feed_pb2.FindUnchangedRequest] = []
         self.answer: Callable[[Any, Any], Awaitable[Any]] = self._answer
 
     async def Write(self, request: Any, context: Any) -> Any:
         return await self.answer(request, context)
+
+    async def FindUnchanged(self, request: Any, context: Any) -> Any:
+        self.compared.append(request)
+        puts = convert.digests_of_messages(request.passages)
+        return convert.unchanged_to_message(await self.shard.find_unchanged(puts, soon()))
 
     async def _answer(self, request: Any, context: Any) -> Any:
         self.requests.append(request)
@@ -115,6 +121,27 @@ async def test_writes_arrive_as_they_were_and_their_results_come_back() -> None:
         )
         assert np.array_equal(stored.vector, sent.vector)
         assert writer.calls == 0
+
+
+async def test_what_is_unchanged_comes_back_in_order() -> None:
+    async with reached() as (servicer, writer):
+        await writer.write([putting("a"), putting("b")], soon())
+        puts = [
+            PassageDigest(name, version, digest(encoded(name).passage))
+            for name, version in (("b", 7), ("new", None), ("a", 6), ("a", 8), ("a", None))
+        ]
+        found = await writer.find_unchanged(puts, soon())
+        unchanged, outdated = Written(Outcome.UNCHANGED, 2), Written(Outcome.OUTDATED, 2)
+        assert found == [unchanged, None, outdated, None, unchanged]
+        (request,) = servicer.compared
+        assert (request.index_id, request.shard) == ("an-index", 3)
+        assert request.encoding_fingerprint == "an-encoder"
+        assert writer.calls == 0
+
+
+async def test_a_node_of_an_older_version_cannot_tell_what_is_unchanged() -> None:
+    async with reached(serves=False) as (_, writer):
+        assert await writer.find_unchanged([PassageDigest("a", None, b"")], soon()) == [None]
 
 
 async def test_what_one_message_cannot_hold_goes_in_several_and_in_order() -> None:
