@@ -78,11 +78,11 @@ class Staging:
         values = (
             row.passage.id, row.passage.title, row.passage.text, row.metadata,
             pack_ids(title.ids), pack_ids(text.ids), pack_offsets(text.offsets),
-            shard, len(title) + len(text),
+            shard, len(title) + len(text), row.version,
         )  # fmt: skip
         added = self._connection.execute(
             "INSERT OR IGNORE INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-            " text_offsets, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " text_offsets, shard, tokens, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             values,
         )
         return added.rowcount == 1

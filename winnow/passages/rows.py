@@ -24,7 +24,7 @@ class Row:
     metadata: str
     """A JSON object."""
     version: int | None = None
-    """Of the passage, for feeding; building an index takes the rows as they are."""
+    """Of the passage: a write with a lower one will not replace it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,20 @@ from pathlib import Path
 
 import pytest
 from conftest import PASSAGES, Recorder
+from live_writes import put
 
 import content_node.indexing.encode
 from content_node.indexing.builder import build_index
 from content_node.indexing.intake import BadRowsError
 from content_node.indexing.plan import BuildPlan
 from content_node.indexing.verify import verify_index
+from content_node.live.state import LiveState
 from content_node.shard import open_shard, view_of
 from content_node.shard.retrieving import retrieve
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_name, shard_of
 from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
 
 
@@ -151,3 +154,28 @@ def test_raw_documents_are_cut_into_passages(
     again = replace(plan, source=tmp_path / "index", target=tmp_path / "other")
     with pytest.raises(ArtefactError, match="nothing to cut"):
         build_index(again, bundle, recorder)
+
+
+def test_a_passage_keeps_its_version_so_that_an_older_write_changes_nothing(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        '{"id": "new", "text": "The newer text.", "version": 7}\n{"id": "none", "text": "Any."}\n'
+    )
+    build_index(BuildPlan(rows, tmp_path / "index", 1, 1), bundle, recorder)
+    state = LiveState(open_shard(tmp_path / "index" / shard_name(0, 1), ef=64), "")
+    deciding = state.deciding(["new", "none"])
+    assert deciding.decide(put("new", "older", 6)).outcome is Outcome.OUTDATED
+    assert deciding.decide(put("none", "older", 0)).outcome is Outcome.STORED
+    assert deciding.decide(put("new", "newer still", 8)).outcome is Outcome.STORED
+
+
+def test_metadata_is_stored_in_its_canonical_form(
+    bundle: Bundle, tmp_path: Path, recorder: Recorder
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "a", "text": "Any.", "metadata": {"b": 1.0, "a": [2.5, true]}}\n')
+    build_index(BuildPlan(rows, tmp_path / "index", 1, 1), bundle, recorder)
+    store = open_shard(tmp_path / "index" / shard_name(0, 1), ef=64).store
+    assert store.load([0])[0].passage.metadata == '{"a": [2.5, true], "b": 1}'
