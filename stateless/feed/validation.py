@@ -8,6 +8,7 @@ from winnow.domain.feeding import Deletion, FedPassage, Put
 from winnow.domain.passage import Passage
 from winnow.errors import Violation
 from winnow.passages.canonical import metadata_text
+from winnow.passages.checks import CUT
 from winnow.passages.feeding import wrong_deletion, wrong_passage
 
 MOST_PASSAGES = 100
@@ -55,7 +56,7 @@ def too_many_tokens(number: int, tokens: int) -> Violation:
     """What is wrong with a text that is short in characters only."""
     return Violation(
         f"passages[{number}].text",
-        f"has {tokens} tokens, at most {MOST_TOKENS} are allowed: cut it into passages",
+        f"has {tokens} tokens, at most {MOST_TOKENS} are allowed: {CUT}",
     )
 
 

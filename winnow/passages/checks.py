@@ -13,8 +13,10 @@ MAX_ID = 512
 """Characters."""
 MAX_TITLE = 10_000
 """Characters."""
-MAX_TEXT = 100_000
-"""Characters. A reader needs seconds for more."""
+MAX_TEXT = 10_000
+"""Characters, built or fed. A write has to fit a message of a node, and a reader needs seconds."""
+CUT = "cut it into passages, as --cut does"
+"""What to do with a longer text."""
 MAX_METADATA = 100_000
 """Characters of JSON."""
 MAX_DEPTH = 20
@@ -33,7 +35,7 @@ def check_passage(passage: Passage) -> None:
     if not passage.text.strip():
         raise RowError(f"empty text{place}")
     _check_length("title", passage.title, MAX_TITLE, f"shorten it{place}")
-    _check_length("text", passage.text, MAX_TEXT, f"cut it into passages{place}")
+    _check_length("text", passage.text, MAX_TEXT, f"{CUT}{place}")
     if not all(map(_is_unicode, (passage.id, passage.title, passage.text))):
         raise RowError(f"lone surrogate, not valid Unicode{place}")
 

@@ -11,14 +11,12 @@ from typing import Any
 from winnow.domain.feeding import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.passages.canonical import metadata_text
-from winnow.passages.checks import MAX_ID, has_control
+from winnow.passages.checks import CUT, MAX_ID, MAX_TEXT, has_control
 from winnow.quoting import briefly
 
 MOST_ID = 256
 """Characters."""
 MOST_TITLE = 1_000
-"""Characters."""
-MOST_TEXT = 10_000
 """Characters."""
 MOST_METADATA = 10_000
 """Characters of JSON."""
@@ -34,7 +32,7 @@ def wrong_passage(passage: FedPassage) -> Iterator[Violation]:
     yield from _length("title", passage.title, MOST_TITLE, "shorten it")
     if not passage.text.strip():
         yield Violation("text", "is empty: write something")
-    yield from _length("text", passage.text, MOST_TEXT, "cut it into passages")
+    yield from _length("text", passage.text, MAX_TEXT, CUT)
     yield from _metadata(passage.metadata)
     yield from _version(passage.version)
 

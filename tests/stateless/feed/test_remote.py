@@ -26,7 +26,8 @@ from winnow.errors import (
 )
 from winnow.fakes import FakeShardWriter
 from winnow.passages.canonical import PassageDigest, digest
-from winnow.passages.feeding import MOST_METADATA, MOST_TEXT, MOST_TITLE
+from winnow.passages.checks import MAX_TEXT
+from winnow.passages.feeding import MOST_METADATA, MOST_TITLE
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import KIB, Server
@@ -156,7 +157,7 @@ async def test_what_one_message_cannot_hold_goes_in_several_and_in_order() -> No
 
 
 async def test_the_largest_passage_that_is_valid_fits_in_a_message() -> None:
-    text, title = "🎻" * MOST_TEXT, "🎻" * MOST_TITLE
+    text, title = "🎻" * MAX_TEXT, "🎻" * MOST_TITLE
     metadata = f'{{"a": "{"b" * (MOST_METADATA - 9)}"}}'
     assert len(metadata) == MOST_METADATA
     largest = putting("🎻" * 256, text=text, title=title, tokens=MOST_TOKENS, metadata=metadata)
