@@ -17,6 +17,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved, Searcher
@@ -59,7 +60,9 @@ class AdmittedSearcher:
         """What may be read; raises OverloadedError if too many ask for some."""
         if self._retrieving >= self._most:
             self._metrics.admission.labels("refused").inc()
-            raise OverloadedError(f"{self._most} questions look for passages already; try again")
+            raise OverloadedError(
+                f"{are(self._most, 'question')} looking for passages already; try again"
+            )
         self._retrieving += 1
         try:
             return await self._inner.retrieve(question, depth, deadline)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from encoder_node.metrics import EncoderMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.load import Load, LoadSettings
 from winnow.policy.pace import Pace
 from winnow.telemetry.tracing.span import span
@@ -60,8 +61,8 @@ class AdmittedEncoder:
         except OverloadedError as error:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{self._load.reads} texts are waiting already, and no client gets more than its "
-                f"share; try again in {error.retry_after:.2f} s",
+                f"{are(self._load.reads, 'text')} waiting already, and no client gets more than "
+                f"its share; try again in {error.retry_after:.2f} s",
                 error.retry_after,
             ) from error
         self._metrics.admission.labels("granted").inc()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from head_node.metrics import HeadNodeMetrics
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 
@@ -31,8 +32,8 @@ class TextPlaces:
             self._places.refuse(client, 1)
             self._metrics.refusals.inc()
             raise OverloadedError(
-                f"{self._places.total} texts are in hand already, of at most {self._most}, and no "
-                f"client gets more than its share; try again in {_RETRY_AFTER:g} s",
+                f"{are(self._places.total, 'text')} in hand already, of at most {self._most}, and "
+                f"no client gets more than its share; try again in {_RETRY_AFTER:g} s",
                 _RETRY_AFTER,
             )
         self._places.take(client, 1)

@@ -291,9 +291,9 @@ def verify(
 
 
 def _good(report: ShardReport) -> str:
-    said = f"{report.passages} passages: recall@{K} {report.recall:.4f}"
+    said = f"{many(report.passages, 'passage')}: recall@{K} {report.recall:.4f}"
     if report.sequence:
-        said += f"; {report.sequence} writes, {report.unmerged} of them unmerged"
+        said += f"; {many(report.sequence, 'write')}, {report.unmerged} of them unmerged"
     return f"{said}; states checked, of {whose(report.states_of)}" if report.states_of else said
 
 
@@ -319,6 +319,6 @@ def _writes(now: Written) -> dict[str, object]:
 
 def _said_of(now: Written) -> str:
     return (
-        f"shard {now.manifest.shard}: {now.sequence} writes, {now.unmerged} of them unmerged; "
-        f"generation {now.generation}, log {now.log_id}"
+        f"shard {now.manifest.shard}: {many(now.sequence, 'write')}, "
+        f"{now.unmerged} of them unmerged; generation {now.generation}, log {now.log_id}"
     )

@@ -16,6 +16,7 @@ from content_node.shard.nearest import ExactIndex, load_graph
 from content_node.shard.store import PassageStore
 from winnow.files.checksum import verify
 from winnow.files.opened import OpenFile
+from winnow.plural import are
 
 K = 10
 _EF = 128
@@ -76,7 +77,7 @@ def check_contents(directory: Path, manifest: ShardManifest, asked: Asked) -> Co
 def _vector_faults(vectors: NDArray[np.float32]) -> list[str]:
     norms = np.linalg.norm(vectors, axis=1)
     wrong = int((~np.isclose(norms, 1.0, atol=1e-3)).sum())
-    return [f"{wrong} vectors are not of norm one"] if wrong else []
+    return [f"{are(wrong, 'vector')} not of norm one"] if wrong else []
 
 
 def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) -> list[str]:

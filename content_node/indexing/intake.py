@@ -14,6 +14,7 @@ from winnow.domain.layout import shard_of
 from winnow.errors import ArtefactError
 from winnow.passages.formats import parser
 from winnow.passages.rows import BadRow, Row, read_rows
+from winnow.plural import many
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512
@@ -23,7 +24,7 @@ class BadRowsError(ArtefactError):
     """The source has rows that are no passages."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(f"{count} bad rows: mend them, or leave them out with --skip-bad-rows")
+        super().__init__(f"{many(count, 'bad row')}: mend, or leave out with --skip-bad-rows")
         self.count = count
 
 

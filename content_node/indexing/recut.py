@@ -23,6 +23,7 @@ from winnow.bundle import Manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256, verify
+from winnow.plural import many
 
 
 def is_index(source: Path) -> bool:
@@ -89,7 +90,8 @@ def sources(index: Path, bundle: Manifest) -> list[tuple[Path, Written]]:
         passages += own.passages
     if passages != manifest.passages:
         raise ArtefactError(
-            f"the shards of {index} hold {passages} passages, its manifest says {manifest.passages}"
+            f"the shards of {index} hold {many(passages, 'passage')}, its manifest says "
+            f"{manifest.passages}"
         )
     return found
 

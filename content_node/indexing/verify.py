@@ -19,6 +19,7 @@ from content_node.states.checking import states_fault
 from content_node.states.manifest import STATES_FILE
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, WinnowError
+from winnow.plural import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     reports = [_verify_built(place, shard, index, asked) for shard, place in enumerate(shards)]
     total = sum(report.passages for report in reports)
     if total != index.passages and not any(report.faults for report in reports):
-        fault = f"the shards hold {total} passages, the index manifest says {index.passages}"
+        fault = (
+            f"the shards hold {many(total, 'passage')}, the index manifest says {index.passages}"
+        )
         reports[0] = replace(reports[0], faults=(fault,))
     reports = [
         _with_writes(each, place, asked) for each, place in zip(reports, shards, strict=True)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from winnow.deadline import Deadline
 from winnow.domain.write import Write, Written
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.plural import are
 
 Commit = Callable[[Sequence[Sequence[Write]]], list[list[Written]]]
 Result = TypeVar("Result")
@@ -66,7 +67,8 @@ class Committing:
             raise UnavailableError("the node is leaving, and takes no more writes")
         if self.waiting + len(writes) > max(self._most, len(writes)):
             raise OverloadedError(
-                f"{self.waiting} writes wait to be stored, at most {self._most}; try again",
+                f"{are(self.waiting, 'write')} waiting to be stored, at most {self._most}; try "
+                "again",
                 _AGAIN_AFTER,
             )
         call = _Call(writes, deadline, asyncio.get_running_loop().create_future())

@@ -33,6 +33,7 @@ from winnow.domain.write import Write, Written
 from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
 from winnow.journal.journal import JOURNAL
 from winnow.passages.canonical import PassageDigest, same_content
+from winnow.plural import are
 
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000
@@ -163,7 +164,7 @@ class LiveShard:
         unmerged = self.sequence - self.merged + self._committing.waiting + len(writes)
         if unmerged > self._limits.unmerged:
             raise OverloadedError(
-                f"{unmerged} writes are not merged yet, at most {self._limits.unmerged}: try "
+                f"{are(unmerged, 'write')} not merged yet, at most {self._limits.unmerged}: try "
                 "again, or raise --max-unmerged",
                 _MERGED_AFTER,
             )

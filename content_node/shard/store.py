@@ -22,6 +22,7 @@ from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.filtering import Value
+from winnow.plural import many
 from winnow.text.tokenizer import Tokens
 
 TOKEN_BYTES = 4
@@ -148,7 +149,7 @@ class PassageStore:
         """
         if (found := self.count()) != passages:
             raise ArtefactError(
-                f"{self._file.path} holds {found} passages, its manifest says {passages}"
+                f"{self._file.path} holds {many(found, 'passage')}, its manifest says {passages}"
             )
         for end in ("min", "max"):  # both in one query would look at every row
             ((row,),) = self._select(f"SELECT {end}(row) FROM passages")  # noqa: S608

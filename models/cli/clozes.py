@@ -9,6 +9,7 @@ from models.data.directory import DataDirectory
 from models.steps import clozes
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
+from winnow.plural import many
 
 
 def mine_clozes(
@@ -30,4 +31,4 @@ def mine_clozes(
     """
     place = Workspace(work)
     count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages, seed)
-    typer.echo(f"{place.clozes}: {count} questions")
+    typer.echo(f"{place.clozes}: {many(count, 'question')}")

@@ -31,6 +31,7 @@ from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.heads.manifest import Kind, head_id
 from winnow.heads.store.opening import open_store
+from winnow.plural import many
 from winnow.quoting import quoted
 
 MAX_LOSS = 0.5
@@ -198,7 +199,7 @@ def train_head(
     assert out is not None, "checked above"
     made = make_head(job, naming, shop, out)
     size = f"{made.model.bytes / 1e6:.2f} MB"
-    _show(f"{out}: {made.id}, {len(made.labels)} labels, {size}", made.accuracy, as_json)
+    _show(f"{out}: {made.id}, {many(len(made.labels), 'label')}, {size}", made.accuracy, as_json)
 
 
 def _say(text: str) -> None:

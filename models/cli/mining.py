@@ -17,6 +17,7 @@ from models.network.weights import minilm
 from models.steps.graphs import export_encoder
 from models.steps.mining import mine_questions
 from models.workspace import Workspace
+from winnow.plural import many
 
 
 def mine(
@@ -34,4 +35,4 @@ def mine(
     with minilm(weights) as directory:
         export_encoder(directory, place)
         count = mine_questions(DataDirectory(data), directory, place, extra)
-    typer.echo(f"{place.mined}: {count} questions")
+    typer.echo(f"{place.mined}: {many(count, 'question')}")

@@ -38,6 +38,7 @@ from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
+from winnow.plural import many
 
 
 def mine_ranking(
@@ -55,7 +56,7 @@ def mine_ranking(
     """
     place = Workspace(work)
     count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
-    typer.echo(f"{place.ranked}: {count} questions")
+    typer.echo(f"{place.ranked}: {many(count, 'question')}")
 
 
 def train_ranking(

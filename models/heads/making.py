@@ -23,6 +23,7 @@ from winnow.heads.head import Head, open_head
 from winnow.heads.manifest import HeadManifest
 from winnow.heads.writing import write_head
 from winnow.inference.runtime import FLOAT, INT8
+from winnow.plural import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ def make_head(job: Job, naming: Naming, shop: Workshop, target: Path) -> HeadMan
     with appearing(target) as place:
         problem = read_problem(job, shop.bundle, shop.kept)
         trained = train(problem, job.plan)
-        shop.say(f"best after {trained.epochs} epochs: {trained.held_out:.2f} % on held-out texts")
+        shop.say(
+            f"best after {many(trained.epochs, 'epoch')}: {trained.held_out:.2f} % on held-out "
+            "texts"
+        )
         fields = described(job, naming, shop.bundle, problem)
         fields["provenance"] |= {"epochs": trained.epochs}
         return finish(place, fields, trained, problem, shop)

@@ -15,6 +15,7 @@ from models.heads.splitting import hold_out
 from models.heads.states import Encoded, encode
 from winnow.bundle import Bundle
 from winnow.heads.manifest import Kind
+from winnow.plural import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ def _split(
     learnt, held = hold_out(groups, job.plan.held_out, job.plan.seed)
     if not held:
         raise DataError(
-            f"{job.data} has {len(rows)} texts, too few to hold any out: add texts, or give some "
-            "with --validation"
+            f"{job.data} has {many(len(rows), 'text')}, too few to hold any out: add "
+            "texts, or give some with --validation"
         )
     return [rows[place] for place in learnt], [rows[place] for place in held]
 

@@ -20,6 +20,7 @@ from models.data.rows import DataError, Passage
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
 from models.mining.mine import TrainingQuestion
+from winnow.plural import many
 from winnow.text.scores import exact_match
 
 PASSAGES = 20
@@ -123,7 +124,7 @@ def fit(found: Candidates) -> Score:
     able = found.right.any(1)
     if not able.any():
         raise DataError(
-            f"none of {len(found.right)} training questions was answered right: "
+            f"none of {many(len(found.right), 'training question')} was answered right: "
             "train the reader longer before calibrating"
         )
     features = torch.tensor(found.features[able])

@@ -14,6 +14,7 @@ from stateless.metrics import AdmissionMetrics
 from winnow.deadline import Clock
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
@@ -175,6 +176,6 @@ class Admission:
         if self._places.room(client, self._most, self._most) < 1:
             self._places.refuse(client, 1)
             raise OverloadedError(
-                f"{self.inside} questions are being answered already, of at most {self._most}, and "
-                "no client gets more than its share; try again"
+                f"{are(self.inside, 'question')} being answered already, of at most {self._most}, "
+                "and no client gets more than its share; try again"
             )

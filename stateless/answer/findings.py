@@ -8,6 +8,7 @@ from stateless.answer.scatter import Failure, Gathered, incomplete
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.reading import Reading
+from winnow.plural import were
 from winnow.searcher import Read
 
 
@@ -91,4 +92,6 @@ class Findings:
 
 def _unread(read: Read) -> Failure:
     asked = len(read.readings) + read.unread
-    return Failure(ShardStatus.TIMEOUT, f"{read.unread} of {asked} passages were not read in time")
+    return Failure(
+        ShardStatus.TIMEOUT, f"{read.unread} of {were(asked, 'passage')} not read in time"
+    )

@@ -22,6 +22,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.plural import many
 
 Result = TypeVar("Result")
 _MOST_NAMED, _LONGEST_REASON = 8, 160
@@ -182,7 +183,7 @@ def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
 
 def _late(wait: Wait, answered: int) -> Failure:
     if wait.adaptive:
-        reason = f"given up once {answered} shards had answered, as the question allows"
+        reason = f"given up once {many(answered, 'shard')} had answered, as the question allows"
         return Failure(ShardStatus.ADAPTIVE, reason)
     return Failure(ShardStatus.TIMEOUT, _REASONS[ShardStatus.TIMEOUT])
 

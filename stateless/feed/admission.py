@@ -15,6 +15,7 @@ from stateless.feed.metrics import FeedMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.feeding import Deletion, Put
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.policy.pace import Pace
@@ -114,7 +115,8 @@ class FeedAdmission:
         over = min(self.inside + work - self._most, self.inside)
         wait = min(max(over * (self._pace.seconds or 0.0), _SOONEST), _LATEST)
         return OverloadedError(
-            f"{self.inside} passages are being stored, of at most {self._most}, and no client gets "
-            f"more than its share: there is no room for {work} more; try again in {wait:.2f} s",
+            f"{are(self.inside, 'passage')} being stored, of at most {self._most}, and no client "
+            f"gets more than its share: there is no room for {work} more; try again in "
+            f"{wait:.2f} s",
             wait,
         )

@@ -22,6 +22,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.plural import many
 from winnow.telemetry.tracing.span import Kind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
@@ -125,7 +126,7 @@ def _expect_all(
         for shard, error in sorted(failed.items()):
             if isinstance(error, kind):
                 lost = sum(len(parts[each]) for each in failed)
-                lead = f"{lost} of {total} writes may not be stored: shard {shard}: "
+                lead = f"{lost} of {many(total, 'write')} may not be stored: shard {shard}: "
                 again = _said_again(error, f"{lead}{error}")
                 raise again.with_public(f"{lead}{error.public or error}") from error
 

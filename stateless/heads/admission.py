@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from stateless.heads.metrics import HeadMetrics
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
+from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 
@@ -46,7 +47,7 @@ class TextAdmission:
             self._places.refuse(client, texts)
             self._metrics.refusals.inc()
             raise OverloadedError(
-                f"{self.inside} texts are in hand, of at most {self._most}, and no client gets "
+                f"{are(self.inside, 'text')} in hand, of at most {self._most}, and no client gets "
                 f"more than its share: there is no room for {texts} more; try again",
                 _RETRY_AFTER,
             )

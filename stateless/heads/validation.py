@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from winnow.domain.predict_request import PredictRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.heads.manifest import head_id
+from winnow.plural import many
 from winnow.quoting import briefly
 
 MAX_CHARACTERS = 2_000
@@ -67,7 +68,7 @@ def refuse(violations: Sequence[Violation]) -> None:
     """Raises InvalidRequestError if there are any; names the first of very many."""
     more = len(violations) - _MOST_NAMED
     if more > 0:
-        rest = Violation("request", f"has {more} more fields that break a rule")
+        rest = Violation("request", f"has {many(more, 'more field')} with a broken rule")
         raise InvalidRequestError(*violations[:_MOST_NAMED], rest)
     if violations:
         raise InvalidRequestError(*violations)

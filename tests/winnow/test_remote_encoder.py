@@ -128,7 +128,7 @@ async def test_a_refusal_says_when_to_come_back() -> None:
     async with serving(fake, most=1) as server, remote(server.address) as encoder:
         first = asyncio.create_task(encoder.encode([5]))
         await asyncio.wait_for(fake.begun.wait(), LONG)
-        with pytest.raises(OverloadedError, match="1 texts are waiting already") as caught:
+        with pytest.raises(OverloadedError, match="1 text is waiting already") as caught:
             await encoder.encode([6])
         fake.go_on.set()
         await first

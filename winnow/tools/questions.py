@@ -10,6 +10,7 @@ from typing import Any
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
 from winnow.files.json_lines import not_json
+from winnow.plural import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def expect_answers(questions: Sequence[AskedQuestion], path: Path) -> None:
     """Raises ArtefactError if no question of `path` has an answer to compare with."""
     if not any(each.answers for each in questions):
         raise ArtefactError(
-            f"none of the {len(questions)} questions of {path} has answers: write those that "
+            f"none of {many(len(questions), 'question')} of {path} has answers: write those that "
             "count as right as a list under `answers`"
         )
 

@@ -58,7 +58,7 @@ def cut_off(path: Path) -> None:
     [
         ("p.tsv", nothing, "no file"),
         ("p.tsv", empty, "has no passages"),
-        ("p.tsv", bad, "1 bad rows"),
+        ("p.tsv", bad, "1 bad row"),
         ("p.tsv", Path.mkdir, "is a directory and no index"),
         ("p.tsv", os.mkfifo, "is no regular file"),
         ("p.pdf", empty, "cannot tell the format"),

@@ -96,7 +96,9 @@ async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk
     first = write(committing, "a", "b")
     await disk.has_begun()
     second = write(committing, "c")
-    with pytest.raises(OverloadedError, match="3 writes wait to be stored, at most 3") as caught:
+    with pytest.raises(
+        OverloadedError, match="3 writes are waiting to be stored, at most 3"
+    ) as caught:
         await write(committing, "d")
     assert caught.value.retry_after > 0
     disk.go_on.set()

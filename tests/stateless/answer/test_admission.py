@@ -137,7 +137,7 @@ def test_questions_are_bounded_whatever_they_ask_for() -> None:
     house = House(pace=None, most=1)
     with (
         house.admission.enter(asked(1), 1, 1.0, ""),
-        pytest.raises(OverloadedError, match="1 questions"),
+        pytest.raises(OverloadedError, match="1 question is"),
         house.admission.enter(asked(1), 1, 1.0, ""),
     ):
         pass

@@ -122,7 +122,7 @@ def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [(["a/dev.jsonl", "b/dev.jsonl"], "two files of questions are called dev"),
-     (["a/bare.jsonl"], "none of the 1 questions")],
+     (["a/bare.jsonl"], "none of 1 question ")],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused_before_anything_is_made(
     tmp_path: Path, files: list[str], said: str

@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.client import Answer, Coverage, Reply, ShardStatus
-from winnow.plural import many
+from winnow.plural import many, were
 from winnow.tools.ask.timeline import timeline
 from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
@@ -87,8 +87,8 @@ def _notes(reply: Reply) -> Iterator[Text]:
         yield from _uncovered(reply.coverage)
     if reply.dimmed:
         yield Text(
-            f"too much to do: {reply.passages_granted} of {reply.passages_asked} passages were let "
-            "in to be read",
+            f"too much to do: {reply.passages_granted} of {were(reply.passages_asked, 'passage')} "
+            "let in to be read",
             style="yellow",
         )
     if reply.question_truncated:
@@ -97,7 +97,7 @@ def _notes(reply: Reply) -> Iterator[Text]:
 
 def _uncovered(coverage: Coverage) -> Iterator[Text]:
     yield Text(
-        f"not complete: {coverage.searched} of {coverage.known} passages were searched",
+        f"not complete: {coverage.searched} of {were(coverage.known, 'passage')} searched",
         style="yellow",
     )
     failed = [part for part in coverage.shards if part.status is not ShardStatus.SEARCHED]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from winnow.client import ShardTimings, Timings
+from winnow.plural import many
 
 _STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 _LABEL, _FIGURE, _GAP = 9, 8, 2
@@ -44,7 +45,7 @@ def _shards(shards: tuple[ShardTimings, ...]) -> Iterator[Text]:
         figures = f"queue {part.queue_ms:.1f}, retrieve {part.retrieve_ms:.1f}"
         yield Text(f"shard {part.shard}: {figures}, read {part.read_ms:.1f}", style="dim")
     if more := len(shards) - len(slowest):
-        yield Text(f"and {more} faster shards", style="dim")
+        yield Text(f"and {many(more, 'faster shard')}", style="dim")
 
 
 def _total(part: ShardTimings) -> float:

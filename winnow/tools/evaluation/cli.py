@@ -13,6 +13,7 @@ from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
+from winnow.plural import many
 from winnow.telemetry.progress import Progress
 from winnow.tools.access import with_credentials
 from winnow.tools.addresses import DEFAULT_ADDRESS, FrontAddress
@@ -135,8 +136,8 @@ def _show(found: Report) -> None:
         )
     console.print(table)
     console.print(
-        f"{found.questions} questions, {found.failed} failed, {found.incomplete} not complete; "
-        f"{found.passages_read:.1f} passages read each{_needed(found)}; "
+        f"{many(found.questions, 'question')}, {found.failed} failed, {found.incomplete} not "
+        f"complete; {found.passages_read:.1f} passages read each{_needed(found)}; "
         f"p50 {found.p50_ms:.1f} ms, p95 {found.p95_ms:.1f} ms, p99 {found.p99_ms:.1f} ms"
     )
     if found.max_loss != 0:
@@ -144,11 +145,14 @@ def _show(found: Report) -> None:
         console.print("--max-loss 0 reads every passage")
     if found.dimmed:
         console.print(
-            f"{found.dimmed} read fewer passages than were asked for, since there was too much to "
-            "do: give fewer --clients"
+            f"fewer passages than asked for were read for {many(found.dimmed, 'question')}, since "
+            "there was too much to do: give fewer --clients"
         )
     if found.without_answers:
-        console.print(f"{found.without_answers} have no answers: asked, but not in the table")
+        console.print(
+            f"{many(found.without_answers, 'question')} without answers: asked, but not in "
+            "the table"
+        )
     for line in Failures(found.errors, found.said).lines():
         console.print(line, markup=False, soft_wrap=True)
 

@@ -12,7 +12,7 @@ import typer
 from winnow import signals
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
-from winnow.plural import many
+from winnow.plural import are, many, were
 from winnow.tools.access import flags, with_credentials
 from winnow.tools.addresses import FrontAddress
 from winnow.tools.feed.batches import Batch
@@ -177,9 +177,9 @@ def _show(job: Job, seconds: float, as_json: bool) -> None:
         )
     typer.echo(f"{job.plan.file}: {rows}")
     if bad:
-        typer.echo("1 bad row was left out" if bad == 1 else f"{bad} bad rows were left out")
+        typer.echo(f"{were(bad, 'bad row')} left out")
     if totals.truncated:
         typer.echo(
-            f"{totals.truncated} passages are too long for the encoder: they are found by their "
-            "beginning, and read whole"
+            f"{are(totals.truncated, 'passage')} too long for the encoder: found by the beginning, "
+            "and read whole"
         )

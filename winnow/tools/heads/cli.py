@@ -13,6 +13,7 @@ from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE
 from winnow.heads.store import Current, HeadStore, open_store
 from winnow.heads.store.records import CURRENT
+from winnow.plural import many
 from winnow.settings.places import place_url
 from winnow.tools.heads.listing import as_json as listing_as_json
 from winnow.tools.heads.listing import listed, table
@@ -61,7 +62,7 @@ def list_(place: _Place, as_json: _Json = False) -> None:
         typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {place}")
         return
     console = Console(highlight=False)
-    console.print(f"{len(heads)} heads of encoder {encoder.name} ({encoder.fingerprint})")
+    console.print(f"{many(len(heads), 'head')} of encoder {encoder.name} ({encoder.fingerprint})")
     console.print(table(heads))
 
 
@@ -138,8 +139,8 @@ def verify(
     else:
         for each in bad:
             typer.echo(f"head {each.id} version {each.version or 'unknown'}: {each.fault}")
-        heads = len({each.id for each in tried})
-        typer.echo(f"{len(tried) - len(bad)} of {len(tried)} versions of {heads} heads work")
+        heads = many(len({each.id for each in tried}), "head")
+        typer.echo(f"{len(tried) - len(bad)} of {many(len(tried), 'version')} of {heads} good")
     raise typer.Exit(1 if bad else 0)
 
 

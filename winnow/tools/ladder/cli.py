@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow.plural import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import Progress
 from winnow.tools.drawing import check_drawable
@@ -100,8 +101,9 @@ def _show(found: Sequence[Rung], plan: Plan) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, _WIDTH)
     console.print(table)
+    workers = many(plan.workers, "worker")
     console.print(
-        f"{plan.workers} worker processes of one thread, {plan.rounds} rounds, each step in each; "
+        f"{workers} of one process and thread, {many(plan.rounds, 'round')}, each step in each; "
         "medians, with the least and the most of the rounds"
     )
     for rung in found:

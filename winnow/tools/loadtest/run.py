@@ -7,6 +7,7 @@ from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
+from winnow.plural import many
 from winnow.telemetry.progress import Progress
 from winnow.tools.loadtest.loops import Load, closed_loop, open_loop
 from winnow.v1 import answer_pb2
@@ -76,7 +77,7 @@ class Runner:
             with contextlib.suppress(WinnowError):  # the loops count what fails
                 await ask(questions[place % len(questions)])
         for count in clients:
-            progress.start(f"closed loop, {count} clients, {seconds:g} s", None)
+            progress.start(f"closed loop, {many(count, 'client')}, {seconds:g} s", None)
             yield await closed_loop(ask, questions, count, seconds)
         for rate in rates:
             progress.start(f"open loop, {rate:g} questions/s, {seconds:g} s", None)

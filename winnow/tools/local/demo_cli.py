@@ -22,6 +22,7 @@ from winnow.client.messages import AnswerClient
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
+from winnow.plural import many
 from winnow.settings.source import SettingsError
 from winnow.tools.local.cli import serve_until_stopped
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
@@ -97,11 +98,13 @@ def demo(
     )
     with LocalCluster(plan) as cluster:
         cluster.start()
-        with console.status(f"starting {len(cluster.nodes)} content nodes and a front node"):
+        with console.status(
+            f"starting {many(len(cluster.nodes), 'content node')} and a front node"
+        ):
             signals.run(cluster.wait_ready())
         mistaken = signals.run(_predict(cluster, texts, console)) if texts else 0
         wrong = signals.run(_ask(cluster, asked, console))
-        console.print(f"{len(asked) - wrong} of {len(asked)} answers as expected")
+        console.print(f"{len(asked) - wrong} of {many(len(asked), 'answer')} as expected")
         if once:
             raise typer.Exit(1 if wrong or mistaken else 0)
         say = partial(console.print, markup=False, soft_wrap=True)
@@ -205,5 +208,5 @@ async def _predict(cluster: LocalCluster, texts: Sequence[DemoText], console: Co
             add_said(table, said)
             wrong += not said.right
     console.print(table)
-    console.print(f"{table.row_count - wrong} of {table.row_count} predictions as expected")
+    console.print(f"{table.row_count - wrong} of {many(table.row_count, 'prediction')} as expected")
     return wrong

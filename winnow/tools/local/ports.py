@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
+from winnow.plural import many
 
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
@@ -36,7 +37,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
                     raise
             else:
                 found.append(port)
-    raise UnavailableError(f"there are no {count} free ports on this machine")
+    raise UnavailableError(f"this machine does not have {many(count, 'free port')}")
 
 
 def chosen(address: Address) -> Address:
@@ -72,7 +73,8 @@ def consecutive(first: Address, count: int) -> list[Address]:
     """
     if first.port + count - 1 > _LAST_PORT:
         raise UnavailableError(
-            f"{count} ports from {first} on: there is none beyond {_LAST_PORT}; choose a lower one"
+            f"{many(count, 'port')} from {first} on: there is none beyond {_LAST_PORT}; choose a "
+            "lower one"
         )
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from winnow.bundle import read_manifest
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
+from winnow.plural import many
 
 _FOUND = {
     Retriever.DENSE: " by encoding alone",
@@ -47,7 +48,7 @@ class Point:
         """Unique in a grid of uniquely named deployments."""
         found = _FOUND[self.retriever]
         stop = f", stop {self.max_loss:g}" if self.max_loss else ""
-        return f"{self.deployment.name}, {self.passages} passages{found}{stop}"
+        return f"{self.deployment.name}, {many(self.passages, 'passage')}{found}{stop}"
 
 
 def grid(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from winnow.plural import many
 from winnow.sizing.units import Units
 from winnow.tools.plan.planning import Plan
 from winnow.tools.plan.wanted import ALL_READ, Wanted
@@ -12,9 +13,10 @@ _GIB = 2**30
 def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str]:
     """What is needed, how fast it is, what drives it, and what it was reckoned from."""
     served, cores = made.served, wanted.node_cores
+    passages = many(served.passages, "passage")
     yield (
-        f"content nodes  {made.nodes}: {made.shards} shards x {made.replicas}, each with {cores} "
-        f"cores, {made.memory_bytes / _GIB:.1f} GiB of memory in use and "
+        f"content nodes  {made.nodes}: {many(made.shards, 'shard')} x {made.replicas}, each with "
+        f"{many(cores, 'core')}, {made.memory_bytes / _GIB:.1f} GiB of memory in use and "
         f"{made.disk_bytes / _GIB:.0f} GiB of disk, half of it for merges"
     )
     yield (
@@ -26,7 +28,7 @@ def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str
     yield f"driven by      {driver}"
     yield (
         f"a question     {made.node_ms:.0f} ms of the nodes' cores: "
-        f"{served.passages * served.read:.0f} to read {served.passages} passages, "
+        f"{served.passages * served.read:.0f} to read {passages}, "
         f"{served.shards * served.retrieve:.0f} to retrieve; {served.front:.1f} ms of a front's "
         "event loop"
     )

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from winnow.plural import many
 from winnow.tools.ask.words import harmless
 from winnow.tools.top.figures import Figures, Stage
 from winnow.tools.top.processes import Process
@@ -53,7 +54,7 @@ def screen(
 def _head(cluster: GetClusterResponse, found: Figures) -> Iterator[Text]:
     front = cluster.front
     passages = sum(shard.passages for shard in cluster.shards)
-    shards = f"{len(cluster.shards)} shards, {passages:,} passages"
+    shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
     yield Text.assemble(
         ("winnow ", "bold"),
         f"{front.version}, bundle {harmless(front.bundle_name)}, up {lasting(front.up_seconds)}",
@@ -64,10 +65,10 @@ def _head(cluster: GetClusterResponse, found: Figures) -> Iterator[Text]:
     known = [
         f"{rate(found.questions)} questions/s",
         f"{rate(found.refused)} refused/s",
-        f"in hand: {front.questions_in_hand} questions",
-        f"{front.reads_in_hand} reads",
-        f"{front.texts_in_hand} texts",
-        *([f"{front.passages_in_hand} writes"] if front.feeds else []),
+        f"in hand: {many(front.questions_in_hand, 'question')}",
+        many(front.reads_in_hand, "read"),
+        many(front.texts_in_hand, "text"),
+        *([many(front.passages_in_hand, "write")] if front.feeds else []),
     ]
     yield Text(", ".join(known))
     if found.stages:

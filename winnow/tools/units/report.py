@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from winnow.plural import many
 from winnow.sizing.units import Units
 
 
 def tables(units: Units) -> Iterator[Table]:
     """One for models, one for shards, one for processes."""
-    title = f"{units.processor}; {units.cores} cores; {units.bundle}"
+    title = f"{units.processor}; {many(units.cores, 'core')}; {units.bundle}"
     yield _models(units, title)
     yield _shards(units)
     yield _processes(units)

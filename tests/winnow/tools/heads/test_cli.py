@@ -113,7 +113,7 @@ def test_verifying_names_every_version_that_is_bad(shell: Shell, tmp_path: Path)
     for head, version in (("intent", 1), ("intent", 2), ("names", 1), ("topic", 1)):
         publish(shell, tmp_path, head, version)
     store = ("--store", shell.store)
-    assert "4 of 4 versions of 3 heads work" in shell.says("verify", *store)
+    assert "4 of 4 versions of 3 heads good" in shell.says("verify", *store)
     root = Path(shell.store)
     (root / "intent" / "1" / "head.onnx").write_bytes(b"damaged")
     (root / "names" / "1" / "head.json").unlink()
