@@ -2,7 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -11,12 +14,10 @@ from models.cli.options import (
     BUNDLE,
     SEED,
     WEIGHTS,
-    WORK,
     BundleOption,
     JsonOption,
     SeedOption,
     WeightsOption,
-    WorkOption,
 )
 from models.heads.described import Naming
 from models.heads.making import Workshop, make_head
@@ -70,6 +71,14 @@ KindOption = Annotated[
 MaxLossOption = Annotated[
     float,
     typer.Option(min=0, help="Points that int8 may lose; beyond, the head stays in float32."),
+]
+KeptOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--work",
+        help="Directory to keep the states of texts in, for the next run on the same texts.",
+        show_default="not kept",
+    ),
 ]
 TextFieldOption = Annotated[
     str | None,
@@ -157,15 +166,15 @@ def train_head(
         ),
     ] = False,
     weights: WeightsOption = WEIGHTS,
-    work: WorkOption = WORK,
+    work: KeptOption = None,
     seed: SeedOption = SEED,
     as_json: JsonOption = False,
 ) -> None:
     """Train a head on labelled texts, on the states of a bundle's encoder.
 
-    Takes minutes on two cores. States are computed once and kept under --work. The encoder stays
-    as it is. The head is exported in int8, calibrated, measured and written to --out; publish it
-    with `winnow heads publish`.
+    Takes minutes on two cores. With --work, states are computed once and kept there. The encoder
+    stays as it is. The head is exported in int8, calibrated, measured and written to --out; publish
+    it with `winnow heads publish`.
     """
     if out is None and not unfreeze:
         raise typer.BadParameter(
@@ -187,19 +196,30 @@ def train_head(
     fields = Fields(text_field or usual[0], label_field or usual[1], multi_label)
     job = Job(kind, data, fields, plan, validation, test, out_of_scope)
     naming = Naming(name, tenant, version, _licences(licence or []), names_only)
-    shop = Workshop(load_bundle(bundle), Workspace(work).states, max_loss, _say)
-    if unfreeze:
-        with minilm(weights) as directory:
-            _show(
-                f"{name}, with an encoder of its own",
-                measure_unfrozen(job, shop, directory, epochs or UNFROZEN_EPOCHS),
-                as_json,
-            )
-        return
-    assert out is not None, "checked above"
-    made = make_head(job, naming, shop, out)
+    with _states(work) as kept:
+        shop = Workshop(load_bundle(bundle), kept, max_loss, _say)
+        if unfreeze:
+            with minilm(weights) as directory:
+                _show(
+                    f"{name}, with an encoder of its own",
+                    measure_unfrozen(job, shop, directory, epochs or UNFROZEN_EPOCHS),
+                    as_json,
+                )
+            return
+        assert out is not None, "checked above"
+        made = make_head(job, naming, shop, out)
     size = f"{made.model.bytes / 1e6:.2f} MB"
     _show(f"{out}: {made.id}, {many(len(made.labels), 'label')}, {size}", made.accuracy, as_json)
+
+
+@contextmanager
+def _states(work: Path | None) -> Iterator[Path]:
+    """The directory of states: below `work`, or one that is removed when the command ends."""
+    if work is not None:
+        yield Workspace(work).states
+        return
+    with TemporaryDirectory(prefix="winnow-states-") as directory:
+        yield Path(directory)
 
 
 def _say(text: str) -> None:
@@ -233,7 +253,7 @@ def refit(
         typer.Option(help="Directory of training data that is not where it was."),
     ] = None,
     max_loss: MaxLossOption = MAX_LOSS,
-    work: WorkOption = WORK,
+    work: KeptOption = None,
 ) -> None:
     """Train heads anew for another encoder, and move them to its ring one by one.
 
@@ -244,12 +264,14 @@ def refit(
     loaded = load_bundle(bundle)
     if "://" not in target:  # a store that is not there yet cannot be told from a lost disk
         Path(target).mkdir(parents=True, exist_ok=True)
-    plan = Refit(
-        open_store(source),
-        open_store(target),
-        ring or loaded.manifest.name,
-        worse,
-        data or [],
-        Workshop(loaded, Workspace(work).states, max_loss, _say),
-    )
-    raise typer.Exit(1 if refit_heads(plan, only or []) else 0)
+    with _states(work) as kept:
+        plan = Refit(
+            open_store(source),
+            open_store(target),
+            ring or loaded.manifest.name,
+            worse,
+            data or [],
+            Workshop(loaded, kept, max_loss, _say),
+        )
+        failed = refit_heads(plan, only or [])
+    raise typer.Exit(1 if failed else 0)

@@ -34,9 +34,11 @@ def _of_tokens(logits: list[Logits], problem: Problem) -> dict[str, Any]:
     right: list[int] = []
     for text, row in enumerate(problem.held.rows):
         pieces = problem.held.encoded.pieces(text)
-        right += [places[label] for label in label_pieces(pieces, row.words, row.labels)]
+        right += [places.get(label, -1) for label in label_pieces(pieces, row.words, row.labels)]
     rows = np.concatenate([each[1:-1] for each in logits])  # without [CLS] and [SEP]
-    return {"temperature": fit_temperature(rows, right)}
+    found = np.array(right, int)
+    known = found >= 0  # the others have labels that training lacks
+    return {"temperature": fit_temperature(rows[known], found[known].tolist())}
 
 
 def _of_labels(logits: Logits, problem: Problem) -> dict[str, Any]:
@@ -51,11 +53,13 @@ def _of_labels(logits: Logits, problem: Problem) -> dict[str, Any]:
 def _of_texts(logits: Logits, problem: Problem) -> dict[str, Any]:
     places = {label: place for place, label in enumerate(problem.labels)}
     found = np.array([places.get(row.labels[0], -1) for row in problem.held.rows])
-    inside = found >= 0
-    temperature = fit_temperature(logits[inside], found[inside].tolist())
+    known = found >= 0
+    temperature = fit_temperature(logits[known], found[known].tolist())
     shares = softmax(logits, temperature)
     best, right = shares.max(1), shares.argmax(1) == found
+    # a label that training lacks is wrong, not out of scope
+    outside = np.array([problem.out_of_scope in row.labels for row in problem.held.rows])
     return {
         "temperature": temperature,
-        "threshold": fit_threshold(best[inside], right[inside], best[~inside]),
+        "threshold": fit_threshold(best[~outside], right[~outside], best[outside]),
     }

@@ -1,4 +1,4 @@
-"""The labels of a head, and rows that are to have no other. Pure."""
+"""The labels of a head, and rows that have others. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from models.data.rows import DataError
 from models.heads.rows import OUTSIDE, Row
 from winnow.heads.manifest import MOST_LABELS, Kind
+from winnow.plural import many
 from winnow.quoting import quoted
 
 _NAMED = 5
@@ -36,18 +37,21 @@ def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, 
     return tuple(labels)
 
 
-def require_known(
+def foreign_labels(
     rows: Sequence[Row], labels: Sequence[str], out_of_scope: str, source: object
-) -> None:
-    """Refuses rows with a label that training does not have.
+) -> str:
+    """What is to be told of rows with a label that training lacks; empty if there are none.
 
-    Raises:
-        DataError: there are such rows.
-
+    No head can say such a label, so that these rows count as wrong.
     """
     known = {*labels, out_of_scope}
-    foreign = sorted({label for row in rows for label in row.labels} - known)
-    if foreign:
-        more = f" and {len(foreign) - _NAMED} more" if len(foreign) > _NAMED else ""
-        named = ", ".join(map(quoted, foreign[:_NAMED]))
-        raise DataError(f"{source} has labels that the training texts lack: {named}{more}")
+    wrong = [row for row in rows if not known.issuperset(row.labels)]
+    if not wrong:
+        return ""
+    foreign = sorted({label for row in wrong for label in row.labels} - known)
+    more = f" and {len(foreign) - _NAMED} more" if len(foreign) > _NAMED else ""
+    named = ", ".join(map(quoted, foreign[:_NAMED]))
+    return (
+        f"{source}: {len(wrong)} of {many(len(rows), 'text')} with labels that the training texts "
+        f"lack, counted as wrong: {named}{more}"
+    )

@@ -49,7 +49,7 @@ def make_head(job: Job, naming: Naming, shop: Workshop, target: Path) -> HeadMan
 
     """
     with appearing(target) as place:
-        problem = read_problem(job, shop.bundle, shop.kept)
+        problem = read_problem(job, shop.bundle, shop.kept, shop.say)
         trained = train(problem, job.plan)
         shop.say(
             f"best after {many(trained.epochs, 'epoch')}: {trained.held_out:.2f} % on held-out "

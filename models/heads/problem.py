@@ -3,12 +3,12 @@
 Knows what a label is in numbers, and how right what a head says is; knows no network.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.data.rows import DataError
-from models.heads.labels import labels_of, require_known
+from models.heads.labels import foreign_labels, labels_of
 from models.heads.rows import Row, read_rows
 from models.heads.settings import Job
 from models.heads.splitting import hold_out
@@ -50,8 +50,10 @@ class Problem:
         return self.learnt.encoded.width
 
 
-def read_problem(job: Job, bundle: Bundle, kept: Path) -> Problem:
+def read_problem(job: Job, bundle: Bundle, kept: Path, say: Callable[[str], None]) -> Problem:
     """Reads the files and encodes their texts; `kept` is where states are kept.
+
+    `say` is told of texts with labels that the training texts lack.
 
     Raises:
         DataError: a file is not what it should be, or the files do not fit each other.
@@ -67,10 +69,14 @@ def read_problem(job: Job, bundle: Bundle, kept: Path) -> Problem:
     unknown = job.out_of_scope if scoped else ""
     labels = labels_of(rows, job.kind, unknown)
     for path, found in extra.items():
-        require_known(found, labels, unknown, path)
+        if told := foreign_labels(found, labels, unknown, path):
+            say(told)
     learnt, held = _split(job, rows, extra)
-    if all(unknown in row.labels for row in held):
-        raise DataError("every held-out text is out of scope: others are needed to calibrate with")
+    if scoped and not any(row.labels[0] in labels for row in held):
+        raise DataError(
+            "every held-out text is out of scope, or has a label that the training texts lack: "
+            "others are needed to calibrate with"
+        )
     return Problem(
         job.kind,
         labels,

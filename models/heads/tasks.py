@@ -20,6 +20,8 @@ from winnow.heads.spans import best_path
 
 _IGNORED = -100
 """What PyTorch's cross entropy leaves out."""
+_FOREIGN = -1
+"""Of a held-out text whose label training lacks: it is no place of a label, and never right."""
 _AT_ONCE = 256
 """Texts that are measured together."""
 _TOKEN_HIDDEN = 128
@@ -75,13 +77,12 @@ class SequenceTask:
 
     def score(self) -> float:
         """Accuracy, or the F1 of all labels together if there may be several."""
-        held = self._problem.held
+        held, labels = self._problem.held, self._problem.labels
         logits = torch.from_numpy(np.stack(run(self.network, held)))
         if not self._problem.multi_label:
             return accuracy(logits.argmax(1).tolist(), self._targets(held).tolist())
-        said = [set(np.flatnonzero(row > 0).tolist()) for row in logits.numpy()]
-        right = [set(np.flatnonzero(row).tolist()) for row in self._targets(held).numpy()]
-        return label_scores(said, right)["label_f1"]
+        said = [{labels[each] for each in np.flatnonzero(row > 0)} for row in logits.numpy()]
+        return label_scores(said, [set(row.labels) for row in held.rows])["label_f1"]
 
     def settle(self) -> None:
         """Nothing: calibration comes after quantisation."""
@@ -90,7 +91,7 @@ class SequenceTask:
         labels = {label: place for place, label in enumerate(self._problem.labels)}
         labels[self._problem.out_of_scope] = len(self._problem.labels)
         if not self._problem.multi_label:
-            return torch.tensor([labels.get(row.labels[0], len(labels) - 1) for row in part.rows])
+            return torch.tensor([labels.get(row.labels[0], _FOREIGN) for row in part.rows])
         right = torch.zeros(len(part.rows), len(self._problem.labels))
         for place, row in enumerate(part.rows):
             right[place, [labels[label] for label in row.labels]] = 1

@@ -43,7 +43,7 @@ def measure_unfrozen(job: Job, shop: Workshop, weights: Path, epochs: int) -> di
         TrainingError: the loss is not a number any more.
 
     """
-    problem = read_problem(job, shop.bundle, shop.kept)
+    problem = read_problem(job, shop.bundle, shop.kept, shop.say)
     torch.manual_seed(job.plan.seed)
     body = load_body(weights)
     freeze_embeddings(body)

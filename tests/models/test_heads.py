@@ -116,6 +116,92 @@ def test_a_text_may_have_several_labels(arguments: list[object], tmp_path: Path)
     assert load_head(tmp_path / "head").manifest.multi_label
 
 
+def renamed(path: Path, count: int, **fields: object) -> Path:
+    """The same texts, the first of them with labels that training lacks."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return write_lines(path, [row | fields for row in rows[:count]] + rows[count:])
+
+
+def test_texts_with_labels_that_training_lacks_count_as_wrong(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    """As in the public ATIS; in the test file, and in the one that training is stopped with."""
+    data = texts(tmp_path / "train.jsonl", 400)
+    held = renamed(texts(tmp_path / "held.jsonl", 100, seed=1), 10, label="lake")
+    test = renamed(texts(tmp_path / "test.jsonl", 100, seed=2), 20, label="sea")
+    made = invoke(
+        "--data", data, "--validation", held, "--test", test, "--kind", "sequence", "--id", "topic",
+        "--out", tmp_path / "head", "--json", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    figures = json.loads(made.stdout)
+    # of 100 texts 20 have no label; of the first 10, 20 with other labels they are 2, 4
+    assert 100 * 62 / 84 < figures["accuracy"] <= 100 * 64 / 84
+    assert figures["held_out_accuracy"] <= 100 * 72 / 82
+    assert f"{held}: 10 of 100 texts with labels that the training texts lack" in made.stderr
+    assert f"{test}: 20 of 100 texts with labels that the training texts lack" in made.stderr
+    assert "'sea'" in made.stderr
+    assert load_head(tmp_path / "head").manifest.labels == ("person", "river")
+
+
+def test_entities_that_training_lacks_count_as_missed(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    data = sentences(tmp_path / "train.jsonl", 300)
+    held = renamed(
+        sentences(tmp_path / "held.jsonl", 60, seed=1),
+        6,
+        tokens=["the", "danube"],
+        labels=["O", "B-river"],
+    )
+    made = invoke(
+        "--data", data, "--validation", held, "--kind", "token", "--id", "people",
+        "--out", tmp_path / "head", "--json", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    assert json.loads(made.stdout)["held_out_entity_recall"] <= 90
+    assert "6 of 60 texts with labels" in made.stderr
+
+
+def test_several_labels_that_training_lacks_count_as_missed(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    rows = [{"text": f"the {own} in black", "label": [own]} for own in ("froome", "danube")]
+    data = write_lines(tmp_path / "data.jsonl", rows * 60)
+    other = {"text": "the danube in black", "label": ["danube", "rises"]}
+    held = write_lines(tmp_path / "held.jsonl", [*rows * 4, other, other])
+    made = invoke(
+        "--data", data, "--validation", held, "--kind", "sequence", "--id", "both", "--multi-label",
+        "--out", tmp_path / "head", "--json", *arguments,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    assert json.loads(made.stdout)["held_out_label_recall"] <= round(100 * 10 / 12, 2)
+
+
+def test_texts_to_calibrate_with_must_have_labels_of_training(
+    arguments: list[object], tmp_path: Path
+) -> None:
+    held = renamed(texts(tmp_path / "held.jsonl", 20), 20, label="lake")
+    refused = invoke(
+        "--data", texts(tmp_path / "train.jsonl"), "--validation", held, "--kind", "sequence",
+        "--id", "topic", "--out", tmp_path / "head", *arguments,
+    )  # fmt: skip
+    assert "or has a label that the training texts lack" in str(refused.exception)
+
+
+def test_without_a_directory_of_states_nothing_stays_but_the_head(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    made = invoke(
+        "--data", texts(tmp_path / "data.jsonl", 60), "--kind", "sequence", "--id", "topic",
+        "--out", "head", "--bundle", bundle.directory, *QUICK, "--epochs", 1,
+    )  # fmt: skip
+    assert made.exit_code == 0, (made.output, made.exception)
+    assert [path.name for path in Path().iterdir()] == ["head"]
+
+
 def test_the_same_seed_makes_the_same_head_another_seed_another(
     arguments: list[object], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from models.data.rows import DataError
-from models.heads.labels import labels_of, require_known
+from models.heads.labels import foreign_labels, labels_of
 from models.heads.rows import Fields, Row, read_rows
 from winnow.heads.manifest import Kind
 
@@ -136,7 +136,11 @@ def test_token_heads_have_both_sides_of_each_entity() -> None:
     assert labels_of(rows, Kind.TOKEN, "") == ("O", "B-a", "I-a", "B-b", "I-b")
 
 
-def test_labels_that_training_lacks_are_refused_by_name() -> None:
+def test_rows_with_labels_that_training_lacks_are_counted_and_their_labels_named() -> None:
     rows = [Row("x", (label,)) for label in ("a", "oos", *(f"n{n}" for n in range(7)))]
-    with pytest.raises(DataError, match=r"test\.csv.*'n0', 'n1', 'n2', 'n3', 'n4' and 2 more"):
-        require_known(rows, ("a", "b"), "oos", "test.csv")
+    told = foreign_labels(rows, ("a", "b"), "oos", "test.csv")
+    assert told == (
+        "test.csv: 7 of 9 texts with labels that the training texts lack, counted as wrong: "
+        "'n0', 'n1', 'n2', 'n3', 'n4' and 2 more"
+    )
+    assert foreign_labels(rows[:2], ("a", "b"), "oos", "test.csv") == ""

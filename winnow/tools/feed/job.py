@@ -10,6 +10,7 @@ from pathlib import Path
 from winnow.errors import ArtefactError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.rows import BadRow, Row
+from winnow.plural import many
 from winnow.tools.feed.batches import Batch, batches, document_deletions
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.place import Place, Source
@@ -134,7 +135,7 @@ class Job:
             self._progress.advance()
         if bad and not self.plan.skip_bad_rows:
             raise BadRowsError(
-                f"{bad} bad row{'s' * (bad > 1)}, and nothing was sent: mend what is named "
+                f"{many(bad, 'bad row')}, and nothing was sent: mend what is named "
                 "above, or leave it out with --skip-bad-rows"
             )
         if not good and not bad and not self.line:
