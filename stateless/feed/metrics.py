@@ -17,7 +17,7 @@ class FeedMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._stage = Histogram(
             "winnow_front_feed_stage_seconds",
-            "Time of each stage of a request that feeds: encode, or store (until it is durable)",
+            "Time of each stage of a request that feeds: encode what is new, store it durably",
             ("stage",),
             buckets=SLOW,
             registry=registry,

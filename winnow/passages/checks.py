@@ -30,12 +30,18 @@ class RowError(ValueError):
 
 def check_passage(passage: Passage) -> None:
     """Raises RowError if this cannot be a passage."""
+    check_legible(passage)
+    place = f" (id {passage.id})"
+    _check_length("title", passage.title, MAX_TITLE, f"shorten it{place}")
+    _check_length("text", passage.text, MAX_TEXT, f"{CUT}{place}")
+
+
+def check_legible(passage: Passage) -> None:
+    """Raises RowError if a passage of whatever length has no id or text, or no valid characters."""
     check_id(passage.id)
     place = f" (id {passage.id})"
     if not passage.text.strip():
         raise RowError(f"empty text{place}")
-    _check_length("title", passage.title, MAX_TITLE, f"shorten it{place}")
-    _check_length("text", passage.text, MAX_TEXT, f"{CUT}{place}")
     if not all(map(_is_unicode, (passage.id, passage.title, passage.text))):
         raise RowError(f"lone surrogate, not valid Unicode{place}")
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from winnow.deadline import Clock
 from winnow.errors import DeadlineExceededError, OverloadedError
-from winnow.plural import are, many
 from winnow.policy.fairness import FairShares
 from winnow.policy.shares import at_least
 
@@ -155,7 +154,7 @@ class Load:
         wait = (fewest - room) * (self._pace() or 0.0)
         wait = min(max(wait, settings.shortest_wait), settings.longest_wait)
         return OverloadedError(
-            f"no room for {many(fewest, 'more passage')}: {are(self.reads, 'passage')} waiting, "
+            f"no room for more passages: {fewest} asked, {self.reads} waiting to be read, "
             f"{math.floor(limit + _ROUNDING)} can be in time, and no client gets more than its "
             f"share; try again in {wait:.2f} s",
             wait,

@@ -12,7 +12,7 @@ from winnow.domain.feeding import Deletion, FedPassage
 from winnow.domain.passage import Passage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.checks import check_id, check_passage
+from winnow.passages.checks import check_id, check_legible
 from winnow.passages.cutting import MARK
 from winnow.passages.feeding import wrong_deletion, wrong_passage
 from winnow.passages.formats import identified, parser
@@ -44,7 +44,7 @@ def rows(
     if path == STDIN and form is None:
         known = Path("rows.jsonl")
     parse = identified(known) if delete else parser(known)
-    check = _check_id if delete else check_passage
+    check = _check_id if delete else check_legible  # a front names all else that is wrong
     wrong = _wrong_passage
     if delete:
         wrong = _wrong_document if cut else _wrong_deletion
