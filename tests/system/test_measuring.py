@@ -269,4 +269,4 @@ async def test_a_load_of_which_nothing_is_answered_says_why_and_fails(
     )
     assert result.code == 1
     assert "failed: INVALID_ARGUMENT: question: has 1201 characters" in result.out
-    assert "closed loop, 1 clients, 0.1 s" in result.said
+    assert "closed loop, 1 client, 0.1 s" in result.said
