@@ -74,7 +74,8 @@ class UnchangedPuts:
         found: list[Placed | None],
     ) -> None:
         try:
-            results = await self._writers.writer(shard).find_unchanged(digests, deadline)
+            writer = self._writers.writer(self._writers.address(shard), shard)
+            results = await writer.find_unchanged(digests, deadline)
         except WinnowError:
             return
         for place, each in zip(places, results, strict=True):
