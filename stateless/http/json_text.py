@@ -1,7 +1,8 @@
 """JSON to messages and back, by the mapping that protobuf defines (https://protobuf.dev/programming-guides/json).
 
-Names of fields are lowerCamelCase; a request may also have those of the proto. Fields that have
-their default are written, too, but for those that are optional and not set.
+Names of fields are lowerCamelCase; a request may also have those of the proto, and short names of
+enum values (`choices`). Fields that have their default are written, too, but for those that are
+optional and not set.
 """
 
 import json
@@ -14,6 +15,7 @@ from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
 from stateless.http.booleans import misplaced_boolean
+from stateless.http.choices import short_names, with_full_names
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
@@ -99,7 +101,7 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     if wrong := misplaced_boolean(kind, value):
         raise InvalidRequestError(wrong)
     try:
-        return json_format.ParseDict(value, kind())
+        return json_format.ParseDict(with_full_names(kind.DESCRIPTOR, value), kind())
     except Exception as error:  # the library has errors of many kinds for what a caller sends
         raise _violation(str(error)) from error
 
@@ -155,8 +157,8 @@ def _violation(said: str) -> InvalidRequestError:
 
 def _plainly(said: str) -> str:
     if enum := _ENUM.fullmatch(said):
-        names = [each.name for each in descriptor_pool.Default().FindEnumTypeByName(enum[2]).values]
-        return f"{quoted(enum[1])} is none of {', '.join(names[1:])}"  # the first is 'not set'
+        names = short_names(descriptor_pool.Default().FindEnumTypeByName(enum[2]))
+        return f"{quoted(enum[1])} is none of {', '.join(names)}"
     for pattern, words in _WORDS:
         if found := re.fullmatch(pattern, said, re.DOTALL):
             return f"{found.groupdict().get('value', '')} {words}".lstrip()

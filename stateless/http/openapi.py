@@ -14,7 +14,8 @@ from winnow.v1 import http_pb2
 
 ABOUT = (
     "Names of fields are lowerCamelCase in replies; requests may also have those of the protos, "
-    "such as passages_to_read. Numbers of 64 bits are strings. An error is a Problem, with the "
+    "such as passages_to_read, and short names of choices in any case, such as hybrid for "
+    "RETRIEVER_HYBRID. Numbers of 64 bits are strings. An error is a Problem, with the "
     "fields that break a rule and the id of the request. A client that closes its connection gives "
     "its request up."
 )

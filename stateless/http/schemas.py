@@ -6,6 +6,8 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from stateless.http.choices import short_names
+
 Schema = dict[str, Any]
 _KINDS: Mapping[int, Schema] = {
     FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
@@ -65,7 +67,9 @@ class Schemas:
         name = _name(choice)
         if name not in self.found:
             told = self._told(choice.full_name, type="string")
-            lines = [told.get("description", ""), *map(self._line(choice), choice.values)]
+            short = f"Requests may have short names, in any case: {', '.join(short_names(choice))}."
+            values = map(self._line(choice), choice.values)
+            lines = [told.get("description", ""), *values, short]
             told["description"] = "\n".join(filter(None, lines))
             self.found[name] = {**told, "enum": [value.name for value in choice.values]}
         return {"$ref": f"#/components/schemas/{name}"}

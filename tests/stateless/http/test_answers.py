@@ -80,9 +80,9 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": "Who?", "max_loss": false}', "max_loss", "false is no number"),
         (b'{"question": "Who?", "fresh": "yes"}', "fresh", "is neither true nor false"),
         (
-            b'{"question": "Who?", "retriever": "hybrid"}',
+            b'{"question": "Who?", "retriever": "both"}',
             "retriever",
-            "'hybrid' is none of RETRIEVER_DENSE, RETRIEVER_SPARSE, RETRIEVER_HYBRID",
+            "'both' is none of DENSE, SPARSE, HYBRID",
         ),
         (b'{"quest": "Who?"}', "quest", "is no field of this request"),
         (b'{"question": "Who?", "after": [{"shard": "x"}]}', "after.shard", "is no whole number"),

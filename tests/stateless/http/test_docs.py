@@ -69,6 +69,7 @@ def test_fields_have_the_comments_and_types_of_the_protos(described: dict[str, A
     assert fields["heads"]["type"] == "array"
     assert schemas["Retriever"]["enum"][1] == "RETRIEVER_DENSE"
     assert "- RETRIEVER_DENSE: By the distance" in schemas["Retriever"]["description"]
+    assert "in any case: DENSE, SPARSE, HYBRID." in schemas["Retriever"]["description"]
     assert schemas["Position"]["properties"]["sequence"]["type"] == "string"
     assert schemas["Passage"]["properties"]["metadata"]["type"] == "object"
     faults = schemas["FailedPart"]["properties"]["metadata"]
