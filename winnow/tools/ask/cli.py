@@ -35,8 +35,8 @@ def ask(
         bool,
         typer.Option(
             "--timings",
-            help="Show when each call to a shard was sent and each passage read; --json always "
-            "has it.",
+            help="Show where the time went: each stage, each call to a shard, each passage that "
+            "was read. --json always has it.",
         ),
     ] = False,
     passages_to_read: Annotated[

@@ -22,11 +22,11 @@ from winnow.tools.exits import complain
 class Desk:
     """Prints the replies to questions on stdout, and what goes wrong on stderr."""
 
-    def __init__(self, ask: Callable[[str], Reply], as_json: bool, calls: bool = False) -> None:
-        """`ask` raises WinnowError; `as_json` prints one line for each reply; `calls` shows when
-        each call to a shard was, and each read.
+    def __init__(self, ask: Callable[[str], Reply], as_json: bool, timings: bool = False) -> None:
+        """`ask` raises WinnowError; `as_json` prints one line for each reply; `timings` shows where
+        the time went.
         """
-        self._ask, self._as_json, self._calls = ask, as_json, calls
+        self._ask, self._as_json, self._timings = ask, as_json, timings
         for stream in (sys.stdin, sys.stdout):
             if isinstance(stream, io.TextIOWrapper):  # whatever the terminal's alphabet is
                 stream.reconfigure(errors="replace")
@@ -43,7 +43,7 @@ class Desk:
         else:
             console = Console(highlight=False)
             plain = not console.is_terminal
-            console.print(shown(reply, console.width, plain, self._calls), soft_wrap=plain)
+            console.print(shown(reply, console.width, plain, self._timings), soft_wrap=plain)
         return True
 
     def answer_lines(self, lines: Iterable[str]) -> bool:

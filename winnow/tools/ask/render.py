@@ -9,7 +9,6 @@ from rich.text import Text
 from winnow.client import Answer, Coverage, Reply, ShardStatus
 from winnow.plural import many, were
 from winnow.tools.ask.timeline import timeline
-from winnow.tools.ask.waterfall import waterfall
 from winnow.tools.ask.words import harmless, highlighted
 from winnow.tools.predict.render import heads_shown
 
@@ -17,9 +16,10 @@ _MOST_SHARDS = 8
 _UNSUREST, _SUREST = 0.01, 0.99
 
 
-def shown(reply: Reply, width: int, plain: bool, calls: bool = False) -> Group:
-    """All that is shown of a reply, in `width` columns; `plain` without frames and styles, `calls`
-    with each call to a shard and each read.
+def shown(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group:
+    """All that is shown of a reply, in `width` columns; `plain` without frames and styles.
+
+    `timings` adds when each stage, each call to a shard and each read was.
     """
     parts: list[RenderableType] = []
     for part in (
@@ -27,7 +27,8 @@ def shown(reply: Reply, width: int, plain: bool, calls: bool = False) -> Group:
         _candidates(reply),
         heads_shown(reply.question, reply.heads, width, plain),
         _notes(reply),
-        _timings(reply, width, calls),
+        _cost(reply),
+        timeline(reply.timings, width) if timings else (),
     ):
         lines = list(part)
         if lines:
@@ -47,9 +48,9 @@ def _head(reply: Reply, plain: bool) -> Iterator[RenderableType]:
     if best.passage.title:
         yield Text(harmless(best.passage.title), style="bold")
     yield highlighted(best, plain)
-    sure = "" if best.confidence is None else f", confidence {_percent(best.confidence)}"
+    sure = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
     yield Text(
-        f"passage {harmless(best.passage.id)}, shard {best.shard}, score {best.score:.2f}{sure}",
+        f"{sure}score {best.score:.2f}, passage {harmless(best.passage.id)}, shard {best.shard}",
         style="dim",
     )
 
@@ -66,9 +67,10 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 
 def _candidate(answer: Answer) -> Text:
     title = harmless(answer.passage.title)
-    sure = "" if answer.confidence is None else f"{_percent(answer.confidence):>5}  "
+    score = f"score {answer.score:.2f}"
+    sure = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
     return Text.assemble(
-        (f"{answer.score:7.2f}  {sure}", "dim"),
+        (f"{sure}  ", "dim"),
         (harmless(answer.text) or "(no words)", "bold"),
         (f"  {title}" if title else "", "dim"),
     )
@@ -108,15 +110,12 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
         yield Text(f"  and {len(failed) - _MOST_SHARDS} more", style="yellow")
 
 
-def _read(reply: Reply) -> str:
-    """How many passages were read, and how many of them ahead and in vain."""
+def _cost(reply: Reply) -> Iterator[Text]:
+    """How long it took, how many passages were read, and how many of them ahead and in vain."""
+    took = f"{reply.timings.total_ms:.1f} ms"
     if reply.cached:
-        return "the answer was known"
+        yield Text(f"{took}, the answer was known", style="dim")
+        return
     needed = reply.passages_read if reply.passages_needed is None else reply.passages_needed
     ahead = f", {needed} of them needed" if needed < reply.passages_read else ""
-    return f"for {many(reply.passages_read, 'passage')} read{ahead}"
-
-
-def _timings(reply: Reply, width: int, calls: bool) -> Iterator[Text]:
-    yield Text(f"milliseconds, {_read(reply)}", style="dim")
-    yield from (timeline if calls else waterfall)(reply.timings, width)
+    yield Text(f"{took}, {many(reply.passages_read, 'passage')} read{ahead}", style="dim")

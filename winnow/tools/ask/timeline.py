@@ -6,10 +6,9 @@ from typing import NamedTuple
 from rich.text import Text
 
 from winnow.client import CallOutcome, ShardCall, Timings
-from winnow.tools.ask.waterfall import bar
 from winnow.tools.ask.words import harmless
 
-_LABEL, _FIGURE = 30, 9
+_LABEL, _FIGURE, _GAP = 30, 9, 2
 _LONGEST = 60
 
 
@@ -23,7 +22,7 @@ class _Piece(NamedTuple):
 def timeline(timings: Timings, width: int) -> Iterator[Text]:
     """Lines for a terminal of `width` columns: stages of the front, then calls shard by shard."""
     found = [*_stages(timings), *_calls(timings.calls)]
-    room = max(min(width - _LABEL - 2 * _FIGURE - 2, _LONGEST), 0)
+    room = max(min(width - _LABEL - 2 * _FIGURE - _GAP, _LONGEST), 0)
     whole = max([timings.total_ms, *(each.start + each.ms for each in found), 1e-9])
     yield Text(f"{'':{_LABEL}}{'from':>{_FIGURE}}{'took':>{_FIGURE}}", style="dim")
     for each in found:
@@ -63,6 +62,14 @@ def _calls(calls: tuple[ShardCall, ...]) -> Iterator[_Piece]:
             yield _Piece("  retrieve", call.retrieve_start_ms, call.retrieve_ms, "blue")
         for each in sorted(call.reads, key=lambda each: each.start_ms):
             yield _Piece(f"  read {harmless(each.passage_id)}", each.start_ms, each.ms, "blue")
+
+
+def bar(begin: float, end: float, room: int) -> str:
+    """A bar from one column to another; thin where a stage took some time, but not a column."""
+    if begin >= end:
+        return ""
+    first, columns = min(round(begin), max(room - 1, 0)), round(end) - round(begin)
+    return " " * (_GAP + first) + ("█" * columns or "▏")
 
 
 def _fitting(label: str) -> str:

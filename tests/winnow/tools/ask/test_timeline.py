@@ -56,6 +56,10 @@ def test_names_of_passages_break_no_column_and_reach_no_terminal() -> None:
     assert console.measure(shown_read).maximum == console.measure(whole).maximum
 
 
+def test_no_time_at_all_has_no_bars() -> None:
+    assert not any("█" in line for line in lines(Timings()))
+
+
 @pytest.mark.parametrize("width", [1, 20, 49, 50])
 def test_a_narrow_terminal_has_figures_without_bars(width: int) -> None:
     found = lines(reply_of("?", full_reply()).timings, width)
@@ -63,12 +67,11 @@ def test_a_narrow_terminal_has_figures_without_bars(width: int) -> None:
     assert not any("██" in line for line in found)
 
 
-def test_it_takes_the_place_of_the_stages_where_it_is_asked_for() -> None:
+def test_it_follows_the_answer_where_it_is_asked_for() -> None:
     reply = reply_of("?", full_reply())
     console = Console(file=io.StringIO(), width=90, highlight=False)
-    console.print(shown(reply, 90, plain=True, calls=True), soft_wrap=True)
+    console.print(shown(reply, 90, plain=True, timings=True), soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert "milliseconds, for 10 passages read, 4 of them needed\n" + " " * 35 + "from" in text
+    assert "40.0 ms, 10 passages read, 4 of them needed\n\n" + " " * 35 + "from" in text
     assert "shard 1: retrieve, abandoned" in text
-    assert "shard 0: queue" not in text
