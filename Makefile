@@ -34,8 +34,8 @@ $(STAMP): pyproject.toml deploy/check_tools.sh
 
 setup: $(STAMP) ## Make the virtual environment and install everything that serving and testing need
 
-demo: $(STAMP) ## Index the demo corpus, start a front and three content nodes, ask, serve (ONCE=1: exit)
-	@$(BIN)/winnow demo $(if $(ONCE),--once --listen 127.0.0.1:0)
+demo: $(STAMP) ## Index the demo corpus, start a front and three content nodes, ask, serve (ONCE=1: exit; LISTEN=HOST:PORT)
+	@$(BIN)/winnow demo $(if $(ONCE),--once) $(addprefix --listen ,$(or $(LISTEN),$(if $(ONCE),127.0.0.1:0)))
 
 test: ## Run every check and every test (MODELS=: leave out those that need PyTorch)
 	$(call say,'1 of 2: serving')

@@ -308,6 +308,14 @@ async def test_a_damaged_shard_is_named_and_the_rest_is_served(
         up.process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(up.process.wait, 60) == 0
         assert "node 1 could not load its shard" in said
+        assert {
+            str(json.loads(line)["process"]) for line in said.splitlines() if line[0] == "{"
+        } == {
+            "front",
+            "node 0",
+            "node 1",
+        }
+        assert "Tour de France" not in said, "the index is not the demo's"
         assert "passages.sqlite is damaged" in said
         assert "it is started again" in said
     finally:
@@ -511,7 +519,7 @@ def test_a_port_that_others_use_is_named_before_anything_starts(
         result = winnow(command, "--index", str(indexes[2]), "--listen", address)
     assert result.returncode == 1
     assert result.stderr.startswith(f"error: {address} is in use: ")
-    assert command == "up" or "it is set by --listen" in result.stderr, "`make demo` names no flag"
+    assert "choose another port with --listen (0 for any)" in result.stderr
 
 
 def test_a_demo_in_a_log_has_whole_lines_and_offers_no_port_that_is_gone(

@@ -8,11 +8,13 @@ TABLES = ("front", "node", "encoder", "heads", "up")
 """Tables of the file, and first words of variables: the processes that have settings."""
 CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Names the file."""
+NAME_VARIABLE = "WINNOW_PROCESS_NAME"
+"""Whoever starts several processes sets it to the name of each: `front`, `node 0`."""
 
 _PREFIX = "WINNOW_"
 _OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
 """What tools that ask may find in variables, see `winnow.tools.access`."""
-_OTHERS = {CONFIG_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
+_OTHERS = {CONFIG_VARIABLE, NAME_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )

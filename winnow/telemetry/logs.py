@@ -23,6 +23,7 @@ from winnow.telemetry import stderr
 from winnow.telemetry.logline import bounded, escaped
 from winnow.telemetry.logqueue import LogQueue
 from winnow.telemetry.python_logs import python_logs
+from winnow.telemetry.speaker import before_every_line, naming, prefixed
 
 _log = structlog.get_logger("winnow.logs")
 _MOST_WAITING = 1_000
@@ -102,14 +103,15 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
             structlog.processors.add_log_level,
             TimeStamper(fmt="iso", utc=True),
             format_exc_info,
-            *([bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
+            *([naming, bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
         ],
         wrapper_class=_never_failing(level, logs),
         logger_factory=lambda *_: _Handing(logs),
     )
     if sys.stderr is not None:
         stderr.free_native_code()
-    with contextlib.redirect_stderr(stderr.Lines(logs.put)), python_logs():
+    printed = stderr.Lines(lambda line: logs.put(before_every_line(line)))
+    with contextlib.redirect_stderr(printed), python_logs():
         try:
             yield logs
         finally:
@@ -144,7 +146,7 @@ def _kind(level: str, event: EventDict) -> Kind:
 
 
 def _text(colours: bool) -> Processor:
-    return ConsoleRenderer(colors=colours, exception_formatter=plain_traceback)
+    return prefixed(ConsoleRenderer(colors=colours, exception_formatter=plain_traceback))
 
 
 def _colours() -> bool:

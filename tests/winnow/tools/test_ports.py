@@ -21,6 +21,13 @@ def test_a_port_that_is_in_use_is_named(taken: Address) -> None:
         expect_free([taken])
 
 
+def test_the_flag_that_chooses_another_port_is_named(taken: Address) -> None:
+    with pytest.raises(UnavailableError, match=r"choose another port with --listen \(0 for any\)"):
+        expect_free([taken], "--listen")
+    with pytest.raises(UnavailableError, match="choose another address with --listen"):
+        expect_free([Address("192.0.2.1", 80)], "--listen")
+
+
 def test_an_address_that_is_named_twice_is_in_use() -> None:
     address = Address("127.0.0.1", free_ports(1)[0])
     expect_free([address])

@@ -37,6 +37,13 @@ def test_an_open_front_needs_nothing() -> None:
     assert "grpcurl -plaintext -d" in said
 
 
+def test_nothing_is_suggested_that_only_the_demo_can_answer() -> None:
+    said = try_line(ADDRESS, Door()) + predict_line(ADDRESS, Door())
+    assert 'winnow ask "QUESTION"' in said
+    assert 'winnow predict "TEXT" --heads HEAD' in said
+    assert '{"question": "Who?"}' in try_line(ADDRESS, Door(), "Who?")
+
+
 def test_what_a_front_asks_is_read_from_its_settings(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\nkeys = "k.json"\n')

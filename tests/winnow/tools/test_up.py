@@ -50,6 +50,17 @@ def test_http_is_served_where_it_was_chosen_and_else_where_there_is_room() -> No
     assert UpSettings.load({"index": "index"}, None, {}).http.startswith("127.0.0.1:")
 
 
+@pytest.mark.parametrize("setting", ["listen", "feed_listen", "http_listen", "metrics_listen"])
+def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"shards": 1}', encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        given = {"index": tmp_path, "listen": "127.0.0.1:0", setting: address}
+        flag = f"--{setting.replace('_', '-')}"
+        with pytest.raises(UnavailableError, match=f"{address} is in use: .* with {flag}"):
+            run(UpSettings.load(given, None, {}))
+
+
 def test_replicas_of_one_machine_cannot_be_fed() -> None:
     given = {"index": "index", "replicas": 2, "feed_listen": "127.0.0.1:8081"}
     with pytest.raises(SettingsError, match="leave it at 1 with --feed-listen"):

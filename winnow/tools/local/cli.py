@@ -17,7 +17,7 @@ from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.keeping import Keeping
-from winnow.tools.local.ports import free_ports
+from winnow.tools.local.ports import expect_free, free_ports
 from winnow.tools.local.restarts import Restarts
 from winnow.tools.local.saying import saying
 from winnow.tools.local.settings import UpSettings
@@ -55,6 +55,7 @@ def run(settings: UpSettings) -> None:
     with saying() as say:
         # Ctrl-C is how a cluster is ended, ready or not
         with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
+            _expect_free(settings)
             cluster.start()
             keeping = Keeping(cluster, Restarts(time.monotonic), say)
             signals.run(cluster.wait_ready(keep=keeping.look_at_start))
@@ -81,6 +82,18 @@ def log_flags(
     """Whoever reads logs at a terminal is no program; unless the user says how they are to look."""
     chosen = given(table, "log_format", file, environment)
     return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
+
+
+def _expect_free(settings: UpSettings) -> None:
+    """Raises UnavailableError if an address is in use; names the flag that chooses another one."""
+    for flag, listen in (
+        ("--listen", settings.listen),
+        ("--feed-listen", settings.feed_listen),
+        ("--http-listen", settings.http),
+        ("--metrics-listen", settings.metrics_listen),
+    ):
+        if listen:
+            expect_free([Address.parse(listen)], flag)
 
 
 def _node_metrics(settings: UpSettings) -> str:

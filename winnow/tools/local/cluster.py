@@ -15,6 +15,7 @@ from winnow.client.messages import AnswerClient
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.settings.names import NAME_VARIABLE
 from winnow.tools.local.cores import threads_each
 from winnow.tools.local.faults import not_loaded
 from winnow.tools.local.plan import LocalPlan, commands
@@ -168,7 +169,9 @@ class LocalCluster:
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
-        self.processes.start(name, arguments, log=self._logs.get(name))
+        # where logs are shown, all processes write to one terminal; of kept ones we know whose
+        names = {NAME_VARIABLE: name} if self._plan.show_logs else {}
+        self.processes.start(name, arguments, names, log=self._logs.get(name))
 
 
 def _last_lines(log: IO[bytes]) -> list[str]:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from winnow.address import Address
 from winnow.bundle import default_bundle, read_manifest
 from winnow.client import AsyncClient
 from winnow.client.messages import AnswerClient
-from winnow.errors import ArtefactError, UnavailableError
+from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
 from winnow.plural import many
@@ -41,7 +41,9 @@ from winnow.tools.local.trying import Door, activation, http_line, predict_line,
 from winnow.tools.questions import AskedQuestion, read_questions
 
 _CORPUS = demo_corpus()
-_HTTP = "127.0.0.1:8088"
+_LISTEN, _HTTP = "127.0.0.1:8080", "127.0.0.1:8088"
+_QUESTION = "Who won the Tour de France in 2015?"
+_TEXT = "book me a flight to Oslo"
 
 
 def demo(
@@ -60,8 +62,12 @@ def demo(
     ] = None,
     shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
     listen: Annotated[
-        str, typer.Option(help="HOST:PORT of the front node; port 0 for any free one.")
-    ] = "127.0.0.1:8080",
+        str | None,
+        typer.Option(
+            help="HOST:PORT of the front node; port 0 for any free one.",
+            show_default=f"{_LISTEN}, or any free port",
+        ),
+    ] = None,
     http_listen: Annotated[
         str | None,
         typer.Option(
@@ -79,7 +85,12 @@ def demo(
     Ctrl-C ends every process.
     """
     console = Console(highlight=False)
-    address = _free("--listen", listen)
+    say = partial(console.print, markup=False, soft_wrap=True)
+    address = _served_on("--listen", listen, _LISTEN, say)
+    # an empty one is none
+    http = (
+        http_listen if http_listen == "" else _served_on("--http-listen", http_listen, _HTTP, say)
+    )
     asked = read_questions(questions)
     bundle = default_bundle()
     if index is None:
@@ -92,9 +103,9 @@ def demo(
     plan = LocalPlan(
         index,
         bundle,
-        str(address),
+        address,
         front=("--heads", str(heads)) if texts else (),
-        http_listen=_http(http_listen),
+        http_listen=http,
     )
     with LocalCluster(plan) as cluster:
         cluster.start()
@@ -107,7 +118,6 @@ def demo(
         console.print(f"{len(asked) - wrong} of {many(len(asked), 'answer')} as expected")
         if once:
             raise typer.Exit(1 if wrong or mistaken else 0)
-        say = partial(console.print, markup=False, soft_wrap=True)
         say("")
         for line in _to_try(cluster, bool(texts)):
             say(line)
@@ -122,9 +132,9 @@ def _to_try(cluster: LocalCluster, heads: bool) -> Iterator[str]:
     yield f"{'or ' if cluster.http else ''}ask {cluster.address} from another terminal:"
     if found := activation(on_path=shutil.which("winnow") is not None):
         yield found
-    yield try_line(cluster.address, entered)
+    yield try_line(cluster.address, entered, _QUESTION)
     if heads:
-        yield predict_line(cluster.address, entered, "intent,entities")
+        yield predict_line(cluster.address, entered, _TEXT, "intent,entities")
 
 
 def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
@@ -168,24 +178,25 @@ def _run(arguments: list[str]) -> None:
         raise typer.Exit(code)
 
 
-def _free(flag: str, listen: str) -> Address:
-    """Found out before anything is built or started."""
+def _served_on(flag: str, wanted: str | None, usual: str, say: Callable[[str], object]) -> str:
+    """Where to listen; any free port does if nobody chose one. Found out before anything is built.
+
+    Raises:
+        SettingsError: what was chosen is no address.
+        UnavailableError: it is in use.
+
+    """
+    if wanted is None:
+        found = str(or_any(Address.parse(usual)))
+        if found != usual:
+            say(f"{usual} is in use: this demo listens on {found} instead ({flag} chooses)")
+        return found
     try:
-        address = chosen(Address.parse(listen))
+        address = chosen(Address.parse(wanted))
     except ValueError as error:
         raise SettingsError(f"{flag}: {error}") from error
-    try:
-        expect_free([address])
-    except UnavailableError as error:
-        raise UnavailableError(f"{error}; it is set by {flag}") from error
-    return address
-
-
-def _http(chosen_by_user: str | None) -> str:
-    """Where HTTP is served; any free port does if nobody chose one."""
-    if chosen_by_user is None:
-        return str(or_any(Address.parse(_HTTP)))
-    return chosen_by_user and str(_free("--http-listen", chosen_by_user))
+    expect_free([address], flag)
+    return str(address)
 
 
 async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:

@@ -79,8 +79,14 @@ def consecutive(first: Address, count: int) -> list[Address]:
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 
 
-def expect_free(addresses: Sequence[Address]) -> None:
-    """Raises UnavailableError if one cannot be listened on now, or is named twice."""
+def expect_free(addresses: Sequence[Address], flag: str = "") -> None:
+    """Raises UnavailableError if one cannot be listened on now, or is named twice.
+
+    Args:
+        addresses: to listen on.
+        flag: by which a user chooses another one, for the error; empty if there are several.
+
+    """
     with contextlib.ExitStack() as held:
         for place, each in enumerate(addresses):
             if each.port and each in addresses[:place]:
@@ -89,15 +95,19 @@ def expect_free(addresses: Sequence[Address]) -> None:
                 family = _family(each.host)
                 held.enter_context(socket.create_server((each.host, each.port), family=family))
             except OSError as error:
-                raise _refused(each, error) from error
+                raise _refused(each, error, flag) from error
 
 
-def _refused(address: Address, error: OSError) -> UnavailableError:
+def _refused(address: Address, error: OSError, flag: str = "") -> UnavailableError:
+    by = f" with {flag}" if flag else ""
     if error.errno == errno.EADDRINUSE:
         return UnavailableError(
-            f"{address} is in use: stop what listens there, or choose another port (0 for any)"
+            f"{address} is in use: stop what listens there, or choose another port{by} (0 for any)"
         )
-    return UnavailableError(f"cannot listen on {address}: {error.strerror or error}")
+    reason = error.strerror or error
+    return UnavailableError(
+        f"cannot listen on {address}: {reason}{f'; choose another address{by}' * bool(by)}"
+    )
 
 
 def _family(host: str) -> socket.AddressFamily:

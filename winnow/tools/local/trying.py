@@ -4,8 +4,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_QUESTION = "Who won the Tour de France in 2015?"
-
 
 @dataclass(frozen=True, slots=True)
 class Door:
@@ -37,19 +35,18 @@ class Door:
         return "".join(words for needed, words in asked if needed)
 
 
-def try_line(address: str, door: Door) -> str:
+def try_line(address: str, door: Door, question: str = "QUESTION") -> str:
     """Commands that ask a question."""
-    body = f'{{"question": "{_QUESTION}"}}'
+    body = f'{{"question": "{question}"}}'
     return (
-        f'  winnow ask "{_QUESTION}" --address {address}{door.flags()}\n'
+        f'  winnow ask "{question}" --address {address}{door.flags()}\n'
         f"  grpcurl{door.grpcurl()} -d '{body}' {address} winnow.v1.AnswerService/Answer"
     )
 
 
-def predict_line(address: str, door: Door, heads: str = "HEAD") -> str:
+def predict_line(address: str, door: Door, text: str = "TEXT", heads: str = "HEAD") -> str:
     """A command that predicts."""
-    text = '"book me a flight to Oslo"'
-    return f"  winnow predict {text} --heads {heads} --address {address}{door.flags()}"
+    return f'  winnow predict "{text}" --heads {heads} --address {address}{door.flags()}'
 
 
 def feed_line(address: str, door: Door) -> str:
