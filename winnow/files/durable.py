@@ -27,6 +27,26 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def create_private(path: Path, content: bytes) -> None:
+    """Makes a file that only its owner reads. It appears whole or not at all.
+
+    Raises:
+        FileExistsError: something is there already; it stays as it is.
+        OSError: it cannot be written.
+
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        os.link(name, path)  # unlike a rename, it replaces nothing
+    finally:
+        Path(name).unlink()
+    sync_directory(path.parent)
+
+
 def sync_file(path: Path) -> None:
     """Makes the content of a file survive a power loss."""
     with path.open("rb+") as file:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from winnow.errors import WinnowError
+from winnow.files.durable import create_private
 from winnow.keys.file import KeyFileError, read_keys, write_keys
 from winnow.keys.key import Key
 from winnow.keys.scope import Scope
@@ -16,11 +17,21 @@ from winnow.policy.rates import Rate
 from winnow.quoting import quoted
 
 
-def add(path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None) -> str:
+def add(
+    path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None, out: Path | None = None
+) -> str:
     """Adds a key to a file, which is made if there is none; returns its token.
 
+    Args:
+        path: the file of keys.
+        name: whose key it is.
+        scopes: what it is for.
+        rate: calls that it may make; None for any number.
+        out: file to make for the token.
+
     Raises:
-        WinnowError: there is a key of that name, or the file cannot be used.
+        WinnowError: there is a key of that name, `out` exists, or a file cannot be written. Then
+            both files are as they were.
 
     """
     token, today = new_token(), datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -34,7 +45,8 @@ def add(path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None) -> st
             raise WinnowError(
                 f"there is a key {name} in {path} already: remove it first, or choose another name"
             )
-        write_keys(path, (*keys, key))
+        with _kept(token, out):
+            write_keys(path, (*keys, key))
     return token
 
 
@@ -46,6 +58,27 @@ def remove(path: Path, name: str) -> None:
         if len(kept) == len(keys):
             raise WinnowError(f"there is no key {quoted(name)} in {path}: see `winnow keys list`")
         write_keys(path, kept)
+
+
+@contextlib.contextmanager
+def _kept(token: str, out: Path | None) -> Iterator[None]:
+    """Writes the token first: it cannot be shown again. Removes it if its key is not kept."""
+    if out is None:
+        yield
+        return
+    try:
+        create_private(out, f"{token}\n".encode())
+    except FileExistsError as error:
+        raise WinnowError(
+            f"{out} exists, and may hold a token in use: choose another file with --out"
+        ) from error
+    except OSError as error:
+        raise WinnowError(f"cannot write {out}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager

@@ -49,18 +49,34 @@ def new(
             min=1, help="Calls at once, after a quiet time.", show_default="those of a second"
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to make for the token, which only you can read. One that exists is never "
+            "overwritten.",
+            show_default="print the token",
+        ),
+    ] = None,
 ) -> None:
-    """Make a key, and print its token, which cannot be shown again.
+    """Make a key. Its token is written to --out, or printed; it cannot be shown again.
 
-    Example: winnow keys new alice --scope ask --scope predict --rate 10 --file keys.json
+    Example: winnow keys new alice --scope ask --rate 10 --out alice.token
 
-    Clients send the token as `authorization: Bearer TOKEN`. The file keeps a hash of it. Front
-    nodes that serve with this file as --keys take the key within two seconds.
+    Standard output has the token and nothing else. Do not redirect it to a file: the shell empties
+    that file first, even if no key is made. Use --out.
+
+    Clients send the token as `authorization: Bearer TOKEN`. The file of keys has a hash of it.
+    Front nodes that serve with this file as --keys take the key within two seconds.
     """
     if burst is not None and rate is None:
         raise typer.BadParameter("--burst needs --rate", param_hint="--burst")
     allowed = None if rate is None else Rate(rate, burst or max(rate, 1.0))
-    typer.echo(add(file, name, scope, allowed))
+    token = add(file, name, scope, allowed, out)
+    if out is None:
+        typer.echo(f"added key {name} to {file}; this is its token, shown only once:", err=True)
+        typer.echo(token)
+    else:
+        typer.echo(f"added key {name} to {file}; its token is in {out}", err=True)
 
 
 @app.command("list")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from winnow.__main__ import main
-from winnow.keys.file import read_keys
+from winnow.keys.file import KeyFileError, read_keys
 from winnow.keys.gate import Gate
 from winnow.keys.scope import Scope
 from winnow.policy.rates import Rate
+from winnow.tools.keys import changing
 from winnow.tools.keys.changing import add
 
 
@@ -37,7 +38,10 @@ def shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
 def test_a_new_key_opens_the_gate_until_it_is_removed(shell: Shell) -> None:
     code, out, err = shell.run("new", "alice", "--scope", "ask", "--scope", "feed", "--rate", "5")
     token = out.strip()
-    assert (code, err) == (0, "")
+    assert (code, err.startswith(f"added key alice to {shell.file}; this is its token")) == (
+        0,
+        True,
+    )
     assert token not in shell.file.read_text()
     (key,) = read_keys(shell.file)
     assert (key.scopes, key.rate) == (frozenset({Scope.ASK, Scope.FEED}), Rate(5, 5))
@@ -88,6 +92,48 @@ def test_what_cannot_be_done_changes_nothing(
     assert (ended, out) == (code, "")
     assert said in err
     assert shell.file.read_bytes() == before
+
+
+def test_a_token_goes_to_a_new_file_that_only_its_owner_reads(shell: Shell) -> None:
+    out = shell.file.parent / "alice.token"
+    code, printed, err = shell.run("new", "alice", "--scope", "ask", "--out", str(out))
+    assert (code, printed) == (0, "")
+    assert err == f"added key alice to {shell.file}; its token is in {out}\n"
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert Gate(read_keys(shell.file)).enter(Scope.ASK, out.read_text().strip()).name == "alice"
+    assert sorted(each.name for each in out.parent.iterdir()) == ["alice.token", "keys.json"]
+
+
+@pytest.mark.parametrize("name", ["alice", "bob"])
+def test_the_same_command_again_leaves_the_token_as_it_was(shell: Shell, name: str) -> None:
+    """So that a key is never lost: its name is taken, and so is its file."""
+    out = shell.file.parent / "alice.token"
+    shell.run("new", "alice", "--scope", "ask", "--out", str(out))
+    before = out.read_bytes(), shell.file.read_bytes()
+    code, printed, err = shell.run("new", name, "--scope", "ask", "--out", str(out))
+    assert (code, printed) == (1, "")
+    assert ("there is a key alice" if name == "alice" else f"{out} exists") in err
+    assert (out.read_bytes(), shell.file.read_bytes()) == before
+
+
+def test_a_token_whose_key_cannot_be_kept_is_not_left_behind(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyFileError("cannot write keys.json: no space left on device")
+
+    monkeypatch.setattr(changing, "write_keys", fail)
+    out = shell.file.parent / "alice.token"
+    code, _, err = shell.run("new", "alice", "--scope", "ask", "--out", str(out))
+    assert (code, "no space left" in err) == (1, True)
+    assert list(shell.file.parent.iterdir()) == []
+
+
+def test_a_token_that_cannot_be_written_makes_no_key(shell: Shell) -> None:
+    out = shell.file.parent / "nowhere" / "alice.token"
+    code, _, err = shell.run("new", "alice", "--scope", "ask", "--out", str(out))
+    assert (code, f"cannot write {out}: No such file" in err) == (1, True)
+    assert not shell.file.exists()
 
 
 def test_a_directory_that_is_not_there_is_said(shell: Shell) -> None:
