@@ -20,12 +20,12 @@ def whole_reply() -> answer_pb2.AnswerResponse:
         read_scope=answer_pb2.READ_SCOPE_GLOBAL,
         request_id="of-the-front",
     )
-    _answer(reply, "cafe", CAFE, NAME, 8.5, shard=0)
+    _answer(reply, "cafe", CAFE, NAME, 8.5, 0.91, shard=0)
     reply.answers[0].passage.metadata.update({"year": 1923, "lang": "pl"})
     text = "Łódź grew from 800 people to 300,000 within a century, and Adam Nowak built its mills."
-    _answer(reply, "mills", text, "Adam Nowak", 4.25, shard=1)
+    _answer(reply, "mills", text, "Adam Nowak", 4.25, 0.12, shard=1)
     text = "A café is a place where coffee is served. The first one in Poland opened in 1724."
-    _answer(reply, "coffee", text, "1724", -2.5, shard=1)
+    _answer(reply, "coffee", text, "1724", -2.5, 0.004, shard=1)
     status = answer_pb2.ShardCoverage.STATUS_SEARCHED
     for shard in range(2):
         reply.coverage.shards.add(shard=shard, passages=600, status=status)
@@ -107,6 +107,7 @@ def _answer(
     text: str,
     answer: str,
     score: float,
+    confidence: float,
     shard: int,
 ) -> None:
     start = text.index(answer)
@@ -115,6 +116,7 @@ def _answer(
         start=start,
         end=start + len(answer),
         score=score,
+        confidence=confidence,
         shard=shard,
         relevance=score / 2,
         span_score=score + 1,

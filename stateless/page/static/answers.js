@@ -1,9 +1,19 @@
-// The answer in large type, marked in its passage, and the other candidates below it.
+// The answer in large type, marked in its passage, and the other candidates below it. What is not
+// sure enough is a candidate in small type.
 
 import { make } from "./dom.js";
 import { marked } from "./highlight.js";
-import { figure, milliseconds, number } from "./numbers.js";
+import { figure, likelihood, milliseconds, number } from "./numbers.js";
 import { why } from "./scores.js";
+
+/** Confidence from which an answer is shown as one. */
+const SURE = 0.2;
+
+/** Whether the best answer of a reply is shown as one; not every bundle has a confidence. */
+export function isSure(reply) {
+  const confidence = reply.answers?.[0]?.confidence;
+  return Boolean(reply.hasAnswer) && !(number(confidence ?? 1) < SURE);
+}
 
 /** What a reply answers. */
 export function answersOf(reply) {
@@ -11,7 +21,7 @@ export function answersOf(reply) {
   if (answers.length === 0) return [nothing()];
   const times = readTimes(reply);
   const [best, ...others] = answers;
-  return [first(best, answers, times, reply.hasAnswer), ...rest(others, answers, times)];
+  return [first(best, answers, times, isSure(reply)), ...rest(others, answers, times)];
 }
 
 function nothing() {
@@ -23,19 +33,29 @@ function nothing() {
 }
 
 function first(answer, answers, times, sure) {
-  const doubt = make(
-    "p",
-    { className: "doubt" },
-    "No answer is sure enough. This is the best candidate:",
-  );
+  const words = { className: "words", tabIndex: -1 };
   return make(
     "section",
     { className: sure ? "answer" : "answer unsure", "aria-label": "Answer" },
-    sure ? null : doubt,
-    make("h2", { className: "words", tabIndex: -1 }, answer.text),
+    ...(sure
+      ? [make("h2", words, answer.text)]
+      : [
+          make("h2", { className: "doubt" }, "No sure answer was found."),
+          make("p", { className: "quiet" }, "The best candidate:"),
+          make("p", words, answer.text),
+        ]),
+    confidence(answer),
     passage(answer),
     make("details", {}, make("summary", {}, "Why this answer"), reasons(answer, answers, times)),
   );
+}
+
+/** How likely the answer is right, in words. */
+function confidence(answer) {
+  const { confidence } = answer;
+  return confidence == null
+    ? null
+    : make("p", { className: "quiet confidence" }, `confidence ${likelihood(confidence)}`);
 }
 
 function rest(others, answers, times) {
@@ -51,12 +71,15 @@ function rest(others, answers, times) {
 }
 
 function candidate(answer, answers, times) {
+  const { confidence } = answer;
+  const figures =
+    confidence == null ? [figure(answer.score), "score"] : [likelihood(confidence), "confidence"];
   const summary = make(
     "summary",
     {},
     make("span", { className: "text" }, answer.text),
     make("span", { className: "quiet title" }, titleOf(answer)),
-    make("span", { className: "quiet figure" }, figure(answer.score)),
+    make("span", { className: "quiet figure", title: figures[1] }, figures[0]),
   );
   return make(
     "li",

@@ -32,5 +32,12 @@ export function percent(share) {
   return `${share < 1 ? Math.min(whole, 99) : whole} %`;
 }
 
+/** A probability; nothing is called impossible or certain. */
+export function likelihood(probability) {
+  const share = number(probability);
+  if (share > 0.99) return "> 99 %";
+  return share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
+}
+
 /** A figure that is compared with others. */
 export const figure = (value) => number(value).toFixed(2);

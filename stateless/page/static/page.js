@@ -1,6 +1,6 @@
 // Puts the page together: a question goes out, its reply is shown.
 
-import { answersOf } from "./answers.js";
+import { answersOf, isSure } from "./answers.js";
 import { ask, Problem } from "./api.js";
 import { watch, refresh } from "./cluster.js";
 import { coverageOf } from "./coverage.js";
@@ -73,7 +73,7 @@ function show(reply, question) {
 
 function summary(reply) {
   const [best] = reply.answers ?? [];
-  const said = best ? `${reply.hasAnswer ? "Answer" : "Best candidate"}: ${best.text}.` : "No answer.";
+  const said = best ? `${isSure(reply) ? "Answer" : "No sure answer. Best candidate"}: ${best.text}.` : "No answer.";
   const how = reply.cached
     ? "It was remembered"
     : `${counted(reply.passagesRead, "passage")} read`;

@@ -46,7 +46,7 @@ def test_the_words_that_are_marked_are_counted_in_code_points(page: Any) -> None
 def test_other_candidates_follow_with_scores_and_reasons(page: Any) -> None:
     ask(page)
     assert texts(page, ".candidates summary .text") == ["Adam Nowak", "1724"]
-    assert texts(page, ".candidates summary .figure") == ["4.25", "-2.50"]
+    assert texts(page, ".candidates summary .figure") == ["12 %", "< 1 %"]
     page.locator(".candidates summary").first.click()
     why = page.locator(".candidates details[open] .why")
     assert why.locator("dt").all_inner_texts()[:2] == ["Score", "Relevance"]
@@ -54,11 +54,48 @@ def test_other_candidates_follow_with_scores_and_reasons(page: Any) -> None:
     assert "read on shard 1 in 13 ms" in page.inner_text(".candidates details[open]")
 
 
-def test_what_is_not_sure_enough_is_not_shown_as_an_answer(page: Any, front: PageFront) -> None:
+def test_the_confidence_of_every_answer_is_shown(page: Any, front: PageFront) -> None:
+    ask(page)
+    assert page.inner_text(".answer .confidence") == "confidence 91 %"
+    assert texts(page, ".candidates summary .figure") == ["12 %", "< 1 %"]
+    front.reply.answers[0].confidence = 0.999  # type: ignore[union-attr]
+    page.keyboard.press("Enter")
+    page.get_by_text("confidence > 99 %").wait_for()
+
+
+def test_a_bundle_without_confidence_has_scores_shown(page: Any, front: PageFront) -> None:
+    for answer in front.reply.answers:  # type: ignore[union-attr]
+        answer.ClearField("confidence")
+    ask(page)
+    assert page.inner_text(".answer h2") == NAME
+    assert not page.query_selector(".answer .confidence")
+    assert texts(page, ".candidates summary .figure") == ["4.25", "-2.50"]
+
+
+@pytest.mark.parametrize(("confidence", "sure"), [(0.01, False), (0.19, False), (0.2, True)])
+def test_a_headline_is_for_answers_that_are_sure(
+    page: Any, front: PageFront, confidence: float, sure: bool
+) -> None:
+    front.reply.answers[0].confidence = confidence  # type: ignore[union-attr]
+    ask(page)
+    assert page.inner_text(".answer h2") == (NAME if sure else "No sure answer was found.")
+    assert page.text_content(".answer .words") == NAME, "a candidate is shown, too"
+    points = float(
+        page.eval_on_selector(
+            ".answer .words", "each => parseFloat(getComputedStyle(each).fontSize)"
+        )
+    )
+    assert (points > 24) == sure
+    assert page.text_content("#status").startswith(
+        f"Answer: {NAME}." if sure else f"No sure answer. Best candidate: {NAME}."
+    )
+
+
+def test_what_is_no_answer_is_not_shown_as_one(page: Any, front: PageFront) -> None:
     front.reply.has_answer = False  # type: ignore[union-attr]
     ask(page)
-    assert "No answer is sure enough" in page.inner_text(".answer")
-    assert page.text_content("#status").startswith(f"Best candidate: {NAME}.")
+    assert page.inner_text(".answer h2") == "No sure answer was found."
+    assert page.text_content("#status").startswith(f"No sure answer. Best candidate: {NAME}.")
 
 
 def test_no_candidate_at_all_is_said(page: Any, front: PageFront) -> None:
