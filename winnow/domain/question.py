@@ -1,12 +1,16 @@
 """A question, as asked and as encoded."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import Enum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from winnow.domain.position import Position
+
+if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ReadScope(Enum):

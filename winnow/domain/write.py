@@ -1,13 +1,18 @@
 """Writes to an index: passages that come and go."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import Enum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from winnow.domain.passage import Passage
-from winnow.text.tokenizer import Tokens
+
+if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from winnow.text.tokenizer import Tokens
 
 
 @dataclass(frozen=True, slots=True)
