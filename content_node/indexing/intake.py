@@ -38,7 +38,7 @@ def check_source(plan: BuildPlan) -> None:
     if source.is_dir():
         raise ArtefactError(f"{source} is a directory and no index: give a file with --passages")
     if not source.exists():
-        raise ArtefactError(f"no file {source}, and no index: give one with --passages")
+        raise ArtefactError(f"no file {source}, and no index either: check the path")
     if not source.is_file():
         raise ArtefactError(f"{source} is no regular file: it is read twice, so write it to one")
     parser(source)

@@ -16,6 +16,7 @@ from whole_cluster import running
 
 from winnow.bundle import Bundle
 from winnow.tools.local.ports import free_ports
+from winnow.v1 import answer_pb2
 
 COMMAND = [sys.executable, "-m", "winnow", "ask"]
 CONTROLLED = """
@@ -138,6 +139,30 @@ async def test_where_nobody_listens_it_says_what_to_start() -> None:
     code, out, err = await ask("?", "--address", address)
     assert (code, out) == (1, "")
     assert err.startswith(f"error: cannot reach a front node at {address}; `winnow up")
+    assert err.endswith("can be fed (Connection refused)\n")
+
+
+async def test_what_speaks_no_grpc_is_called_that() -> None:
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"OK " * 20)
+        await reader.read()  # until the client gives up
+        writer.close()
+
+    other = await asyncio.start_server(reply, "127.0.0.1", 0)
+    async with other:
+        port = other.sockets[0].getsockname()[1]
+        code, _, err = await ask("?", "--address", f"127.0.0.1:{port}")
+    assert code == 1
+    assert "what listens there speaks no gRPC: check the port" in err
+
+
+@pytest.mark.parametrize("name", ["hybrid", "HYBRID"])
+async def test_a_retriever_may_be_named_as_the_protos_name_it(
+    front: ScriptedFront, name: str
+) -> None:
+    code, _, err = await ask("--address", front.address, "?", "--retriever", name)
+    assert (code, err) == (0, "")
+    assert front.requests[-1].retriever == answer_pb2.RETRIEVER_HYBRID
 
 
 async def test_without_any_question_it_says_how_to_use_it(front: ScriptedFront) -> None:

@@ -26,7 +26,7 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 DEFAULT_TIMEOUT = 10.0
 """Seconds."""
 _DETAILS = "grpc-status-details-bin"
-_STARTS = "`winnow up --index DIR` starts one; with --feed-listen HOST:PORT it can be fed"
+_STARTS = "`winnow up --index DIR` starts one, and with --feed-listen HOST:PORT one that can be fed"
 _NO_TRUST = "the authority, or the name, that is expected is not that of its certificate"
 _HTTP = "HTTP is spoken there: give the port of gRPC, by default 8080"
 _HINTS = (
@@ -34,6 +34,7 @@ _HINTS = (
     ("Hostname Verification", _NO_TRUST),
     ("WRONG_VERSION_NUMBER", "what listens there speaks no TLS: leave out --tls and --ca"),
     ("http1.x server", _HTTP),
+    ("Expected SETTINGS frame", "what listens there speaks no gRPC: check the port"),
     ("selected ALPN", _HTTP),
     (": Socket closed", "it may expect TLS (--ca) or a certificate of yours (--cert)"),
 )
@@ -106,7 +107,9 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
         return InvalidRequestError(*violations)
     if code is StatusCode.UNAVAILABLE and not sent:
         hint = next((hint for said, hint in _HINTS if said in details), _STARTS)
-        return UnavailableError(f"cannot reach a front node at {address}; {hint} ({details})")
+        return UnavailableError(
+            f"cannot reach a front node at {address}; {hint} ({_last(details)})"
+        )
     if code is StatusCode.DEADLINE_EXCEEDED and not sent:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
@@ -115,6 +118,11 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
             f"predict, --feed-listen (a port of its own) to be fed ({details})"
         )
     return error_of(code, details, trailing)
+
+
+def _last(details: str) -> str:
+    """What went wrong, without what gRPC says before it of addresses that were tried."""
+    return details.rpartition("Failed to connect to remote host: ")[2]
 
 
 def _violations(sent: dict[str, bytes]) -> list[Violation]:

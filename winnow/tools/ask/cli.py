@@ -56,6 +56,7 @@ def ask(
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
+            case_sensitive=False,
             help="Read the best passages of the whole cluster, or of each shard.",
             show_default="the server's",
         ),
@@ -63,6 +64,7 @@ def ask(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
+            case_sensitive=False,
             help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),

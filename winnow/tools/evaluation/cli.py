@@ -42,6 +42,7 @@ def evaluate(
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
+            case_sensitive=False,
             help="Read the best passages of the whole cluster, or of each shard.",
             show_default="the server's",
         ),
@@ -49,6 +50,7 @@ def evaluate(
     retriever: Annotated[
         Retriever | None,
         typer.Option(
+            case_sensitive=False,
             help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
             show_default="the server's",
         ),

@@ -55,6 +55,7 @@ def bench(
     read_scope: Annotated[
         ReadScope | None,
         typer.Option(
+            case_sensitive=False,
             help="Read the best passages of the whole cluster, or of each shard.",
             show_default="the server's",
         ),
