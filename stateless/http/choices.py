@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 
 
 def short_names(choice: EnumDescriptor) -> list[str]:
@@ -13,11 +13,11 @@ def short_names(choice: EnumDescriptor) -> list[str]:
     return [name.removeprefix(prefix) for name in others]
 
 
-def with_full_names(message: Descriptor, value: Any) -> Any:
+def with_full_names(message: Any, value: Any) -> Any:
     """JSON of a message with the full name of every enum value; what is wrong stays as it is.
 
     Args:
-        message: what the JSON is to become.
+        message: descriptor of what the JSON is to become.
         value: its JSON, as `json` reads it; not changed.
 
     """
@@ -49,7 +49,7 @@ def _names(choice: EnumDescriptor) -> dict[str, str]:
 
 
 @cache
-def _leading_to_choices(message: Descriptor) -> dict[str, FieldDescriptor]:
+def _leading_to_choices(message: Any) -> dict[str, FieldDescriptor]:
     """Fields that are enums, or hold some, by both their names; maps have none."""
     found = [field for field in message.fields if _choices(field, {message.full_name})]
     return {name: field for field in found for name in (field.name, field.json_name)}
