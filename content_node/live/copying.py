@@ -9,7 +9,7 @@ from pathlib import Path
 from content_node.live import acknowledged
 from content_node.live.acknowledged import ACKNOWLEDGED
 from content_node.live.opening import expect_nothing
-from content_node.live.reading import BUSY, Begin, check, log_path
+from content_node.live.reading import BUSY, NO_ROOM, Begin, check, log_path
 from content_node.live.schema import State, Trimmed
 from winnow.errors import ArtefactError, UnavailableError
 
@@ -61,6 +61,15 @@ def back_up(source: Path, copy: Path) -> None:
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise ArtefactError(f"{source} is damaged: {error}") from error
         raise UnavailableError(
-            f"cannot copy {source} to {copy.parent}: {error}: run this as a user who may write to "
-            "the shard, and say by TMPDIR where there is room"
+            f"cannot copy {source} to {copy.parent}: {error}: {_advice(error, source, copy)}"
         ) from error
+
+
+def _advice(error: sqlite3.Error, source: Path, copy: Path) -> str:
+    """What to do about a log that could not be copied: names the disk that is full."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_FULL:
+        return f"make room on the disk of {copy.parent}, or name another directory by TMPDIR"
+    if code in NO_ROOM:
+        return f"make room on the disk of {source.parent}; nothing that is there is lost"
+    return f"run this as a user who may write to {source.parent}"

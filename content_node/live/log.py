@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from content_node.live.checkpoint import cut_wal, move_pages
 from content_node.live.entry import Logged, link
 from content_node.live.failures import failure
 from content_node.live.lock import LOCK, DirectoryLock
@@ -144,12 +145,18 @@ class WriteLog:
         return entries(self.path, sequence, up_to) if self._state else iter(())
 
     def trim(self, up_to: int) -> None:
-        """Forgets the writes up to one, which a base holds. Others are appended in between."""
+        """Forgets the writes up to one, which a base holds. Others are appended in between.
+
+        Then it gives back the room of SQLite's write-ahead log, also where there was nothing to
+        forget: that log grows with every write, and no merge is in it.
+        """
+        self._give_back_room()  # to forget a write takes some room, too
         while self.trimmed < min(up_to, self.last):
             with self._turn, self._transaction() as (connection, _):
                 trimmed = self._trim_some(connection, up_to)
                 connection.execute("COMMIT")
                 self._trimmed = trimmed
+        self._give_back_room()
 
     def close(self) -> None:
         """Lets go of the directory. Nothing is to be appended any more."""
@@ -160,6 +167,17 @@ class WriteLog:
                 self._file.close()
             if self._lock is not None:
                 self._lock.release()
+
+    def _give_back_room(self) -> None:
+        if self._state is None:
+            return
+        try:
+            move_pages(self.path)
+            with self._turn:
+                if not self._closed:
+                    cut_wal(self.path)
+        except (sqlite3.Error, OSError) as error:
+            raise failure(error, self.path) from error
 
     def _trim_some(self, connection: sqlite3.Connection, up_to: int) -> Trimmed:
         before = get_trimmed(connection)  # a commit that failed may have reached the disk

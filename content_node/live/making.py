@@ -15,15 +15,21 @@ from winnow.files.durable import sync_directory
 _log = structlog.get_logger("content_node")
 _CHECKPOINT = 4_000
 """Pages after which SQLite moves what was written into the database: 16 MB."""
+_WAL_LIMIT = 4 * 2**20
+"""Bytes that an emptied write-ahead log keeps on the disk; SQLite alone would never shrink it."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection for one thread at a time, whose transactions are durable when committed."""
-    connection = sqlite3.connect(path, BUSY, isolation_level=None, check_same_thread=False)
+def connect(path: Path, busy: float = BUSY) -> sqlite3.Connection:
+    """A connection for one thread at a time, whose transactions are durable when committed.
+
+    It waits up to `busy` seconds for a lock that another connection holds.
+    """
+    connection = sqlite3.connect(path, busy, isolation_level=None, check_same_thread=False)
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
         f"wal_autocheckpoint = {_CHECKPOINT}",
+        f"journal_size_limit = {_WAL_LIMIT}",
         # what is deleted is in the base; zeroing it would write it once more
         "secure_delete = OFF",
         "mmap_size = 0",

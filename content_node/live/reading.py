@@ -35,7 +35,7 @@ BUSY = 10.0
 _DAMAGE = (ArtefactError, sqlite3.Error, ValueError, TypeError, ArithmeticError, MemoryError)
 """What comes of reading what is damaged: SQLite's own messages may then not even be UTF-8."""
 AGAIN = "copy the shard again, from a snapshot or a replica"
-_NO_ROOM = (
+NO_ROOM = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR_SHMMAP,
     sqlite3.SQLITE_IOERR_SHMSIZE,
@@ -163,7 +163,7 @@ def _named(log: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        if getattr(error, "sqlite_errorcode", 0) in _NO_ROOM:
+        if getattr(error, "sqlite_errorcode", 0) in NO_ROOM:
             raise ArtefactError(
                 f"{log} cannot be read, since nothing can be written beside it ({error}): make "
                 "room on the disk and start again; nothing that is there is lost"

@@ -1,12 +1,15 @@
 """How much of SQLite's write-ahead log was never finished: what SQLite drops without a word.
 
 Knows the format (https://www.sqlite.org/fileformat2.html#walformat); reads, and changes nothing.
+Holds one page at a time: the file may have gigabytes.
 """
 
+import os
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +43,18 @@ def unfinished(path: Path) -> int:
 
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            wal = _header(file.read(_HEADER.size))
+            return size if wal is None else _after_commits(file, size, wal)
     except FileNotFoundError:
         return 0
-    wal = _header(data)
-    return len(data) if wal is None else _after_commits(data, wal)
 
 
 def _header(data: bytes) -> _Wal | None:
     if len(data) < _HEADER.size:
         return None
-    magic, _, page, _, *salts, first, second = _HEADER.unpack_from(data)
+    magic, _, page, _, *salts, first, second = _HEADER.unpack(data)
     words = ">u4" if magic & 1 else "<u4"
     sums = _summed((0, 0), np.frombuffer(data, words, _SUMMED_OF_HEADER // 4))
     if magic & ~1 != _MAGIC or sums != (first, second) or not page or page % 8:
@@ -58,29 +62,31 @@ def _header(data: bytes) -> _Wal | None:
     return _Wal(words, page, (salts[0], salts[1]), sums)
 
 
-def _after_commits(data: bytes, wal: _Wal) -> int:
-    size = _FRAME.size + wal.page
+def _after_commits(file: BinaryIO, size: int, wal: _Wal) -> int:
+    """Bytes of `size` after the last commit; `file` is read frame by frame after its header."""
     place = committed = _HEADER.size
     sums = wal.sums
-    while place + size <= len(data):
-        _, pages, *salts, first, second = _FRAME.unpack_from(data, place)
-        frame = np.frombuffer(data, wal.words, size // 4, place)
+    while len(data := file.read(_FRAME.size + wal.page)) == _FRAME.size + wal.page:
+        _, pages, *salts, first, second = _FRAME.unpack_from(data)
+        frame = np.frombuffer(data, wal.words)
         summed = np.concatenate([frame[: _SUMMED_OF_FRAME // 4], frame[_FRAME.size // 4 :]])
         sums = _summed(sums, summed)
         if tuple(salts) != wal.salts or sums != (first, second):
             break
-        place += size
+        place += len(data)
         committed = place if pages else committed
     # further on lie frames of an earlier round, with its salts: their pages are in the database
-    return place - committed + _begun(data, place, wal)
+    return place - committed + _begun(data, size - place, wal)
 
 
-def _begun(data: bytes, place: int, wal: _Wal) -> int:
-    """Bytes from `place` on if they are of this round; nobody knows where it would have ended."""
-    if len(data) - place < _FRAME.size:
-        return len(data) - place
-    _, _, *salts, _, _ = _FRAME.unpack_from(data, place)
-    return len(data) - place if tuple(salts) == wal.salts else 0
+def _begun(data: bytes, left: int, wal: _Wal) -> int:
+    """The `left` bytes after the last whole frame if they are of this round; nobody knows where
+    it would have ended. `data` is what they begin with.
+    """
+    if left < _FRAME.size:
+        return left
+    _, _, *salts, _, _ = _FRAME.unpack_from(data)
+    return left if tuple(salts) == wal.salts else 0
 
 
 def _summed(before: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from content_node.loading import Loading
+from content_node.merging.cleanup import Cleanup
 from content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
 from content_node.merging.said import Merged
 from content_node.metrics import MergeMetrics
@@ -84,12 +85,13 @@ class Merger(Generic[Base]):
         verifies what it wrote; `tidy` removes what nobody needs once a generation is served.
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
-        self._begin, self._open, self._tidy = begin, open_base, tidy
+        self._begin, self._open = begin, open_base
+        self._cleanup = Cleanup(shard.trim, tidy, clock)
         self._sleep, self._clock = sleep, clock
 
     async def run(self) -> None:
         """Merges when it is time to, until it is cancelled."""
-        await self._clean()  # what a node that was killed left
+        await self._cleanup.run(self._shard.merged)  # what a node that was killed left
         failures = 0
         while True:
             await self._sleep(retry_after(failures) if failures else _LOOK_EVERY)
@@ -102,6 +104,8 @@ class Merger(Generic[Base]):
             self._metrics.holes.set(pending.dead)
             reason = self._policy.reason(pending)
             if reason is None:
+                if self._cleanup.due:
+                    await self._cleanup.run(self._shard.merged)
                 return None
             with self._metrics.running.track_inprogress():
                 await self.merge(reason)
@@ -144,20 +148,7 @@ class Merger(Generic[Base]):
                 f"{remedy(Path(merged.directory))} makes them anew for a reader in halves",
                 reason=merged.without_states,
             )
-        await self._clean()
-
-    async def _clean(self) -> None:
-        """Forgets what the base that is served holds, too. What stays does no harm, and goes with
-        the next merge.
-        """
-        served = self._shard.merged
-        try:
-            reach("trim.begun")
-            await self._shard.trim(served)
-            reach("trim.done")
-            await Loading(partial(self._tidy, served)).result()
-        except Exception as error:  # noqa: BLE001 (a full disk, a file that cannot be removed)
-            _log.warning("what was merged could not be cleaned up", reason=str(error))
+        await self._cleanup.run(self._shard.merged)
 
     async def _merged(self, upto: int) -> Merged:
         merge = self._begin(self._shard.directory, upto)

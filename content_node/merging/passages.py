@@ -1,10 +1,16 @@
 """The passages of the next generation: those of base and log that are left, in one new database.
 
 Rows are copied from database to database as they are; nothing is encoded again.
+
+The log is read some writes at a time, each time in a transaction of its own: SQLite cannot shorten
+its write-ahead log while somebody reads, and a merge takes minutes. What is read is consistent all
+the same. A write never changes once it was served, and a merge is asked for up to such a write. The
+node forgets only writes that the base it serves holds, which come before the span, and it serves no
+other base while it merges. So every transaction sees the same writes of the span, all of them.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +21,17 @@ from content_node.live.schema import State, get_state
 from content_node.merging import queries
 from content_node.shard.attribute_tables import write_attributes
 from content_node.shard.schema import SCHEMA
+from winnow.errors import ArtefactError
 
-Chunks = Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]
+Rows = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+Chunks = Iterator[tuple[Rows, Vectors]]
 """Rows, and their vectors: float32 [rows, dimension], a number of rows at a time."""
 
 _CHUNK = 4_096
 """Rows of vectors in memory at a time: some megabytes."""
+_WRITES = 1_024
+"""Writes of the log that one transaction reads: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,11 @@ class Span:
     """The last write that the base holds."""
     upto: int
     """The last write that the next generation holds."""
+
+    def parts(self, size: int) -> Iterator[dict[str, int]]:
+        """The span in pieces of up to `size` writes, as values of a query."""
+        for after in range(self.after, self.upto, size):
+            yield {"after": after, "upto": min(after + size, self.upto)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,7 @@ class Passages:
         Nobody writes to the base; the node writes to the log meanwhile, beyond the span.
         Raises sqlite3.Error, here and below, if one cannot be read or written.
         """
-        self._rows, self._span = rows, {"after": span.after, "upto": span.upto}
+        self._rows, self._span = rows, span
         self._connection = connect = sqlite3.connect(_uri(target, "mode=rwc"), uri=True)
         # whoever is interrupted begins anew: durable is what is synced at the end
         connect.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
@@ -68,16 +84,21 @@ class Passages:
         self._counts = Counts(rows, 0)
 
     def count(self) -> Counts:
-        """Finds out which rows are left, in the numbers that the node gave them."""
+        """Finds out which rows are left, in the numbers that the node gave them.
+
+        Raises ArtefactError if a write of the span is not there any more.
+        """
         run = self._connection.execute
+        self._read_span()
         run(queries.BASE if self._knows_writes else queries.BASE_AS_BUILT)
-        run(queries.LATEST, self._span)
+        run(queries.LATEST)
         run(queries.BY_ID)
         run(queries.BY_SEQUENCE)
         run(queries.DEAD)
         run(queries.KEPT)
-        run(queries.ADDED, {**self._span, "rows": self._rows})
-        ((puts,),) = run(queries.PUTS, self._span)
+        run(queries.ADDED)
+        run(queries.ADD, {"rows": self._rows})
+        ((puts,),) = run(queries.PUTS)
         self._counts = Counts(self._rows + puts, self._passages())
         return self._counts
 
@@ -98,7 +119,10 @@ class Passages:
         """Fills the new database."""
         run = self._connection.execute
         run(queries.COPY_KEPT)
-        run(queries.COPY_ADDED)
+        for part in self._span.parts(_WRITES):
+            self._connection.commit()
+            run(queries.COPY_ADDED, part)
+        self._connection.commit()
         if self._knows_writes:
             run(queries.KEEP_TOMBSTONES)
         run(queries.ADD_TOMBSTONES)
@@ -107,11 +131,18 @@ class Passages:
 
     def vectors(self) -> Chunks:
         """All rows that hold a passage, and their vectors."""
-        return self._chunks(queries.VECTORS)
+        cursor = self._connection.execute(queries.VECTORS)
+        while found := cursor.fetchmany(_CHUNK):
+            yield _chunk([row for row, _ in found], [vector for _, vector in found])
 
     def put_vectors(self) -> Chunks:
         """The row of every put since the base, and its vector, also of those that are dead."""
-        return self._chunks(queries.PUT_VECTORS, {**self._span, "rows": self._rows})
+        first = self._rows
+        for part in self._span.parts(_WRITES):
+            found = self._connection.execute(queries.PUT_VECTORS, part).fetchall()
+            if found:
+                yield _chunk(range(first, first + len(found)), [vector for (vector,) in found])
+            first += len(found)
 
     def log_state(self) -> State:
         """Where the log stands."""
@@ -121,17 +152,27 @@ class Passages:
         """Closes it; what was copied is in the file."""
         self._connection.close()
 
-    def _chunks(self, query: str, values: dict[str, int] | None = None) -> Chunks:
-        cursor = self._connection.execute(query, values or {})
-        while found := cursor.fetchmany(_CHUNK):
-            data = np.frombuffer(b"".join(vector for _, vector in found), "<f4")
-            vectors = data.reshape(len(found), -1).astype(np.float32)
-            yield np.array([row for row, _ in found], np.int64), vectors
+    def _read_span(self) -> None:
+        self._connection.execute(queries.SPAN)
+        for part in self._span.parts(_WRITES):
+            self._connection.execute(queries.READ_SPAN, part)
+            self._connection.commit()
+        ((found,),) = self._connection.execute(queries.SPAN_SIZE)
+        if found != self._span.upto - self._span.after:
+            raise ArtefactError(
+                f"the log holds {found} of the writes {self._span.after + 1} to {self._span.upto}: "
+                "some were forgotten while they were merged"
+            )
 
     def _passages(self) -> int:
         query = "SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM added)"
         ((count,),) = self._connection.execute(query)
         return int(count)
+
+
+def _chunk(rows: Sequence[int], vectors: Sequence[bytes]) -> tuple[Rows, Vectors]:
+    values = np.frombuffer(b"".join(vectors), "<f4").reshape(len(rows), -1)
+    return np.array(rows, np.int64), values.astype(np.float32)
 
 
 def _uri(path: Path, how: str) -> str:

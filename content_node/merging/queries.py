@@ -5,9 +5,17 @@ BASE_AS_BUILT = """
 CREATE TEMP VIEW old AS SELECT *, 0 AS sequence, NULL AS version FROM base.passages
 """
 """Before format 3 no passage knew the write that put it: there were none."""
+SPAN = """
+CREATE TEMP TABLE span (sequence INTEGER PRIMARY KEY, id TEXT, version INTEGER, put INTEGER)
+"""
+"""What is merged of the log, but for what is large."""
+READ_SPAN = """
+INSERT INTO span SELECT sequence, id, version, vector IS NOT NULL FROM log.writes
+    WHERE sequence > :after AND sequence <= :upto
+"""
+SPAN_SIZE = "SELECT count(*) FROM span"
 LATEST = """
-CREATE TEMP TABLE latest AS SELECT id, max(sequence) AS sequence FROM log.writes
-    WHERE sequence > :after AND sequence <= :upto GROUP BY id
+CREATE TEMP TABLE latest AS SELECT id, max(sequence) AS sequence FROM span GROUP BY id
 """
 BY_ID = "CREATE UNIQUE INDEX temp.by_id ON latest (id)"
 BY_SEQUENCE = "CREATE UNIQUE INDEX temp.by_sequence ON latest (sequence)"
@@ -18,19 +26,16 @@ KEPT = """
 CREATE TEMP TABLE kept AS SELECT row AS old, row FROM old
     WHERE row NOT IN (SELECT row FROM dead) ORDER BY row
 """
-ADDED = """
-CREATE TEMP TABLE added AS SELECT * FROM (
-    SELECT sequence, :rows + row_number() OVER (ORDER BY sequence) - 1 AS row FROM log.writes
-    WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL
-) WHERE sequence IN (SELECT sequence FROM latest) ORDER BY row
+ADDED = "CREATE TEMP TABLE added (sequence INTEGER PRIMARY KEY, row INTEGER)"
+ADD = """
+INSERT INTO added SELECT * FROM (
+    SELECT sequence, :rows + row_number() OVER (ORDER BY sequence) - 1 AS row FROM span WHERE put
+) WHERE sequence IN (SELECT sequence FROM latest) ORDER BY sequence
 """
 """Every put has a row of its own, as in the memory of the node; those that were overwritten later
 leave holes.
 """
-PUTS = """
-SELECT count(*) FROM log.writes
-    WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL
-"""
+PUTS = "SELECT count(*) FROM span WHERE put"
 NUMBER_KEPT = """
 UPDATE kept SET row = anew.row
     FROM (SELECT old, row_number() OVER (ORDER BY old) - 1 AS row FROM kept) AS anew
@@ -56,17 +61,18 @@ INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_to
     SELECT added.row, id, title, text, iif(metadata = '', '{}', metadata), title_tokens,
         text_tokens, text_offsets, vector, added.sequence, version
     FROM added CROSS JOIN log.writes AS new ON new.sequence = added.sequence
+    WHERE added.sequence > :after AND added.sequence <= :upto
 """
 KEEP_TOMBSTONES = """
 INSERT INTO main.tombstones SELECT id, version FROM base.tombstones
     WHERE id NOT IN (SELECT id FROM latest)
 """
 ADD_TOMBSTONES = """
-INSERT INTO main.tombstones SELECT id, version FROM log.writes
-    WHERE sequence IN (SELECT sequence FROM latest) AND vector IS NULL AND version IS NOT NULL
+INSERT INTO main.tombstones SELECT id, version FROM span
+    WHERE sequence IN (SELECT sequence FROM latest) AND NOT put AND version IS NOT NULL
 """
 VECTORS = "SELECT row, vector FROM main.passages ORDER BY row"
 PUT_VECTORS = """
-SELECT :rows + row_number() OVER (ORDER BY sequence) - 1, vector FROM log.writes
+SELECT vector FROM log.writes
     WHERE sequence > :after AND sequence <= :upto AND vector IS NOT NULL ORDER BY sequence
 """

@@ -9,7 +9,6 @@ import resource
 import shutil
 import signal
 import sqlite3
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from live_writes import logged
+from small_disks import mounted
 
 from content_node.live.entry import Logged
 from content_node.live.failures import failure
@@ -72,15 +72,8 @@ def test_a_database_that_may_not_grow(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("only root can mount a small file system")
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with mounted(tmp_path / "disk", megabytes=1) as place:
+        yield place
 
 
 def test_a_full_disk_on_which_room_is_made(small_disk: Path) -> None:

@@ -86,6 +86,7 @@ class Stage:
         self.slept: list[float] = []
         self.runs: Callable[[], None] = lambda: None
         self.lacking = ""
+        self.now = 0.0
         self._turns = asyncio.Semaphore(0)
         self.registry = CollectorRegistry()
         self.merger: Merger[Path] = Merger(
@@ -96,6 +97,7 @@ class Stage:
             self.shard.tidy,
             MergeMetrics(self.registry),
             self._sleep,
+            lambda: self.now,
         )
 
     def _begin(self, base: Path, upto: int) -> FakeMerge:
@@ -184,6 +186,27 @@ async def test_what_cannot_be_forgotten_does_not_undo_a_merge(stage: Stage, fail
     assert (stage.shard.merged, stage.count("done"), stage.count("failed")) == (10, 1, 0)
     await stage.look()  # nothing is merged again
     assert len(stage.merges) == 1
+    task.cancel()
+
+
+async def test_what_could_not_be_forgotten_is_tried_again_without_a_merge(stage: Stage) -> None:
+    """On a full disk no write comes that a merge would follow."""
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    stage.shard.fails.add("trim")
+    await stage.look()
+    assert stage.shard.done[-2:] == ["trim 10 fails", "tidy 10"]  # which makes room
+    stage.shard.fails.clear()
+    await stage.look()
+    assert stage.shard.done[-1] == "tidy 10"  # not yet
+    stage.now += 1.0
+    await stage.look()
+    assert stage.shard.done[-2:] == ["trim 10", "tidy 10"]
+    count = len(stage.shard.done)
+    stage.now += 1_000.0
+    await stage.look()
+    assert len(stage.shard.done) == count
     task.cancel()
 
 

@@ -1,0 +1,36 @@
+"""Small file systems that can be filled, where the tests may mount one."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@contextlib.contextmanager
+def mounted(place: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of its own in the new directory `place`; skips the test where that is
+    forbidden.
+    """
+    place.mkdir()
+    if os.geteuid() or not shutil.which("mount"):
+        pytest.skip("only root can mount a small file system")
+    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def take_all(disk: Path, but: int = 0) -> Path:
+    """Fills a disk, but for some bytes; returns the file that takes the room."""
+    ballast = disk / "ballast"
+    free = os.statvfs(disk)
+    with contextlib.suppress(OSError):
+        ballast.write_bytes(bytes(free.f_bavail * free.f_bsize - but))
+    return ballast
