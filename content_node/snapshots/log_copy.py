@@ -7,6 +7,7 @@ from content_node.live import acknowledged
 from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
 from content_node.live.copying import back_up
 from content_node.live.lock import LOCK
+from content_node.live.opening import expect_nothing
 from content_node.live.reading import check, log_path
 from content_node.snapshots.contents import Item, item_of
 from winnow.files.opened import OpenFile
@@ -17,6 +18,7 @@ class LogCopy:
     """A log that nobody writes to."""
 
     items: tuple[Item, ...]
+    log_id: str
     last: int
     """The last write."""
     trimmed: int
@@ -29,13 +31,14 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
     Every write that was acknowledged before is in it. Nobody who writes has to wait.
 
     Raises:
-        ArtefactError: the log is damaged.
+        ArtefactError: the log is damaged, or missing while other files of it are there.
         UnavailableError: it cannot be read from here, or there is no room for the copy.
 
     """
     source = log_path(shard)
     told = acknowledged.read(source.with_name(ACKNOWLEDGED))
     if not source.exists():
+        expect_nothing(source, told)
         return None
     copy = room / source.name
     back_up(source, copy)
@@ -43,4 +46,4 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
     AcknowledgedFile(room / ACKNOWLEDGED, Acknowledged(state.last, state.link)).close()
     (room / LOCK).touch()  # or a node that feeds what is restored would find none to hold
     items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED, LOCK))
-    return LogCopy(tuple(items), state.last, trimmed.last)
+    return LogCopy(tuple(items), state.log_id, state.last, trimmed.last)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from content_node.live.opening import expect_base
 from content_node.live.reading import LIVE
 from content_node.merging.names import sequence_of
 from content_node.merging.newest import newest_name
@@ -52,7 +53,7 @@ def open_contents(directory: Path) -> Iterator[Contents]:
         for attempt in range(_TRIES):
             place = Path(room) / str(attempt)
             place.mkdir()
-            if (found := _consistent(directory, place)) is not None:
+            if (found := _consistent(directory, built, place)) is not None:
                 newest, log = found
                 passages = (newest.manifest if newest else built).passages
                 sequence = log.last if log else newest.sequence if newest else 0
@@ -78,8 +79,13 @@ class _Generation:
         return sequence_of(self.name) or 0
 
 
-def _consistent(directory: Path, room: Path) -> tuple[_Generation | None, LogCopy | None] | None:
-    """A generation, and a log that has every write since; None if they do not fit together."""
+def _consistent(
+    directory: Path, built: ShardManifest, room: Path
+) -> tuple[_Generation | None, LogCopy | None] | None:
+    """A generation, and a log that has every write since; None if they do not fit together.
+
+    Raises ArtefactError where no node would serve them: what it refuses, nobody is to restore.
+    """
     name = newest_name(directory)
     try:
         newest = _opened(directory, name) if name else None
@@ -88,8 +94,14 @@ def _consistent(directory: Path, room: Path) -> tuple[_Generation | None, LogCop
             raise
         return None  # a merge has removed it
     log = copy_log(directory, room)
-    held = newest.sequence if newest else 0
-    return (newest, log) if log is None or log.trimmed <= held else None
+    base = newest.manifest if newest else built
+    if log is None:
+        expect_base(base, directory, "", 0, 0)
+    elif log.trimmed > base.sequence and newest_name(directory) != name:
+        return None  # a merge has forgotten what comes after it
+    else:
+        expect_base(base, directory, log.log_id, log.trimmed, log.last)
+    return newest, log
 
 
 def _opened(directory: Path, name: str) -> _Generation:

@@ -12,10 +12,11 @@ from live_writes import logged
 from prometheus_client import CollectorRegistry
 from tenacious import until
 
+from content_node.live.acknowledged import ACKNOWLEDGED
 from content_node.live.entry import Logged
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
-from content_node.live.reading import LIVE, log_path
+from content_node.live.reading import LIVE, LOG, log_path
 from content_node.merging.names import generation_path
 from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from content_node.shard.manifest import write as write_manifest
@@ -225,6 +226,31 @@ def test_a_damaged_log_is_not_copied(shard: Path) -> None:
     with pytest.raises(ArtefactError, match=r"writes.sqlite.* is damaged"):
         taken(shard)
     assert not list(shard.parent.glob("snapshots/snapshots/*"))
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_shard_whose_log_is_missing_is_not_copied(shard: Path, merged: bool) -> None:
+    """As no node would serve it: writes were acknowledged that nobody has any more."""
+    log = open_log(shard)
+    write(log, 5)
+    if merged:
+        merge(shard, log, 5)
+    log.close()
+    for name in (LOG, ACKNOWLEDGED) if merged else (LOG,):
+        (shard / LIVE / name).unlink()
+    with pytest.raises(ArtefactError, match=r"writes.sqlite is .*copy the shard again"):
+        taken(shard)
+    assert not list(shard.parent.glob("snapshots/snapshots/*"))
+
+
+def test_a_log_of_another_shard_is_not_copied(shard: Path) -> None:
+    log = open_log(shard)
+    write(log, 5)
+    merge(shard, log, 5)
+    log.close()
+    shutil.rmtree(generation_path(shard, 5))
+    with pytest.raises(ArtefactError, match="holds writes 6 to 5, and the shard's base those up"):
+        taken(shard)
 
 
 def test_a_generation_that_is_damaged_is_not_copied(shard: Path) -> None:
