@@ -30,7 +30,13 @@ def remarks(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
         )
     # of damaged ones and those of another reader, whoever looks at them tells
     there = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
+    lacking = base.manifest.passages - base.states.held if base.states is not None else 0
     if bundle.manifest.lower_fingerprint:
+        if lacking:
+            yield (
+                f"{lacking} of {base.manifest.passages} passages have no states yet: merges make "
+                f"some each time, {remedy(shard, bundle.directory)} makes all"
+            )
         if base.manifest.passages and not there:
             yield (
                 "the shard has no states: half of the reading is done again for every question; "

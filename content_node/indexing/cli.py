@@ -300,7 +300,9 @@ def _good(report: ShardReport) -> str:
 def _states(now: Written) -> str:
     """Megabytes of the states beside a shard, or why there are none to use."""
     if now.states is not None:
-        return f"{now.states.bytes / 1e6:,.1f}"
+        size, held = f"{now.states.bytes / 1e6:,.1f}", now.with_states
+        lacking = held < now.manifest.passages
+        return f"{size} ({held:,} of {now.manifest.passages:,})" if lacking else size
     if (now.base / STATES_FILE).exists():
         return "unusable"
     return "begun" if any(now.base.glob("states-*.partial")) else "none"

@@ -8,6 +8,7 @@ from content_node.live.schema import State
 from content_node.merging.newest import newest_name
 from content_node.shard.manifest import ShardManifest, read_shard_manifest
 from content_node.shard.view import live_generation
+from content_node.states.file import StateFile
 from content_node.states.manifest import DATA, STATES_FILE, StatesManifest, read_states_manifest
 from winnow.errors import ArtefactError
 
@@ -35,6 +36,15 @@ class Written:
             return None
         expected = found.bytes, found.generation
         return found if (size, self.manifest.generation) == expected else None
+
+    @property
+    def with_states(self) -> int:
+        """How many passages have states that can be used."""
+        states = self.states
+        try:
+            return StateFile.beside(self.base, states).held if states else 0
+        except ArtefactError:
+            return 0
 
     @property
     def sequence(self) -> int:

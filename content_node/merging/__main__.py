@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
             Path(shard),
             int(upto),
             lambda name: _say(Stage(name)),
-            *(partial(carry_states, Path(each)) for each in bundle),
+            *(partial(carry_states, Path(each), Path(shard)) for each in bundle),
         )
     except WinnowError as error:
         _say(Failed(str(error)))

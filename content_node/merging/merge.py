@@ -25,8 +25,10 @@ from winnow.files.durable import sync_directory
 _EF = 128
 
 
-Carry = Callable[[Path, Path], None]
-"""Puts beside the second generation what lies beside the first. It can be done without."""
+Carry = Callable[[Path, Path], str]
+"""Puts beside the second generation what lies beside the first, and says what is lacking; empty if
+nothing is. It can be done without.
+"""
 
 
 def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = None) -> Merged:
@@ -94,12 +96,11 @@ def _carried(carry: Carry, base: Path, made: Path) -> str:
     """
     whole = set(made.iterdir())
     try:
-        carry(base, made)
+        return carry(base, made)
     except Exception as error:  # noqa: BLE001 (a full disk, a bundle that was replaced)
         for path in set(made.iterdir()) - whole:
             path.unlink()
         return str(error) or repr(error)
-    return ""
 
 
 def _verified(directory: Path) -> ShardManifest:

@@ -144,8 +144,8 @@ class Merger(Generic[Base]):
         )
         if merged.without_states:
             _log.warning(
-                "states were not carried on by the merge; "
-                f"{remedy(Path(merged.directory))} makes them anew for a reader in halves",
+                "passages were left without states by the merge; "
+                f"{remedy(Path(merged.directory))} makes them for a reader in halves",
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

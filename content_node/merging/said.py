@@ -21,7 +21,7 @@ class Merged:
     rows: int
     """Also those that hold nothing."""
     without_states: str = ""
-    """Why the states that its base has could not be carried on; empty if nothing is lacking."""
+    """Why passages of a shard with states have none; empty if all have, or none is to have any."""
 
 
 @dataclass(frozen=True, slots=True)

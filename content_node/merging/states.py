@@ -1,9 +1,11 @@
-"""The states of the next generation: copied where its base has them, computed for what is new."""
+"""The states of the next generation: copied where they are known, computed for what is new."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from content_node.reader.lower import open_lower
-from content_node.states.known import known_states
+from content_node.reader.lower import Lower, open_lower
+from content_node.shard.manifest import read_shard_manifest
+from content_node.states.known import Either, Known, known_states
 from content_node.states.manifest import STATES_FILE
 from content_node.states.writing import StatesWriter
 from winnow.bundle import load_bundle
@@ -12,22 +14,61 @@ from winnow.text.tokenizer import Tokenizer
 
 _THREADS = 1
 """Everything that a node answers goes first."""
+COMPUTED = 2_000
+"""Passages whose states any merge may compute: a minute's work of one busy core."""
 
 
-def carry_states(bundle: Path, base: Path, made: Path) -> None:
-    """Puts states beside `made` if there are some beside `base`.
+def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
+    """Puts states beside `made` if there are some beside `base`, or beside `shard` as it was built.
+
+    Returns why passages are left without states; empty if none is.
 
     Raises:
         ArtefactError: they are not of the bundle's reader; a passage, or the bundle, cannot be
             read.
-        OSError: they cannot be written.
+        OSError: there is no room for anything.
 
     """
-    if not (base / STATES_FILE).exists():
-        return
+    sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
+    if not sources:
+        return ""
     loaded = load_bundle(bundle)
-    known = known_states(base, loaded.manifest.lower_fingerprint)
+    known = _known(sources, loaded.manifest.lower_fingerprint)
     if known is None:
         raise ArtefactError(f"they are not of the reader of bundle {loaded.manifest.name}")
     lower = open_lower(loaded, Tokenizer(loaded.tokenizer).special)
-    StatesWriter(made, lower, known).write(_THREADS, lambda *_: None, lambda _: None)
+    return write_states(made, lower, known, max(COMPUTED, 2 * _writes(base, made)))
+
+
+def write_states(made: Path, lower: Lower, known: Known, most: int) -> str:
+    """Puts states beside `made`: those that are known, and those of at most `most` passages more.
+
+    Where there is no room, states of no passage are put there: they tell the next merge that the
+    shard is to have some. Returns and raises as `carry_states`.
+    """
+    try:
+        writer = StatesWriter(made, lower, known)
+        _write(writer, most)
+    except OSError as error:
+        _write(StatesWriter(made, lower), 0)
+        return f"there is no room ({error}): a merge that finds some makes them again"
+    if not writer.lacking:
+        return ""
+    return f"{writer.lacking} passages have none yet: each merge makes some"
+
+
+def _write(writer: StatesWriter, most: int) -> None:
+    writer.write(_THREADS, lambda *_: None, lambda _: None, most)
+
+
+def _known(sources: Sequence[Path], fingerprint: str) -> Known | None:
+    known: Known | None = None
+    for each in sources:
+        found = known_states(each, fingerprint)
+        if found is not None:
+            known = Either(known, found) if known else found
+    return known
+
+
+def _writes(base: Path, made: Path) -> int:
+    return read_shard_manifest(made).sequence - read_shard_manifest(base).sequence

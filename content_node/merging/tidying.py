@@ -7,7 +7,8 @@ import structlog
 
 from content_node.live.reading import LIVE
 from content_node.merging.lock import locked
-from content_node.merging.names import LOCK, outlived, unfinished
+from content_node.merging.names import LOCK, generation_path, outlived, unfinished
+from content_node.states.dropping import are_whole, drop_states
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.faultpoints import reach
 
@@ -29,11 +30,20 @@ def names_in(shard: Path) -> list[str]:
 def tidy(shard: Path, served: int) -> None:
     """Removes what nobody needs now that the generation of write `served` is served.
 
+    The states of what was built go, too, once those of the generation are whole: nobody reads that
+    base again, as the log does not reach back to it.
+
     Raises:
         OSError: something cannot be removed.
 
     """
     _remove(shard, outlived(names_in(shard), served))
+    generation = generation_path(shard, served)
+    if generation.exists() and are_whole(generation):
+        try:
+            drop_states(shard)
+        except OSError as error:  # what was built may belong to somebody else
+            _log.warning("states that nobody needs cannot be removed", reason=str(error))
     reach("clean.done")
 
 

@@ -62,6 +62,16 @@ class StateFile:
         """How many rows it is of, also those that hold no passage."""
         return max(len(self._starts) - 1, 0)
 
+    @property
+    def held(self) -> int:
+        """How many rows have states."""
+        return int(np.count_nonzero(np.diff(self._starts)))
+
+    def size(self, row: int) -> int:
+        """The bytes of the states of a row; 0 if there are none."""
+        start, end = self._starts[row : row + 2].tolist()
+        return int(end - start)
+
     def read(self, row: int) -> States | None:
         """The states of a row; None if there are none.
 

@@ -16,6 +16,9 @@ class Known(Protocol):
     def packed(self, identifier: str, sequence: int) -> bytes:
         """The states of a passage as a write put it, as they lie on disk; empty if not known."""
 
+    def size(self, identifier: str, sequence: int) -> int:
+        """The bytes of these states, which are not read; 0 if they are not known."""
+
 
 class Nothing:
     """Nothing is known."""
@@ -23,6 +26,10 @@ class Nothing:
     def packed(self, identifier: str, sequence: int) -> bytes:
         """Nothing."""
         return b""
+
+    def size(self, identifier: str, sequence: int) -> int:
+        """Nothing."""
+        return 0
 
 
 class OfGeneration:
@@ -35,14 +42,23 @@ class OfGeneration:
         """The states of the same write; see `Known`. Damaged ones are not known: whoever asks
         computes them.
         """
-        found = self._store.entry(identifier)
-        if found is None or found.sequence != sequence or found.row >= self._states.rows:
-            return b""
+        row = self._row(identifier, sequence)
         try:
-            states = self._states.read(found.row)
+            states = None if row is None else self._states.read(row)
         except ArtefactError:
             return b""
         return states.packed() if states is not None else b""
+
+    def size(self, identifier: str, sequence: int) -> int:
+        """The bytes of the states of the same write, damaged or not; see `Known`."""
+        row = self._row(identifier, sequence)
+        return 0 if row is None else self._states.size(row)
+
+    def _row(self, identifier: str, sequence: int) -> int | None:
+        found = self._store.entry(identifier)
+        if found is None or found.sequence != sequence or found.row >= self._states.rows:
+            return None
+        return found.row
 
 
 class Either:
@@ -54,6 +70,10 @@ class Either:
     def packed(self, identifier: str, sequence: int) -> bytes:
         """What the first one knows, or else the second; see `Known`."""
         return self._first.packed(identifier, sequence) or self._second.packed(identifier, sequence)
+
+    def size(self, identifier: str, sequence: int) -> int:
+        """As `packed`; see `Known`."""
+        return self._first.size(identifier, sequence) or self._second.size(identifier, sequence)
 
 
 def known_states(directory: Path, fingerprint: str) -> OfGeneration | None:

@@ -62,9 +62,19 @@ class StatesWriter:
         """What was computed, also if the directory is gone since."""
         return OfGeneration(self._store, self._made) if self._made else self._known
 
-    def write(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
+    @property
+    def lacking(self) -> int:
+        """How many passages `write` left without states."""
+        return self._manifest.passages - self._made.held if self._made else self._manifest.passages
+
+    def write(
+        self, threads: int, started: Started, advance: Advance, most: int | None = None
+    ) -> StatesManifest:
         """Computes what is lacking. `started` is told how many passages there are, and how many
         of them are done; `advance` of those that are done since.
+
+        With `most`, states of at most so many passages are computed, of the newest ones. The others
+        have none then, unless they are known.
 
         Raises:
             ArtefactError: a passage cannot be read, or the reader's states are not as its bundle
@@ -78,7 +88,7 @@ class StatesWriter:
                 # whoever held the lock may have made them just now
                 found = self._found()
                 if found is None:
-                    return self._written(threads, started, advance)
+                    return self._written(threads, started, advance, most)
         started(self._manifest.passages, self._manifest.passages)
         return found
 
@@ -96,9 +106,16 @@ class StatesWriter:
                 ) from error
             yield
 
-    def _written(self, threads: int, started: Started, advance: Advance) -> StatesManifest:
+    def _written(
+        self, threads: int, started: Started, advance: Advance, most: int | None
+    ) -> StatesManifest:
         self._known = Either(self._known, self._undamaged())
         rows, sizes = self._rows()
+        if most is not None:
+            left_out = self._unknown(rows, sizes)
+            left_out = left_out[: max(len(left_out) - most, 0)]
+            sizes[left_out] = 0
+            rows = np.setdiff1d(rows, left_out)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
             file = OpenFile(self._partial)  # open from here on, also if a merge removes it
@@ -129,16 +146,32 @@ class StatesWriter:
             )
         return data
 
+    def _unknown(self, rows: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows whose states have to be computed."""
+        unknown: list[int] = []
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK].tolist()
+            names = self._store.named(chunk)
+            unknown += [
+                row
+                for row, name in zip(chunk, names, strict=True)
+                if self._known.size(*name) != sizes[row]
+            ]
+        return np.array(unknown, np.int64)
+
     def _found(self) -> StatesManifest | None:
-        """What is there already, if it is whole to the last bit."""
+        """What is there already, if it is of all passages and whole to the last bit."""
         try:
             found = read_states_manifest(self.directory)
             if (found.fingerprint, found.generation) != self._wanted:
                 return None
             OpenFile(self.directory / DATA).verify(found.sha256, found.bytes)
-            self._made = StateFile.beside(self.directory, found)
+            made = StateFile.beside(self.directory, found)
         except ArtefactError:
             return None
+        if made.held < self._manifest.passages:
+            return None
+        self._made = made
         return found
 
     def _undamaged(self) -> Known:
@@ -155,7 +188,7 @@ class StatesWriter:
         """What another reader made, or an interrupted call for it; and what is damaged. Until
         there is something in their place, they serve.
         """
-        for path in (*self.directory.glob(_PARTIAL), *self.directory.glob(_PARTIAL_STARTS)):
+        for path in begun(self.directory):
             if path not in (self._partial, self._starts):
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
@@ -209,6 +242,11 @@ class StatesWriter:
                 (self.directory / DATA).rename(self._partial)
             raise
         return manifest
+
+
+def begun(directory: Path) -> list[Path]:
+    """What interrupted calls left beside a shard."""
+    return [*directory.glob(_PARTIAL), *directory.glob(_PARTIAL_STARTS)]
 
 
 def _is_whole(data: bytes, width: int) -> bool:

@@ -263,7 +263,7 @@ def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
     """It is derived, and several times as large as all else: a disk may have no room for it."""
     fed.apply([("new 0", "one")])
 
-    def carry(_: Path, made: Path) -> None:
+    def carry(_: Path, made: Path) -> str:
         (made / "states-of.partial").write_text("half")
         raise OSError(28, "No space left on device")
 

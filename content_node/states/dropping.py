@@ -1,0 +1,52 @@
+"""Removing states that other states have replaced: those of a shard as it was built.
+
+They are derived, and several times as large as all else. Who has them open can read on.
+"""
+
+from pathlib import Path
+
+from content_node.merging.lock import locked
+from content_node.shard.manifest import read_shard_manifest
+from content_node.states.file import StateFile
+from content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
+from content_node.states.writing import LOCK, begun
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.files.durable import sync_directory
+
+
+def are_whole(directory: Path) -> bool:
+    """Whether every passage of a generation has states beside it. Their bytes are not read."""
+    try:
+        manifest, found = read_shard_manifest(directory), read_states_manifest(directory)
+        held = StateFile.beside(directory, found).held
+    except ArtefactError:
+        return False
+    return (found.generation, held) == (manifest.generation, manifest.passages)
+
+
+def drop_states(directory: Path) -> None:
+    """Removes the states beside a generation, and what an interrupted `index states` left there;
+    nothing while a process computes some.
+
+    Interrupted, it leaves no states that a node would use, and the next call removes the rest.
+
+    Raises:
+        OSError: a file cannot be removed.
+
+    """
+    if not _files(directory):
+        return
+    try:
+        with locked(directory / LOCK):
+            # the manifest first: states without it are used by nobody
+            (directory / STATES_FILE).unlink(missing_ok=True)
+            sync_directory(directory)
+            for path in _files(directory):
+                path.unlink()
+    except UnavailableError:
+        return
+
+
+def _files(directory: Path) -> list[Path]:
+    named = [directory / name for name in FILES]
+    return [*(path for path in named if path.exists()), *begun(directory)]
