@@ -35,6 +35,7 @@ from content_node.servicer import LARGEST, SERVICE, ShardServicer
 from content_node.settings import NodeSettings
 from content_node.shard import StoredSegment, open_shard
 from content_node.snapshots.metrics import SnapshotMetrics
+from content_node.supervision import keep_running
 from content_node.warmup import warm_up
 from content_node.watching import watch
 from winnow.bundle import Bundle
@@ -135,10 +136,11 @@ async def _run(
         metrics.ready.set(1)
         RoomMetrics(registry, settings.shard)
         SnapshotMetrics(registry, settings.shard)
-        watching.add(asyncio.create_task(watch(loaded.live.change, changing.tell, _LOOK_EVERY)))
+        looking = partial(watch, loaded.live.change, changing.tell, _LOOK_EVERY)
+        watching.add(asyncio.create_task(keep_running("watching the shard's files", looking)))
         if settings.feed:
             merger = _merger(settings, bundle, loaded.live, merge_metrics)
-            watching.add(asyncio.create_task(merger.run()))
+            watching.add(asyncio.create_task(keep_running("merging", merger.run)))
 
     def leave() -> None:
         for task in watching:
