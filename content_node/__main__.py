@@ -231,9 +231,9 @@ def _open_segment(settings: NodeSettings, states_of: str, directory: Path) -> St
 def _merger(
     settings: NodeSettings, bundle: Bundle, live: LiveShard, metrics: MergeMetrics
 ) -> Merger[StoredSegment]:
-    def open_merged(directory: Path) -> StoredSegment:
-        give_way(settings.reader_nice)
-        return _open_segment(settings, bundle.manifest.lower_fingerprint, directory)
+    # without giving way: hnswlib keeps Python's lock while it loads a graph, and a thread that
+    # rarely runs would keep it from the event loop for as long
+    open_merged = partial(_open_segment, settings, bundle.manifest.lower_fingerprint)
 
     return Merger(
         live,

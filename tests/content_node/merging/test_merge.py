@@ -1,5 +1,6 @@
 """The next generation holds exactly what base and log say, as a plain dictionary does."""
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -240,6 +241,20 @@ def test_a_merge_in_a_process_of_its_own_says_what_it_does(fed: Fed) -> None:
     done = MergeChild(fed.shard, fed.shard, 1, stages.append).run()
     assert stages == ["passages", "words", "graph", "verifying"]
     expect_same(opened(done), fed)
+
+
+def test_a_merge_gives_way_to_reading_as_far_as_a_process_can(fed: Fed) -> None:
+    """Reading is nice, too, and the shards of a machine are merged at the same time."""
+    fed.put("a", "text")
+    found: list[int] = []
+
+    def look(_: str) -> None:
+        assert child._process is not None
+        found.append(os.getpriority(os.PRIO_PROCESS, child._process.pid))
+
+    child = MergeChild(fed.shard, fed.shard, 1, look)
+    child.run()
+    assert found[:1] == [19]
 
 
 def test_a_process_that_cannot_merge_says_why(fed: Fed) -> None:

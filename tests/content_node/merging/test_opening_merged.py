@@ -1,0 +1,55 @@
+"""Opening what was merged keeps Python's lock from the event loop for as short as can be."""
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from content_node import __main__ as node
+from content_node.merging.child import MergeChild
+from content_node.merging.policy import Reason
+from content_node.merging.said import Merged
+from content_node.metrics import MergeMetrics
+from content_node.settings import NodeSettings
+from winnow.bundle import default_bundle, load_bundle
+
+
+@dataclass
+class FakeShard:
+    """A shard that is told what is served."""
+
+    directory: Path = Path("built")
+    merged: int = 0
+    sequence: int = 1
+    served: list[object] = field(default_factory=list)
+
+    async def swap(self, base: object) -> None:
+        self.served.append(base)
+
+    async def trim(self, upto: int) -> None:
+        pass
+
+
+async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """hnswlib holds the lock while it loads: a thread that rarely runs would hold it for long."""
+    niceness: list[int] = []
+
+    def open_shard(*_: Any) -> str:
+        niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return "segment"
+
+    monkeypatch.setattr(node, "open_shard", open_shard)
+    monkeypatch.setattr(MergeChild, "run", lambda _: Merged("merged", 1, 1, 1))
+    shard, metrics = FakeShard(), MergeMetrics(CollectorRegistry())
+    settings = NodeSettings.model_validate({"shard": tmp_path})
+    assert settings.reader_nice
+    live: Any = shard
+    await node._merger(settings, load_bundle(default_bundle()), live, metrics).merge(Reason.WRITES)
+    assert shard.served == ["segment"]
+    assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]
