@@ -120,7 +120,8 @@ class LocalSearcher:
         self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
         timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
         idle, words, when = self._pool.idle, found.words, spent.later(-arrived)
-        return Retrieved(found.hits, found.distances, timings, idle, words, view.sequence, when)
+        now = view.sequence, when, view.passages
+        return Retrieved(found.hits, found.distances, timings, idle, words, *now)
 
     async def read(
         self,
@@ -162,7 +163,8 @@ class LocalSearcher:
         hits = retrieved.hits[: depth.passages]
         read = await self._read(question, hits, max_answer_tokens, deadline, arrived)
         timings = retrieved.timings + read.timings
-        return Read(read.readings, timings, read.unread, retrieved.sequence, retrieved.retrieved)
+        known = retrieved.sequence, retrieved.retrieved, retrieved.passages
+        return Read(read.readings, timings, read.unread, *known)
 
     def _retrieve(
         self, view: View, question: EncodedQuestion, depth: Depth, stop: Stop

@@ -34,6 +34,8 @@ class Retrieved:
     """The last write that was known."""
     retrieved: Interval = NEVER
     """When it was retrieved, as a part of the call."""
+    passages: int | None = None
+    """Passages that the shard held after that write; None if it did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Read:
     """The last write that was known where it was retrieved in the same round trip; else 0."""
     retrieved: Interval = NEVER
     """When it was retrieved, as a part of the call, if it was in the same round trip."""
+    passages: int | None = None
+    """Passages that the shard held after that write; None if it did not say."""
 
 
 class Searcher(Protocol):

@@ -9,7 +9,8 @@ from winnow.domain.shard import ShardInfo
 
 
 def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
-    """What was searched, in passages known from when each shard was there last.
+    """What was searched, in passages that each shard held when it retrieved. A shard that did not
+    say so counts with those that are known from when it was there last.
 
     A shard that failed after it had read some passages counts as failed: its readings are in the
     answer, and its reason says how many there are.
@@ -30,11 +31,10 @@ def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
 def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> ShardCoverage:
     shard = info.shard
     sequence = searched.sequences.get(shard)
+    passages = searched.passages.get(shard, info.passages)
     if failure is None:
-        return ShardCoverage(shard, info.passages, ShardStatus.SEARCHED, sequence=sequence)
+        return ShardCoverage(shard, passages, ShardStatus.SEARCHED, sequence=sequence)
     reason = failure.reason
     if read := len(searched.readings.get(shard, ())):
         reason = f"{reason}; {read} of its passages were read"
-    return ShardCoverage(
-        shard, info.passages, failure.status, reason, sequence, detail=failure.detail
-    )
+    return ShardCoverage(shard, passages, failure.status, reason, sequence, detail=failure.detail)

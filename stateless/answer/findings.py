@@ -9,7 +9,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.reading import Reading
 from winnow.plural import were
-from winnow.searcher import Read
+from winnow.searcher import Read, Retrieved
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Searched:
     """Passages that were read ahead, and turned out not to be needed."""
     sequences: Mapping[int, int] = field(default_factory=dict)
     """The last write that a shard had when it retrieved, by shard."""
+    passages: Mapping[int, int] = field(default_factory=dict)
+    """How many passages it held after that write, by shard, where it said so."""
 
     @property
     def needed(self) -> int:
@@ -47,6 +49,7 @@ class Findings:
     readings: dict[int, list[Reading]] = field(default_factory=dict)
     failures: dict[int, Failure] = field(default_factory=dict)
     sequences: dict[int, int] = field(default_factory=dict)
+    passages: dict[int, int] = field(default_factory=dict)
 
     def add(self, gathered: Gathered[Read]) -> None:
         """Adds reads. One that left passages unread is a failure of its shard, too.
@@ -68,11 +71,16 @@ class Findings:
         """Adds readings of a shard."""
         self.readings.setdefault(shard, []).extend(readings)
 
-    def knew(self, shard: int, sequence: int) -> None:
-        """Notes the last write that a shard had when it retrieved; the earlier one if it did so
-        twice: what is said to be known was known each time.
+    def knew(self, shard: int, result: Retrieved | Read) -> None:
+        """Notes the last write that a shard had when it retrieved, and its passages then; the
+        earlier ones if it did so twice: what is said to be known was known each time.
         """
-        self.sequences[shard] = min(sequence, self.sequences.get(shard, sequence))
+        if result.sequence > self.sequences.get(shard, result.sequence):
+            return
+        self.sequences[shard] = result.sequence
+        self.passages.pop(shard, None)
+        if result.passages is not None:
+            self.passages[shard] = result.passages
 
     def spend(self, shard: int, timings: ShardTimings) -> None:
         """Adds what a shard took."""
@@ -87,7 +95,7 @@ class Findings:
     def searched(self, in_vain: int = 0) -> Searched:
         """The result; `in_vain`: passages that were read and not needed."""
         readings = {shard: tuple(own) for shard, own in self.readings.items() if own}
-        return Searched(readings, self.failures, in_vain, self.sequences)
+        return Searched(readings, self.failures, in_vain, self.sequences, self.passages)
 
 
 def _unread(read: Read) -> Failure:

@@ -41,7 +41,7 @@ async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Sear
     with span("search"):
         gathered = await calls.search()
     for shard, read in gathered.results.items():
-        findings.knew(shard, read.sequence)
+        findings.knew(shard, read)
     findings.add(gathered)
     timings.read = calls.recording.now() - timings.read_start
     return findings.searched()
@@ -66,7 +66,7 @@ async def _over_all(
     async def choose_anew(shard: int) -> Sequence[Hit]:
         again = await calls.retrieve_from(shard)
         findings.spend(shard, again.timings)
-        findings.knew(shard, again.sequence)
+        findings.knew(shard, again)
         return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
 
     with (
@@ -89,7 +89,7 @@ async def _retrieve(calls: Calls, findings: Findings) -> dict[int, Retrieved]:
     gathered = await calls.retrieve()
     for shard, retrieved in gathered.results.items():
         findings.spend(shard, retrieved.timings)
-        findings.knew(shard, retrieved.sequence)
+        findings.knew(shard, retrieved)
     findings.failures |= gathered.failures
     return gathered.results
 

@@ -304,8 +304,9 @@ async def test_a_question_that_must_know_of_a_write_waits_until_it_is_served(
     searcher.serve(replace(view_of(shard), sequence=1))
     await asyncio.sleep(0)
     assert not waiting.done()
-    searcher.serve(replace(view_of(shard), sequence=2))
-    assert (await waiting).sequence == 2
+    searcher.serve(replace(view_of(shard), sequence=2, passages=41))
+    found = await waiting
+    assert (found.sequence, found.passages) == (2, 41)
 
 
 async def test_hits_of_two_generations_at_once_are_a_field_violation(

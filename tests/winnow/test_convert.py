@@ -47,10 +47,10 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
 def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
     reading = Reading(Passage("a", "", "b"), 0, 1, 0, 0, 0, 0, 0, span=Interval(0.25, 0.5))
     spent = ShardTimings(retrieve=0.125)
-    read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125))
+    read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125), passages=0)
     back = shard.search_of_message(shard.search_to_message(read))
     assert (back.retrieved, back.readings[0].span) == (read.retrieved, reading.span)
-    retrieved = Retrieved((), (), spent, retrieved=Interval(0.0625, 0.125))
+    retrieved = Retrieved((), (), spent, retrieved=Interval(0.0625, 0.125), passages=41)
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
 
 

@@ -116,6 +116,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         candidate_words=retrieved.candidate_words,
         sequence=retrieved.sequence,
         retrieve_start_ms=retrieved.retrieved.start * 1e3,
+        passages=retrieved.passages,
     )
 
 
@@ -131,6 +132,7 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         tuple(message.candidate_words),
         message.sequence,
         _retrieved(message),
+        _passages(message),
     )
 
 
@@ -160,6 +162,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
         unread=read.unread,
         sequence=read.sequence,
         retrieve_start_ms=read.retrieved.start * 1e3,
+        passages=read.passages,
     )
 
 
@@ -167,11 +170,16 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     readings = tuple(map(_reading_of_message, message.readings))
-    return Read(readings, timings, message.unread, message.sequence, _retrieved(message))
+    when, passages = _retrieved(message), _passages(message)
+    return Read(readings, timings, message.unread, message.sequence, when, passages)
 
 
 def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Interval:
     return Interval(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
+
+
+def _passages(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> int | None:
+    return message.passages if message.HasField("passages") else None
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:

@@ -28,7 +28,7 @@ class ShardCoverage:
 
     shard: int
     passages: int
-    """Passages known to be there, from the last good registration."""
+    """Passages that were there when it was searched, or else at the last good registration."""
     status: ShardStatus
     reason: str = ""
     """Why it was not searched, for every caller: names no machine, file or checksum."""

@@ -436,7 +436,7 @@ class Coverage(google.protobuf.message.Message):
     COMPLETE_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     passages_known: builtins.int
-    """Passages in the whole index."""
+    """Passages in the whole index: of each shard after the write that its `sequence` names."""
     passages_searched: builtins.int
     """Passages of the shards that were searched."""
     passages_failed: builtins.int

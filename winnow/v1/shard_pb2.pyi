@@ -200,6 +200,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     CANDIDATE_WORDS_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
@@ -211,6 +212,8 @@ class RetrieveResponse(google.protobuf.message.Message):
     """The last write that was known."""
     retrieve_start_ms: builtins.float
     """From the arrival of the call to the beginning of retrieval: queue_ms, and the wait for a write."""
+    passages: builtins.int
+    """Passages that the shard held after that write; older versions do not say."""
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -237,8 +240,11 @@ class RetrieveResponse(google.protobuf.message.Message):
         candidate_words: collections.abc.Iterable[builtins.float] | None = ...,
         sequence: builtins.int = ...,
         retrieve_start_ms: builtins.float = ...,
+        passages: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
@@ -387,6 +393,7 @@ class SearchResponse(google.protobuf.message.Message):
     UNREAD_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
+    PASSAGES_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     read_ms: builtins.float
@@ -395,6 +402,8 @@ class SearchResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """The last write that was known."""
     retrieve_start_ms: builtins.float
+    """As in RetrieveResponse."""
+    passages: builtins.int
     """As in RetrieveResponse."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
@@ -408,8 +417,11 @@ class SearchResponse(google.protobuf.message.Message):
         unread: builtins.int = ...,
         sequence: builtins.int = ...,
         retrieve_start_ms: builtins.float = ...,
+        passages: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse
 

@@ -3,12 +3,14 @@
 import pytest
 
 from stateless.answer.cover import cover
-from stateless.answer.findings import Searched
+from stateless.answer.findings import Findings, Searched
 from stateless.answer.scatter import Failure
+from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.fakes import FINGERPRINT, reading
+from winnow.searcher import Retrieved
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")
@@ -39,6 +41,21 @@ def test_a_failed_shard_lowers_the_coverage() -> None:
 def test_the_writes_that_shards_knew_of_are_said_also_of_one_that_failed_later() -> None:
     covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE, 2: LATE}, 0, {0: 7, 1: 0}))
     assert [part.sequence for part in covered.shards] == [7, 0, None]
+
+
+def test_passages_are_those_after_the_write_that_a_shard_knew_of() -> None:
+    """Writes come between two looks at a node, and the answer knows of them."""
+    findings = Findings(partial=True, spent={})
+    findings.knew(0, Retrieved((), (), ShardTimings(), sequence=7, passages=13))
+    findings.knew(1, Retrieved((), (), ShardTimings(), sequence=3))  # of an older version
+    findings.knew(0, Retrieved((), (), ShardTimings(), sequence=9, passages=15))
+    findings.keep(0, [reading("a")])
+    covered = cover(INFOS, findings.searched())
+    assert [(part.sequence, part.passages) for part in covered.shards] == [
+        *((7, 13), (3, 20)),
+        (None, 30),
+    ]
+    assert covered.known == 63
 
 
 def test_all_shards_failing_with_a_reading_in_hand_is_a_partial_answer() -> None:
