@@ -50,6 +50,7 @@ def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
     read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125), passages=0)
     back = shard.search_of_message(shard.search_to_message(read))
     assert (back.retrieved, back.readings[0].span) == (read.retrieved, reading.span)
+    assert back.passages == 0
     retrieved = Retrieved((), (), spent, retrieved=Interval(0.0625, 0.125), passages=41)
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
 
