@@ -1,91 +1,155 @@
-"""Work that several ask for at the same time, done once.
+"""Work that several ask for at the same time, done once where once will do.
 
-Knows tasks, whoever waits for them, and how long they may take; knows neither what is made nor
-whether it is kept afterwards.
+Knows tasks and whoever waits for them; `winnow.policy.attempts` says who waits, who tries and who
+settles. Knows neither what is made nor whether it is kept afterwards.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from winnow.deadline import LONGEST, Deadline
+from winnow.policy.attempts import Asker, Attempt, Ended, Lack, Step, Waiting
 
-_SLACK = 0.01
-"""Seconds by which deadlines differ that were set at once."""
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
+Work = Callable[[], Coroutine[Any, Any, Result]]
+Judge = Callable[[Result], tuple[Lack, Any]]
+"""What a result lacks, and what it is worth: more is better."""
+Blame = Callable[[BaseException], Lack]
+"""What an attempt lacked that failed."""
 
 
-class Flight(Generic[Result]):
-    """A piece of work that is being done, for everybody who waits for it."""
+@dataclass(frozen=True, slots=True)
+class Landed(Generic[Result]):
+    """A result as an asker gets it."""
 
-    def __init__(
-        self, task: "asyncio.Task[Result]", deadline: Deadline, ended: Callable[[], None]
-    ) -> None:
-        """`deadline`: of the work; `ended` is called when it is done or given up."""
-        self._task, self._deadline, self._ended = task, deadline, ended
-        self._began, self._waiting = deadline.clock(), 0
-        task.add_done_callback(self._done)
-
-    async def result(self) -> Result:
-        """Waits among others: whoever is cancelled takes it from nobody, but the last one ends it,
-        or it would keep working for those who gave up.
-
-        Raises what the work raises.
-        """
-        self._waiting += 1
-        try:
-            return await asyncio.shield(self._task)
-        finally:
-            self._waiting -= 1
-            if not self._waiting:
-                self.cancel()
-
-    def in_time_for(self, deadline: Deadline) -> bool:
-        """Whether it ends before `deadline`, as far as its own deadline says."""
-        return self._deadline.at <= deadline.at + _SLACK
-
-    def age(self) -> float:
-        """Seconds since it began."""
-        return self._deadline.clock() - self._began
-
-    def cancel(self) -> None:
-        """Gives it up; nothing happens if it is done."""
-        self._task.cancel()
-        self._ended()
-
-    def _done(self, task: "asyncio.Task[Result]") -> None:
-        self._ended()
-        if not task.cancelled():
-            task.exception()  # whoever waited was told; perhaps nobody did
+    result: Result
+    own: bool
+    """Whether the asker's own attempt made it."""
 
 
 class SingleFlight(Generic[Key, Result]):
-    """The work in hand by what it makes; whoever comes after the end begins anew."""
+    """The flights in hand by what they make; whoever comes after the end begins anew."""
 
-    def __init__(self) -> None:
-        """Nothing is in hand."""
-        self._flights: dict[Key, Flight[Result]] = {}
+    def __init__(
+        self,
+        judge: Judge[Result] = lambda _: (Lack.NOTHING, 0),
+        blame: Blame = lambda _: Lack.NOTHING,
+        joining: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        """`joining` is the context in which an asker waits that has begun no attempt."""
+        self._judge, self._blame, self._joining = judge, blame, joining
+        self._flights: dict[Key, _Flight[Result]] = {}
+        self.waiting = 0
+        """Askers."""
 
-    def get(self, key: Key) -> Flight[Result] | None:
-        """The work in hand that makes this, if there is any."""
-        return self._flights.get(key)
+    def __contains__(self, key: Key) -> bool:
+        """Whether somebody waits for this."""
+        return key in self._flights
 
-    def begin(
-        self, key: Key, work: Coroutine[Any, Any, Result], deadline: Deadline | None = None
-    ) -> Flight[Result]:
-        """Begins the work for whoever waits for it then; in the place of older work, if any."""
-        until = deadline or Deadline.after(LONGEST)
+    async def ask(
+        self,
+        key: Key,
+        work: Work[Result],
+        asker: Asker | None = None,
+        usable: Callable[[Result], bool] = lambda _: True,
+    ) -> Landed[Result]:
+        """A result that somebody makes while this asker waits, or its own.
 
-        def ended() -> None:
-            if self._flights.get(key) is flight:
+        An asker that is cancelled takes nothing from the others; the last one ends all attempts.
+
+        Args:
+            key: names the result.
+            work: an attempt of this asker; raises what it likes.
+            asker: how long it waits, and in whose turn it tries.
+            usable: whether a result that another one made will do.
+
+        Raises:
+            What an attempt raised, if there is no result: the asker's own, if it made one.
+
+        """
+        flight = self._flights.setdefault(key, _Flight(self._judge, self._blame))
+        waiting = Waiting[Result](asker or Asker(), usable)
+        told = flight.come(waiting)
+        self.waiting += 1
+        try:
+            while (step := waiting.step(flight.flying)) is not Step.SETTLE:
+                told.clear()
+                if step is Step.TRY:
+                    waiting.own = flight.begin(waiting.asker, work)
+                with nullcontext() if waiting.own else self._joining():
+                    await told.wait()
+        finally:
+            self.waiting -= 1
+            if flight.leave(waiting) and self._flights.get(key) is flight:
                 del self._flights[key]
-
-        flight = Flight(asyncio.create_task(work), until, ended)
-        self._flights[key] = flight
-        return flight
+        return _landed(waiting)
 
     def cancel(self) -> None:
-        """Gives up all work in hand."""
+        """Gives up all attempts; whoever waits is cancelled."""
         for flight in list(self._flights.values()):
             flight.cancel()
+
+
+class _Flight(Generic[Result]):
+    """The attempts at one result, and who waits for them."""
+
+    def __init__(self, judge: Judge[Result], blame: Blame) -> None:
+        self._judge, self._blame = judge, blame
+        self.flying: dict[Attempt, asyncio.Task[Result]] = {}
+        self._askers: dict[Waiting[Result], asyncio.Event] = {}
+
+    def come(self, waiting: Waiting[Result]) -> asyncio.Event:
+        """Tells an asker of all attempts that end from now on; the event is set for each."""
+        self._askers[waiting] = asyncio.Event()
+        return self._askers[waiting]
+
+    def leave(self, waiting: Waiting[Result]) -> bool:
+        """Whether it was the last one: then all attempts are given up."""
+        del self._askers[waiting]
+        if not self._askers:
+            self.cancel()
+        return not self._askers
+
+    def begin(self, asker: Asker, work: Work[Result]) -> Attempt:
+        """Begins an attempt."""
+        attempt = Attempt(asker)
+        self.flying[attempt] = asyncio.create_task(_make(attempt, work))
+        self.flying[attempt].add_done_callback(partial(self._done, attempt))
+        return attempt
+
+    def cancel(self) -> None:
+        """Gives up all attempts."""
+        for task in self.flying.values():
+            task.cancel()
+
+    def _done(self, attempt: Attempt, task: "asyncio.Task[Result]") -> None:
+        del self.flying[attempt]
+        ended = self._ended(attempt, task)
+        for waiting, told in self._askers.items():
+            waiting.tell(ended)
+            told.set()
+
+    def _ended(self, attempt: Attempt, task: "asyncio.Task[Result]") -> Ended[Result]:
+        if task.cancelled():
+            return Ended(attempt, Lack.NOTHING, error=asyncio.CancelledError())
+        if (error := task.exception()) is not None:
+            return Ended(attempt, self._blame(error), error=error)
+        lack, worth = self._judge(task.result())
+        return Ended(attempt, lack, task.result(), worth)
+
+
+async def _make(attempt: Attempt, work: Work[Result]) -> Result:
+    attempt.starts()
+    return await work()
+
+
+def _landed(waiting: Waiting[Result]) -> Landed[Result]:
+    outcome = waiting.outcome()
+    if outcome.error is not None:
+        raise outcome.error
+    assert outcome.result is not None
+    return Landed(outcome.result, outcome.attempt is waiting.own)

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from stateless.metrics import AdmissionMetrics
-from winnow.deadline import Clock
+from winnow.deadline import Clock, Deadline
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
 from winnow.plural import are
+from winnow.policy.attempts import Asker
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
@@ -85,6 +86,20 @@ class Admission:
         """Passages that the questions being answered may read."""
         return self._load.reads
 
+    def asker(self, question: Question, shards: int, deadline: Deadline, client: str) -> Asker:
+        """Somebody with a question that others may ask, too: how much is done for its client, and
+        whether all of its passages would be read.
+        """
+        parts = _parts(question, shards)
+        asked = question.passages_to_read * parts
+        return Asker(
+            deadline,
+            client,
+            asked,
+            lambda: self._load.held(client),
+            lambda: self._load.grants_all(asked, deadline.left(), client, parts),
+        )
+
     @contextmanager
     def enter(
         self, question: Question, shards: int, left: float, client: str
@@ -102,7 +117,7 @@ class Admission:
             OverloadedError: it cannot be answered in time, or would take what others need.
 
         """
-        parts = shards if question.read_scope is ReadScope.PER_SHARD else 1
+        parts = _parts(question, shards)
         asked = question.passages_to_read * parts
         with span("admit", {"winnow.passages_asked": asked}) as step:
             ticket = self._ticket(asked, left, client, parts)
@@ -179,3 +194,8 @@ class Admission:
                 f"{are(self.inside, 'question')} being answered already, of at most {self._most}, "
                 "and no client gets more than its share; try again"
             )
+
+
+def _parts(question: Question, shards: int) -> int:
+    """Reads that are granted together: one for each shard, where all read alike."""
+    return shards if question.read_scope is ReadScope.PER_SHARD else 1

@@ -24,6 +24,7 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
+from winnow.policy.attempts import Asker
 from winnow.telemetry.tracing.span import current
 
 _log = structlog.get_logger("stateless.answer")
@@ -104,7 +105,8 @@ class AnswerCore:
         if self._remembered is None or request.fresh:
             answering = find()
         else:
-            answering = self._recall(self._remembered, self._answerer, question, deadline, find)
+            asker = self._admission.asker(question, self._answerer.shards, deadline, client)
+            answering = self._recall(self._remembered, self._answerer, question, asker, find)
         if self._heads is None or not question.heads:
             return await answering
         return await self._with_heads(self._heads, question, answering, deadline, client)
@@ -139,7 +141,7 @@ class AnswerCore:
         remembered: RememberedAnswers,
         answerer: Answerer,
         question: Question,
-        deadline: Deadline,
+        asker: Asker,
         find: Find,
     ) -> Answered:
         """The answer to the same question from before, or a new one.
@@ -150,7 +152,7 @@ class AnswerCore:
         cut = answerer.tokenise(question)
         tokenised = time.perf_counter() - started
         asked = Asked.of(cut.ids, question)
-        answered = await remembered.ask(asked, deadline, find, question.after)
+        answered = await remembered.ask(asked, asker, find, question.after)
         current().set("winnow.cached", answered.cached)
         if not answered.cached:
             return answered

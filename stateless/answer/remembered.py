@@ -7,23 +7,25 @@ it serves the rows that it came from, and no write is known of that it did not k
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from stateless.answer.lacking import lack_of_answer, lack_of_error
 from stateless.answer.weight import weight
 from stateless.cluster.edition import Edition
-from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.question import Question
+from winnow.policy.attempts import Asker
 from winnow.policy.kept import UNWATCHED, Kept, Watch
-from winnow.single_flight import Flight, SingleFlight
+from winnow.single_flight import SingleFlight
 from winnow.telemetry.tracing.span import span
 
 Find = Callable[[], Coroutine[Any, Any, Answered]]
 """Finds an answer by asking the shards."""
 _MOST_WAITING = 1_000
-"""Askers that wait for the answers of others; more are let in, or refused, by themselves."""
+"""Askers in flights; more are let in, or refused, by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +57,32 @@ class RememberedAnswers:
         self._kept = Kept[_Key, Answered](budget, watch)
         self._of: object = None
         """The edition of all that is kept."""
-        self._flights = SingleFlight[_Key, Answered]()
-        self._joined = 0
+        self._flights = SingleFlight[_Key, Answered](
+            lack_of_answer, lack_of_error, partial(span, "join")
+        )
 
     async def ask(
-        self, asked: Asked, deadline: Deadline, find: Find, after: Sequence[Position] = ()
+        self, asked: Asked, asker: Asker, find: Find, after: Sequence[Position] = ()
     ) -> Answered:
-        """The answer that is kept, or being found for somebody else, or a new one.
+        """The answer that is kept, or one that is found for somebody else meanwhile, or a new one.
 
-        A new one is found in the turn of whoever asks first. `after` are writes that the answer
-        must know of. Raises what `find` raises.
+        `winnow.policy.attempts` says whose turn it is found in, and which parts of an answer are
+        asked for again. `after` are writes that the answer must know of. Raises what `find` raises.
         """
         edition = self._edition()
         key = edition.name, asked
-        if not edition.knows(after):
-            self._looked_up("miss")
-            return await self._find(key, find)
-        if (kept := self._recall(edition, key)) is not None:
+        knows = edition.knows(after)
+        if knows and (kept := self._recall(edition, key)) is not None:
             self._looked_up("hit")
             return _again(kept)
-        flight = self._flights.get(key)
-        if flight is not None and self._worth_joining(flight, deadline):
-            with span("join"):  # whoever asked first has the parts of this in its trace
-                found = await self._join(flight, deadline, after)
-            if found is not None:
-                self._looked_up("hit")
-                return _again(found)
-            flight = self._flights.get(key)
-        self._looked_up("miss")
-        if edition.name is None or flight is not None:
-            return await self._find(key, find)
-        return await self._flights.begin(key, self._find(key, find), deadline).result()
+        find_new = partial(self._find, key, find)
+        if not knows or edition.name is None or self._flights.waiting >= _MOST_WAITING:
+            return await find_new()
+        found = await self._flights.ask(key, find_new, asker, partial(_knows, after=after))
+        if found.own:
+            return found.result
+        self._looked_up("hit")
+        return _again(found.result)
 
     def _recall(self, edition: Edition, key: _Key) -> Answered | None:
         if edition.name != self._of:
@@ -93,32 +90,8 @@ class RememberedAnswers:
             self._of = edition.name
         return self._kept.get(key) if edition.sure else None
 
-    def _worth_joining(self, flight: Flight[Answered], deadline: Deadline) -> bool:
-        """Whoever has less time than the first asker might wait for too long.
-
-        Shards are given up a little before a deadline, so that those set at once harm nobody.
-        """
-        return flight.in_time_for(deadline) and self._joined < _MOST_WAITING
-
-    async def _join(
-        self, flight: Flight[Answered], deadline: Deadline, after: Sequence[Position]
-    ) -> Answered | None:
-        """What somebody else is given; None if it is less than all and there is time for more, or
-        if it does not know of the writes `after`.
-        """
-        self._joined += 1
-        try:
-            found = await flight.result()
-        except Exception:
-            if _can_do_better(flight, deadline):
-                return None
-            raise
-        finally:
-            self._joined -= 1
-        whole = _is_whole(found) or not _can_do_better(flight, deadline)
-        return found if whole and _knows(found, after) else None
-
     async def _find(self, key: _Key, find: Find) -> Answered:
+        self._looked_up("miss")
         found = await find()
         now = self._edition()
         # a shard that changed meanwhile may have been read before, or after; and a replica that
@@ -127,11 +100,6 @@ class RememberedAnswers:
         if same and _is_whole(found):
             self._kept.put(key, _again(found), weight(found))
         return found
-
-
-def _can_do_better(flight: Flight[Answered], deadline: Deadline) -> bool:
-    """Whether as much time is left as the other one took."""
-    return deadline.left() > flight.age()
 
 
 def _is_whole(found: Answered) -> bool:

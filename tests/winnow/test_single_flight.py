@@ -1,23 +1,23 @@
-"""Work that several ask for at once."""
+"""Work that several ask for at once, done by a flight of attempts."""
 
 import asyncio
 
 import pytest
-from manual_clock import ManualClock
 from tenacious import happens, turn
 
 from winnow.deadline import Deadline
-from winnow.errors import UnavailableError
-from winnow.single_flight import Flight, SingleFlight
+from winnow.errors import OverloadedError, UnavailableError
+from winnow.policy.attempts import Asker, Lack
+from winnow.single_flight import Landed, SingleFlight
 
 
 class Work:
     """Makes a number when it is told to."""
 
     def __init__(self) -> None:
-        self.begun = self.given_up = 0
+        self.begun = self.given_up = self.ended = 0
         self.go_on = asyncio.Event()
-        self.error: Exception | None = None
+        self.errors: list[Exception] = []
 
     async def make(self) -> int:
         self.begun += 1
@@ -27,8 +27,9 @@ class Work:
         except asyncio.CancelledError:
             self.given_up += 1
             raise
-        if self.error is not None:
-            raise self.error
+        self.ended += 1
+        if self.errors:
+            raise self.errors.pop(0)
         return number
 
 
@@ -36,28 +37,44 @@ class Desk:
     """Everybody who asks for "a" waits for the work in hand, or begins it."""
 
     def __init__(self) -> None:
-        self.work, self.flights = Work(), SingleFlight[str, int]()
+        self.work = Work()
+        self.flights = SingleFlight[str, int](blame=_lack)
 
-    def ask(self) -> "asyncio.Task[int]":
-        flight = self.flights.get("a") or self.begin()
-        return asyncio.create_task(flight.result())
+    def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[Landed[int]]":
+        asker = Asker(Deadline.after(left), client)
+        return asyncio.create_task(self.flights.ask("a", self.work.make, asker))
 
-    def begin(self, deadline: Deadline | None = None) -> Flight[int]:
-        return self.flights.begin("a", self.work.make(), deadline)
+
+def _lack(error: BaseException) -> Lack:
+    return Lack.SHARE if isinstance(error, OverloadedError) else Lack.NOTHING
 
 
 async def test_those_who_ask_at_once_get_the_result_of_one_piece_of_work() -> None:
     desk = Desk()
     tasks = [desk.ask() for _ in range(3)]
     await turn()
+    assert ("a" in desk.flights, desk.flights.waiting) == (True, 3)
     desk.work.go_on.set()
-    assert await asyncio.gather(*tasks) == [1, 1, 1]
+    landed = await asyncio.gather(*tasks)
+    assert [(each.result, each.own) for each in landed] == [(1, True), (1, False), (1, False)]
+    assert ("a" in desk.flights, desk.flights.waiting) == (False, 0)
 
 
 async def test_whoever_comes_after_the_end_begins_anew() -> None:
     desk = Desk()
     desk.work.go_on.set()
-    assert [await desk.ask(), await desk.ask()] == [1, 2]
+    assert [(await desk.ask()).result, (await desk.ask()).result] == [1, 2]
+
+
+async def test_who_comes_between_the_end_and_the_news_of_it_begins_anew() -> None:
+    """An answer is never older than its question."""
+    desk = Desk()
+    first = desk.ask()
+    await turn()
+    desk.work.go_on.set()
+    await happens(lambda: desk.work.ended == 1)
+    assert (await desk.ask()).result == 2
+    assert (await first).result == 1
 
 
 @pytest.mark.parametrize("cancelled", [0, 1])
@@ -68,20 +85,20 @@ async def test_one_that_is_cancelled_takes_it_from_nobody(cancelled: int) -> Non
     tasks[cancelled].cancel()
     await turn()
     desk.work.go_on.set()
-    assert await tasks[1 - cancelled] == 1
+    assert (await tasks[1 - cancelled]).result == 1
     assert tasks[cancelled].cancelled()
     assert desk.work.given_up == 0
 
 
 async def test_what_nobody_waits_for_any_more_is_given_up_at_once() -> None:
     desk = Desk()
-    tasks = [desk.ask(), desk.ask()]
-    await turn()
+    tasks = [desk.ask(), desk.ask(left=0.5)]
+    await happens(lambda: desk.work.begun == 2)
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
-    assert desk.flights.get("a") is None, "who comes now must not join what is being given up"
-    await happens(lambda: desk.work.given_up == 1)
+    assert "a" not in desk.flights, "who comes now must not join what is being given up"
+    await happens(lambda: desk.work.given_up == 2)
 
 
 async def test_work_that_is_given_up_does_not_take_the_place_of_what_began_after_it() -> None:
@@ -91,21 +108,43 @@ async def test_work_that_is_given_up_does_not_take_the_place_of_what_began_after
     leaves.cancel()
     await asyncio.wait([leaves])
     comes = desk.ask()
-    await happens(lambda: desk.work.given_up == 1)
-    assert desk.flights.get("a") is not None
+    await happens(lambda: desk.work.given_up == 1 and desk.work.begun == 2)
+    assert "a" in desk.flights
     desk.work.go_on.set()
-    assert await comes == 2
+    assert (await comes).result == 2
 
 
-async def test_everybody_is_told_of_a_failure_and_nobody_after_that() -> None:
+async def test_everybody_is_told_of_a_failure_that_all_would_have_and_nobody_after_that() -> None:
     desk = Desk()
-    desk.work.error = UnavailableError("gone")
-    tasks = [desk.ask(), desk.ask()]
+    desk.work.errors = [UnavailableError("gone")]
+    tasks = [desk.ask("x"), desk.ask("y")]
     await turn()
     desk.work.go_on.set()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert ended == [desk.work.error] * 2
-    assert desk.flights.get("a") is None
+    assert [str(each) for each in ended] == ["gone", "gone"]
+    assert desk.work.begun == 1
+    assert "a" not in desk.flights
+
+
+async def test_those_whose_leader_is_refused_share_the_next_attempt() -> None:
+    desk = Desk()
+    desk.work.errors = [OverloadedError("full")]
+    tasks = [desk.ask(client) for client in "xyzw"]
+    await turn()
+    desk.work.go_on.set()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(ended[0], OverloadedError)
+    assert [each.result for each in ended[1:] if isinstance(each, Landed)] == [2, 2, 2]
+    assert desk.work.begun == 2
+
+
+async def test_whoever_has_less_time_does_not_wait_and_others_wait_for_its_attempt() -> None:
+    desk = Desk()
+    tasks = [desk.ask(left=9.0), desk.ask(left=1.0), desk.ask(left=1.0)]
+    await happens(lambda: desk.work.begun == 2)
+    desk.work.go_on.set()
+    await asyncio.gather(*tasks)
+    assert desk.work.begun == 2
 
 
 async def test_a_failure_that_nobody_waited_for_is_no_warning() -> None:
@@ -113,37 +152,22 @@ async def test_a_failure_that_nobody_waited_for_is_no_warning() -> None:
     told: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     desk = Desk()
-    desk.work.error = UnavailableError("gone")
+    desk.work.errors = [UnavailableError("gone")]
+    task = desk.ask()
+    await turn()
     desk.work.go_on.set()
-    flight = desk.begin()
-    await happens(lambda: desk.flights.get("a") is None)
-    del flight
+    task.cancel()
+    await asyncio.wait([task])
+    del task
     await turn()
     assert told == []
 
 
 async def test_all_work_in_hand_can_be_given_up() -> None:
     desk = Desk()
-    task = desk.ask()
+    tasks = [desk.ask(), desk.ask()]
     await turn()
     desk.flights.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await asyncio.wait(tasks)
+    assert [task.cancelled() for task in tasks] == [True, True]
     assert desk.work.given_up == 1
-
-
-@pytest.mark.parametrize(("left", "in_time"), [(1.9, False), (1.995, True), (2.0, True)])
-async def test_work_is_in_time_for_deadlines_not_before_its_own(left: float, in_time: bool) -> None:
-    """Deadlines that were set at once differ a little."""
-    clock, desk = ManualClock(), Desk()
-    flight = desk.begin(Deadline.after(2.0, clock))
-    assert flight.in_time_for(Deadline.after(left, clock)) is in_time
-    flight.cancel()
-
-
-async def test_the_age_of_work_is_told_by_the_clock_of_its_deadline() -> None:
-    clock, desk = ManualClock(), Desk()
-    flight = desk.begin(Deadline.after(2.0, clock))
-    clock.advance(0.5)
-    assert flight.age() == 0.5
-    flight.cancel()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tenacious import happens, turn
 
 from winnow.bundle import Bundle
-from winnow.errors import UnavailableError
+from winnow.errors import OverloadedError, UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
@@ -203,6 +203,33 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_kept() -> None:
     ended = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(each) for each in ended] == [UnavailableError] * 2
     assert (await cached.encode([1])).vector == [1]
+
+
+async def test_the_refusal_of_one_client_is_not_that_of_another() -> None:
+    slow = Slow()
+    slow.fails = [OverloadedError("full", 1.0)]
+    cached = CachedTextEncoder(slow, ROOM)
+    tasks = [asyncio.create_task(cached.encode([1], client)) for client in "xyz"]
+    await happens(lambda: bool(slow.encoded))
+    await turn()
+    slow.go_on.set()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [isinstance(each, OverloadedError) for each in ended] == [True, False, False]
+    assert slow.encoded == [(1,), (1,)]
+
+
+async def test_who_has_the_better_turn_does_not_wait_in_the_line_of_another_client() -> None:
+    slow = Slow()
+    cached = CachedTextEncoder(slow, ROOM)
+    busy = [asyncio.create_task(cached.encode([text], "busy")) for text in (1, 2, 3)]
+    await happens(lambda: len(slow.encoded) == 3)
+    idle = asyncio.create_task(cached.encode([3], "idle"))
+    await happens(lambda: slow.encoded == [(1,), (2,), (3,), (3,)])
+    again = asyncio.create_task(cached.encode([3], "late"))
+    await turn()
+    assert len(slow.encoded) == 4, "and others share that turn"
+    slow.go_on.set()
+    await asyncio.gather(*busy, idle, again)
 
 
 async def test_nobody_can_change_what_is_kept() -> None:

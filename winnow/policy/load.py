@@ -85,6 +85,10 @@ class Load:
         """Reads in hand."""
         return self._shares.total
 
+    def held(self, client: str) -> int:
+        """Reads in hand for one client."""
+        return self._shares.held(client)
+
     def admit(self, asked: int, left: float, client: str = "", unit: int = 1) -> Ticket:
         """Lets a request in for `asked` reads, or fewer.
 
@@ -104,20 +108,17 @@ class Load:
         """
         if left <= 0:
             raise DeadlineExceededError("the deadline passed before there was room")
+        granted, room, limit = self._granted(asked, left, client, unit)
         fewest = self._fewest(asked, unit)
-        limit, others = self._limit(left), self._others()
-        share = self._shares.share(client, limit, others)
-        whole = self._limit(math.inf)
-        room = self._shares.room(client, limit, whole, fewest, others, share) + _ROUNDING
-        filled = max(self.reads / whole, self._shares.held(client) / share) if share else 1.0
-        granted = min(self._dimmed(asked, fewest, filled), math.floor(room)) // unit * unit
-        if not self.reads:
-            granted = max(granted, fewest)
         if granted < fewest:
             self._shares.refuse(client, fewest)
             raise self._refusal(fewest, room, limit)
         self._shares.take(client, granted)
         return Ticket(client, asked, granted)
+
+    def grants_all(self, asked: int, left: float, client: str = "", unit: int = 1) -> bool:
+        """Whether `admit` would grant all reads now. Nothing is remembered of it."""
+        return left > 0 and self._granted(asked, left, client, unit)[0] >= asked
 
     def closed_to(self, client: str, asked: int) -> bool:
         """Whether a request of a client for `asked` reads would be refused, whatever its deadline.
@@ -131,6 +132,18 @@ class Load:
     def release(self, ticket: Ticket) -> None:
         """Ends a request."""
         self._shares.give_back(ticket.client, ticket.reads)
+
+    def _granted(self, asked: int, left: float, client: str, unit: int) -> tuple[int, float, float]:
+        """The reads that a request is let in for, less than the fewest if it is not; the room for
+        its client, and what can be done in time for all.
+        """
+        fewest, limit, others = self._fewest(asked, unit), self._limit(left), self._others()
+        share = self._shares.share(client, limit, others)
+        whole = self._limit(math.inf)
+        room = self._shares.room(client, limit, whole, fewest, others, share) + _ROUNDING
+        filled = max(self.reads / whole, self._shares.held(client) / share) if share else 1.0
+        granted = min(self._dimmed(asked, fewest, filled), math.floor(room)) // unit * unit
+        return granted if self.reads else max(granted, fewest), room, limit
 
     def _fewest(self, asked: int, unit: int) -> int:
         """The least share of what was asked in whole units, at least one, if the queue holds it."""

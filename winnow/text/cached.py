@@ -6,13 +6,17 @@ are one entry (as in Roblox' BERT service, 40 % hits).
 
 import time
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.errors import OverloadedError
+from winnow.policy.attempts import Asker, Lack
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight
 from winnow.text.encoder import TextEncoder, TextEncoding, Then
@@ -32,27 +36,30 @@ class CachedTextEncoder:
         """`budget`: bytes of all that is kept; 0 keeps nothing."""
         self._inner, self._count = inner, watch.looked_up
         self._kept = Kept[bytes, TextEncoding](budget, watch)
-        self._flights = SingleFlight[bytes, TextEncoding]()
+        self._flights = SingleFlight[bytes, TextEncoding](blame=_lack)
+        self._in_hand = Counter[str]()
+        """Texts that the encoder within has, by client."""
 
     async def encode(
         self, ids: Sequence[int], client: str = "", then: Then | None = None
     ) -> TextEncoding:
         """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
 
-        It is made in the turn of whoever asks first.
+        It is made in the best turn of those who wait for it, and one client's refusal is not the
+        others'.
         """
         key = _key(ids)
         if (kept := self._kept.get(key)) is not None:
             self._count("hit")
             return kept
-        flight = self._flights.get(key)
-        self._count("miss" if flight is None else "hit")
-        if flight is None:
-            work = self._encode(key, tuple(ids), client, then)
-            return await self._flights.begin(key, work).result()
+        self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
-        encoding = await flight.result()
-        return replace(encoding, queue=time.perf_counter() - started, encode=0.0)
+        work = partial(self._encode, key, tuple(ids), client, then)
+        asker = Asker(client=client, in_hand=lambda: self._in_hand[client])
+        made = await self._flights.ask(key, work, asker)
+        if made.own:
+            return made.result
+        return replace(made.result, queue=time.perf_counter() - started, encode=0.0)
 
     async def warm_up(self, longest: int) -> None:
         """Warms up the encoder within, and keeps nothing of it."""
@@ -66,11 +73,22 @@ class CachedTextEncoder:
     async def _encode(
         self, key: bytes, ids: tuple[int, ...], client: str, then: Then | None
     ) -> TextEncoding:
-        made = await self._inner.encode(ids, client, then)
+        self._in_hand[client] += 1
+        try:
+            made = await self._inner.encode(ids, client, then)
+        finally:
+            self._in_hand[client] -= 1
+            if not self._in_hand[client]:
+                del self._in_hand[client]
         states = None if made.states is None else _frozen(made.states)
         made = replace(made, vector=_frozen(made.vector), states=states)
         self._kept.put(key, replace(made, queue=0.0, encode=0.0), _size(key, made))
         return made
+
+
+def _lack(error: BaseException) -> Lack:
+    """Encoders share fairly among clients: one may be refused where another is not."""
+    return Lack.SHARE if isinstance(error, OverloadedError) else Lack.NOTHING
 
 
 def _key(ids: Sequence[int]) -> bytes:

@@ -1,8 +1,11 @@
 """The answer core, without any transport."""
 
+import asyncio
+
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import happens
 
 from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
@@ -39,6 +42,8 @@ class Echo:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
         self.reads = self.asked = 0
+        self.lines: dict[str, asyncio.Event] = {}
+        """What the readers of some clients wait for."""
 
     def tokenise(self, question: Question) -> Cut:
         """Reads the first word."""
@@ -48,6 +53,8 @@ class Echo:
 
     async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
         self.asked += 1
+        if admitted.client in self.lines:
+            await self.lines[admitted.client].wait()
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
         scope = admitted.question.read_scope
@@ -80,8 +87,8 @@ class House:
             except OverloadedError:
                 return
 
-    async def ask(self, request: AnswerRequest, left: float = 1.0) -> Answered:
-        return await self.core.ask(request, Deadline.after(left, self.clock))
+    async def ask(self, request: AnswerRequest, left: float = 1.0, client: str = "") -> Answered:
+        return await self.core.ask(request, Deadline.after(left, self.clock), client)
 
 
 @pytest.mark.parametrize(("scope", "reads"), [(ReadScope.GLOBAL, 10), (ReadScope.PER_SHARD, 20)])
@@ -119,6 +126,21 @@ async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> No
     assert (answered.cached, house.echo.asked) == (True, 1)
     with pytest.raises(OverloadedError):
         await house.ask(AnswerRequest("Who?", fresh=True))
+
+
+async def test_the_same_question_is_answered_in_the_turn_of_whoever_has_less_in_hand() -> None:
+    house = House(remember=True)
+    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.echo.lines["busy"] = asyncio.Event()
+    words = ("One?", "Two?", "Three?")
+    busy = [asyncio.create_task(house.ask(AnswerRequest(word), client="busy")) for word in words]
+    await happens(lambda: house.echo.asked == 3)
+    idle = [asyncio.create_task(house.ask(AnswerRequest("Three?"), client=n)) for n in "xyz"]
+    answers = await asyncio.gather(*idle, busy[2])
+    assert house.echo.asked == 4, "once more for all of them"
+    assert [answer.cached for answer in answers] == [False, True, True, True]
+    house.echo.lines["busy"].set()
+    await asyncio.gather(*busy)
 
 
 async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> None:

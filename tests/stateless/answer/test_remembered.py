@@ -1,6 +1,7 @@
 """Answers that are given again, and questions that come several times at once."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -15,9 +16,11 @@ from stateless.cluster.edition import Edition
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.position import Position
 from winnow.domain.question import Patience, Question, ReadScope, Retriever
-from winnow.errors import DeadlineExceededError, WinnowError
+from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.fakes import reading
+from winnow.policy.attempts import Asker
 
 QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
 WHO, WHAT = Asked.of((1,), QUESTION), Asked.of((2,), QUESTION)
@@ -73,14 +76,18 @@ class House:
         self.edition = Edition(("rows",), sure=True)
         self.clock, self.counted, self.shards = ManualClock(), Counted(), Shards(*answers)
         self.shards.go_on.set()
+        self.in_hand, self.room = Counter[str](), True
         self.remembered = RememberedAnswers(budget, lambda: self.edition, self.counted)
 
-    def begin(self, asked: Asked = WHO, left: float = 2.0) -> "asyncio.Task[Answered]":
-        return asyncio.create_task(self.ask(asked, left))
+    def begin(
+        self, asked: Asked = WHO, left: float = 2.0, client: str = ""
+    ) -> "asyncio.Task[Answered]":
+        return asyncio.create_task(self.ask(asked, left, client))
 
-    async def ask(self, asked: Asked = WHO, left: float = 2.0) -> Answered:
+    async def ask(self, asked: Asked = WHO, left: float = 2.0, client: str = "") -> Answered:
         deadline = Deadline.after(left, self.clock)
-        return await self.remembered.ask(asked, deadline, self.shards.find)
+        asker = Asker(deadline, client, 10, lambda: self.in_hand[client], lambda: self.room)
+        return await self.remembered.ask(asked, asker, self.shards.find)
 
     async def waits(self, *tasks: "asyncio.Task[Answered]") -> None:
         """Until the shards are asked, and all else that can go on has."""
@@ -271,8 +278,103 @@ async def test_whoever_has_less_time_than_the_first_asker_does_not_wait_for_it()
     await house.waits(patient, hurried)
     await happens(lambda: house.shards.asked == 2)
     house.shards.go_on.set()
-    assert not (await hurried).cached
-    await patient
+    assert (await hurried).answers == (await patient).answers
+
+
+DOWN = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.UNAVAILABLE)])
+FULL = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.OVERLOADED)])
+
+
+@pytest.mark.parametrize("poor", [answer("a", DOWN), answer("a", granted=3)])
+async def test_where_asking_again_cannot_help_equal_questions_are_read_once(poor: Answered) -> None:
+    """A shard is down, or there is too much to do: twelve at once are read for once."""
+    house = House(poor)
+    house.room = False
+    house.shards.go_on.clear()
+    tasks = [house.begin(client=f"{n}") for n in range(12)]
+    await house.waits(*tasks)
+    house.shards.go_on.set()
+    replies = await asyncio.gather(*tasks)
+    assert house.shards.asked == 1
+    assert all(reply.coverage == poor.coverage for reply in replies)
+    assert sum(reply.passages_read for reply in replies) == poor.passages_read
+
+
+async def test_once_there_is_room_again_a_dimmed_answer_is_found_anew_once_for_all() -> None:
+    house = House(answer("dim", granted=3), answer("whole"))
+    house.shards.go_on.clear()
+    tasks = [house.begin(client=f"{n}") for n in range(12)]
+    await house.waits(*tasks)
+    house.shards.go_on.set()
+    first, *others = await asyncio.gather(*tasks)
+    assert first.answers == answer("dim").answers
+    assert {reply.answers for reply in others} == {answer("whole").answers}
+    assert house.shards.asked == 2
+
+
+async def test_an_answer_in_hand_is_given_to_who_is_refused_when_it_asks_again() -> None:
+    house = House(answer("a", FULL), OverloadedError("full", 1.0))
+    house.shards.go_on.clear()
+    tasks = [house.begin(client=f"{n}") for n in range(10)]
+    await house.waits(*tasks)
+    house.shards.go_on.set()
+    replies = await asyncio.gather(*tasks)
+    assert {reply.coverage for reply in replies} == {FULL}
+    assert house.shards.asked == 2
+
+
+async def test_the_refusal_of_one_client_is_not_that_of_another() -> None:
+    house = House(OverloadedError("full", 1.0), answer("a"))
+    house.shards.go_on.clear()
+    greedy, same, other = (house.begin(client=client) for client in ("x", "x", "y"))
+    await house.waits(greedy, same, other)
+    house.shards.go_on.set()
+    ended = await asyncio.gather(greedy, other, same, return_exceptions=True)
+    assert isinstance(ended[0], OverloadedError)
+    assert isinstance(ended[1], Answered)
+
+
+async def test_who_has_the_better_turn_does_not_wait_in_the_line_of_another_client() -> None:
+    """And the first asker gets what was found in the better turn."""
+    house = House()
+    house.in_hand["busy"] = 200
+    slow, quick = Shards(answer("slow")), house.shards
+    house.shards = slow
+    busy = house.begin(client="busy")
+    await happens(lambda: slow.asked == 1)
+    house.shards = quick
+    assert (await house.ask(client="idle")).answers == answer("a").answers
+    assert (await busy).answers == answer("a").answers
+    await happens(lambda: slow.given_up == 1)
+
+
+async def test_as_many_as_come_in_one_better_turn_are_read_for_once_more() -> None:
+    house = House()
+    house.in_hand["busy"] = 200
+    house.shards.go_on.clear()
+    busy = house.begin(client="busy")
+    await happens(lambda: house.shards.asked == 1)
+    tasks = [house.begin(client=f"{n}") for n in range(12)]
+    await house.waits(*tasks)
+    house.shards.go_on.set()
+    await asyncio.gather(busy, *tasks)
+    assert house.shards.asked == 2
+
+
+async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_write() -> None:
+    later = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=7)])
+    house = House(answer("old"), answer("new", later))
+    house.edition = replace(house.edition, sequences={0: 7})
+    house.shards.go_on.clear()
+    first = house.begin()
+    await happens(lambda: house.shards.asked == 1)
+    asker = Asker(Deadline.after(2.0, house.clock))
+    asking = house.remembered.ask(WHO, asker, house.shards.find, [Position(0, 7)])
+    named = asyncio.create_task(asking)
+    await turn()
+    house.shards.go_on.set()
+    assert (await first).answers == answer("old").answers
+    assert (await named).answers == answer("new").answers
 
 
 @given(st.lists(st.integers(0, 8), max_size=40), st.integers(0, 9_000))

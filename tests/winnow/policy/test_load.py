@@ -104,6 +104,22 @@ def test_reads_are_let_in_as_long_as_they_can_be_done_in_time() -> None:
     assert sum(fill(machine, left=1.0)) == 80, "0.8 of a second is usable, at 10 ms per read"
 
 
+@given(st.integers(0, 30), st.integers(1, 12), st.sampled_from([0.05, 0.4, 2.0]), st.booleans())
+def test_whether_all_would_be_granted_is_known_without_asking(
+    before: int, reads: int, left: float, same: bool
+) -> None:
+    machine = Machine()
+    for _ in range(before):
+        machine.ask(10, 2.0, "greedy")
+    client = "greedy" if same else "other"
+    known = machine.load.grants_all(reads, left, client)
+    assert known == machine.load.grants_all(reads, left, client), "and nothing is remembered of it"
+    held = machine.load.held(client)
+    ticket = machine.ask(reads, left, client)
+    assert known == (ticket is not None and ticket.reads == reads)
+    assert machine.load.held(client) - held == (ticket.reads if ticket else 0)
+
+
 def test_work_is_counted_in_reads_and_not_in_requests() -> None:
     by_ten, by_one = Machine(PLAIN).warm(), Machine(PLAIN).warm()
     assert len(fill(by_ten, 1.0, reads=10)) == 8

@@ -1,0 +1,185 @@
+"""What an asker does whose question is being answered for others, too: wait, try or settle. Pure.
+
+A flight is all attempts at one result, and all askers who wait for it. An attempt flies until it
+ends with a whole result, with a poor one, or with a failure. It belongs to the asker who began it:
+it has that asker's deadline and that asker's turn. An asker is told of every attempt that ends
+while it waits, and after each takes one of three steps:
+
+    SETTLE  with a whole result; or with the best that there is once its own attempt has made one,
+            or nothing can mend it
+    WAIT    for an attempt that ends in time, may mend what others lacked, and has no worse turn
+    TRY     once at most, where no such attempt flies and an own one may mend what others lacked
+
+What a poor result or a failure lacked says who can mend it:
+
+    NOTHING  nobody: asking again would give the same
+    TIME     an attempt that has more time
+    SHARE    an attempt of a client that was not refused, or one that has more time
+    ROOM     an attempt for which there is room now
+
+A poor result is better than a failure: nobody who was told of a result fails. After two clients
+were refused, a third takes the poor result that there is; without one it tries at once, and waits
+for no others.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import Any, Generic, TypeVar
+
+from winnow.deadline import LONGEST, Deadline
+
+_SLACK = 0.01
+"""Seconds by which deadlines differ that were set at once."""
+_REFUSED = 2
+"""Clients that were refused after which others are not believed to fare better."""
+Result = TypeVar("Result")
+
+
+class Lack(Flag):
+    """What an attempt had too little of."""
+
+    NOTHING = 0
+    TIME = auto()
+    SHARE = auto()
+    """Its client was refused; another one may not be."""
+    ROOM = auto()
+    """Less was done than asked for, since there was much to do."""
+
+
+class Step(Enum):
+    """What an asker does next."""
+
+    SETTLE = auto()
+    WAIT = auto()
+    TRY = auto()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asker:
+    """Somebody who wants a result."""
+
+    deadline: Deadline = field(default_factory=lambda: Deadline.after(LONGEST))
+    client: str = ""
+    """A key, for sharing fairly."""
+    work: int = 1
+    """What an attempt takes."""
+    in_hand: Callable[[], int] = lambda: 0
+    """What is in hand for its client: its next attempt comes after that."""
+    room: Callable[[], bool] = lambda: True
+    """Whether there is room now for all that an attempt takes."""
+
+
+class Attempt:
+    """An attempt at a result, in the turn of the asker who began it."""
+
+    def __init__(self, asker: Asker) -> None:
+        """It begins now, and is told when its work does."""
+        self.asker, self.seconds = asker, asker.deadline.left()
+        self._before = 0
+
+    def starts(self) -> None:
+        """Its work is put in hand now, behind what is in hand for its client already."""
+        self._before = self.asker.in_hand()
+
+    @property
+    def before(self) -> int:
+        """What is still done for its client before it, at most."""
+        return min(self._before, self.asker.in_hand() - self.asker.work)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended(Generic[Result]):
+    """An attempt that ended."""
+
+    attempt: Attempt
+    lack: Lack
+    result: Result | None = None
+    worth: Any = 0
+    """Of the result: more is better."""
+    error: BaseException | None = None
+    """Why there is no result."""
+
+
+class Waiting(Generic[Result]):
+    """One asker from when it comes until it settles."""
+
+    def __init__(self, asker: Asker, usable: Callable[[Result], bool] = lambda _: True) -> None:
+        """`usable`: whether a result that was made for another will do."""
+        self.asker, self._usable = asker, usable
+        self.own: Attempt | None = None
+        """The attempt that it began."""
+        self.best: Ended[Result] | None = None
+        """The best result that it was told of."""
+        self._told: list[Ended[Result]] = []
+
+    def tell(self, ended: Ended[Result]) -> None:
+        """An attempt ended."""
+        self._told.append(ended)
+        if ended.result is None:
+            return
+        if ended.attempt is not self.own and not self._usable(ended.result):
+            self._told.pop()  # as if nobody had tried
+        elif self.best is None or _rank(ended) > _rank(self.best):
+            self.best = ended
+
+    def step(self, flying: Collection[Attempt]) -> Step:
+        """What to do while these attempts fly."""
+        if self.best is not None and (self.best.lack is Lack.NOTHING or self._tried):
+            return Step.SETTLE
+        if any(map(self._waits_for, flying)):
+            return Step.WAIT
+        asker = self.asker
+        if self.own is None and self._may_mend(asker, asker.deadline.left(), asker.room):
+            return Step.TRY
+        return Step.SETTLE
+
+    @property
+    def _tried(self) -> bool:
+        """Whether its own attempt ended with a result: alone it would take that."""
+        return any(each.attempt is self.own and each.error is None for each in self._told)
+
+    def outcome(self) -> Ended[Result]:
+        """What it settles with: the best result, or else why its own attempt failed, or another."""
+        if self.best is not None:
+            return self.best
+        return next((each for each in self._told if each.attempt is self.own), self._told[-1])
+
+    def _waits_for(self, attempt: Attempt) -> bool:
+        if attempt is self.own:
+            return self.best is None or self._mends(attempt)
+        if attempt.asker.deadline.at > self.asker.deadline.at + _SLACK:
+            return False
+        if self.own is not None and self.best is None:
+            return True
+        crowded = len(self._refused()) >= _REFUSED and self.own is None
+        return not crowded and not self._comes_before(attempt) and self._mends(attempt)
+
+    def _comes_before(self, attempt: Attempt) -> bool:
+        """Whether an own attempt would have its turn clearly earlier."""
+        asker = self.asker
+        if self.own is not None or asker.client == attempt.asker.client:
+            return False
+        return asker.in_hand() + asker.work <= attempt.before
+
+    def _mends(self, attempt: Attempt) -> bool:
+        return self._may_mend(attempt.asker, attempt.seconds, lambda: True)
+
+    def _may_mend(self, asker: Asker, seconds: float, room: Callable[[], bool]) -> bool:
+        """Whether an attempt may have what every other one lacked."""
+        refused = self._refused()
+        fresh = asker.client not in refused and (self.best is None or len(refused) < _REFUSED)
+        return all(
+            (Lack.SHARE in each.lack and fresh)
+            or (Lack.ROOM in each.lack and room())
+            or (each.lack & (Lack.TIME | Lack.SHARE) and seconds > each.attempt.seconds + _SLACK)
+            for each in self._told
+        )
+
+    def _refused(self) -> set[str]:
+        return {each.attempt.asker.client for each in self._told if Lack.SHARE in each.lack}
+
+
+def _rank(ended: Ended[Any]) -> tuple[bool, Any]:
+    """A whole result is better than any other."""
+    return ended.lack is Lack.NOTHING, ended.worth
