@@ -120,7 +120,7 @@ class LocalSearcher:
         self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
         timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
         idle, words, when = self._pool.idle, found.words, spent.later(-arrived)
-        now = view.sequence, when, view.passages
+        now = view.sequence, when, view.passages, view.log_id
         return Retrieved(found.hits, found.distances, timings, idle, words, *now)
 
     async def read(
@@ -163,7 +163,7 @@ class LocalSearcher:
         hits = retrieved.hits[: depth.passages]
         read = await self._read(question, hits, max_answer_tokens, deadline, arrived)
         timings = retrieved.timings + read.timings
-        known = retrieved.sequence, retrieved.retrieved, retrieved.passages
+        known = retrieved.sequence, retrieved.retrieved, retrieved.passages, retrieved.log_id
         return Read(read.readings, timings, read.unread, *known)
 
     def _retrieve(

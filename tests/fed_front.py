@@ -110,7 +110,7 @@ class FedFront:
         self.encoder.close()
         self.aside.close()
 
-    def _notice(self, shard: int, sequence: int) -> None:
+    def _notice(self, shard: int, sequence: int, _log_id: str) -> None:
         self.noticed.append((shard, sequence))
 
     def _open(self, address: str, index: Identity, shard: int) -> Reached:

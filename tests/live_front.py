@@ -102,6 +102,12 @@ class LiveFront:
                 node.missed(replica.fails)
         self.formation.update(self.nodes.present(), self.nodes.nodes.values())
 
+    def restart(self, replica: LiveReplica) -> None:
+        """Another one runs at the address of a replica, and the front has looked at it."""
+        self.replicas[replica.name] = replica
+        self.nodes.nodes[replica.name] = self._open(replica.name)
+        self.look(replica.name)
+
     def kill(self, name: str) -> None:
         """A replica is gone, though the front does not know it before it looks."""
         self.replicas[name].fails = UnavailableError(f"{name}: connection refused")

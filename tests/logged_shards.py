@@ -107,6 +107,8 @@ class LiveReplica:
     """Seconds that its last retrieval had."""
     hangs: asyncio.Event | None = None
     """Retrieval waits for it."""
+    names_log: bool = True
+    """Whether its replies name its log; a node of an earlier version does not."""
 
     def follow(self, sequence: int | None = None) -> None:
         """Catches up with the log, up to a write or in all."""
@@ -158,7 +160,8 @@ class LiveReplica:
         rows = {entry: row for row, entry in enumerate(self._rows())}
         hits = tuple(self._hit(rows[entry], entry) for entry in near[: depth.passages])
         distances = tuple(entry.distance for entry in near[: depth.looked_at])
-        return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence)
+        log_id = self.log.log_id if self.names_log else ""
+        return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence, log_id=log_id)
 
     async def read(
         self,
@@ -177,7 +180,8 @@ class LiveReplica:
     ) -> Read:
         found = await self.retrieve(question, depth, deadline)
         read = await self.read(question, found.hits, max_answer_tokens, deadline)
-        return Read(read.readings, read.timings, sequence=found.sequence)
+        timings, sequence = read.timings, found.sequence
+        return Read(read.readings, timings, sequence=sequence, log_id=found.log_id)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         await self._behave()

@@ -36,6 +36,8 @@ class Retrieved:
     """When it was retrieved, as a part of the call."""
     passages: int | None = None
     """Passages that the shard held after that write; None if it did not say."""
+    log_id: str = ""
+    """Names the log that `sequence` counts in; empty if there is none, or it is not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Read:
     """When it was retrieved, as a part of the call, if it was in the same round trip."""
     passages: int | None = None
     """Passages that the shard held after that write; None if it did not say."""
+    log_id: str = ""
+    """Names the log that `sequence` counts in; empty if there is none, or it is not named."""
 
 
 class Searcher(Protocol):

@@ -7,6 +7,7 @@ prepares the next base.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -238,7 +239,7 @@ class LiveShard:
             self._metrics.commit.observe(time.perf_counter() - started)
         for each in written:
             self._metrics.written(each)
-        return written
+        return [[replace(one, log_id=self._log.log_id) for one in each] for each in written]
 
     def _unchanged(self, puts: Sequence[PassageDigest]) -> list[Written | None]:
         """In the thread that stores."""

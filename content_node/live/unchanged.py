@@ -22,7 +22,11 @@ def _found(state: LiveState, puts: Sequence[PassageDigest]) -> Iterator[Written 
     for put in puts:
         before = known[put.id]
         outcome = outcome_of_put(before, put.version, _same(state, before, put.digest))
-        yield None if outcome is Outcome.STORED else Written(outcome, state.sequence)
+        yield (
+            None
+            if outcome is Outcome.STORED
+            else Written(outcome, state.sequence, state.view.log_id)
+        )
 
 
 def _same(state: LiveState, known: Known | None, wanted: bytes) -> bool:

@@ -98,7 +98,7 @@ class Answerer:
             searched = await search(calls, rule, timings)
             timings.merge_start = recording.now()
             for shard, sequence in searched.sequences.items():
-                self._cluster.answered(shard, sequence)
+                self._cluster.answered(shard, sequence, searched.logs.get(shard, ""))
             coverage = cover(self._cluster.infos, searched)
         except WinnowError as error:
             for shard, status in failed_shards(error):

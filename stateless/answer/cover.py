@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from stateless.answer.findings import Searched
 from stateless.answer.scatter import Failure, error_of
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.position import same_log
 from winnow.domain.shard import ShardInfo
 
 
@@ -32,6 +33,8 @@ def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> Shard
     shard = info.shard
     sequence = searched.sequences.get(shard)
     passages = searched.passages.get(shard, info.passages)
+    if not same_log(searched.logs.get(shard, ""), info.log_id):
+        sequence, passages = None, info.passages  # of the log from before the shard was restored
     if failure is None:
         return ShardCoverage(shard, passages, ShardStatus.SEARCHED, sequence=sequence)
     reason = failure.reason

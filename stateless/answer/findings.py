@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from stateless.answer.scatter import Failure, Gathered, incomplete
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.position import same_log
 from winnow.domain.reading import Reading
 from winnow.plural import were
 from winnow.searcher import Read, Retrieved
@@ -26,6 +27,8 @@ class Searched:
     """The last write that a shard had when it retrieved, by shard."""
     passages: Mapping[int, int] = field(default_factory=dict)
     """How many passages it held after that write, by shard, where it said so."""
+    logs: Mapping[int, str] = field(default_factory=dict)
+    """The names of the logs that these count in, where they are known."""
 
     @property
     def needed(self) -> int:
@@ -50,6 +53,7 @@ class Findings:
     failures: dict[int, Failure] = field(default_factory=dict)
     sequences: dict[int, int] = field(default_factory=dict)
     passages: dict[int, int] = field(default_factory=dict)
+    logs: dict[int, str] = field(default_factory=dict)
 
     def add(self, gathered: Gathered[Read]) -> None:
         """Adds reads. One that left passages unread is a failure of its shard, too.
@@ -73,11 +77,15 @@ class Findings:
 
     def knew(self, shard: int, result: Retrieved | Read) -> None:
         """Notes the last write that a shard had when it retrieved, and its passages then; the
-        earlier ones if it did so twice: what is said to be known was known each time.
+        earlier ones if it did so twice: what is said to be known was known each time. Of another
+        log that is not known.
         """
-        if result.sequence > self.sequences.get(shard, result.sequence):
+        log = self.logs.get(shard, "")
+        sequence = result.sequence if same_log(log, result.log_id) else 0
+        self.logs[shard] = result.log_id or log
+        if sequence > self.sequences.get(shard, sequence):
             return
-        self.sequences[shard] = result.sequence
+        self.sequences[shard] = sequence
         self.passages.pop(shard, None)
         if result.passages is not None:
             self.passages[shard] = result.passages
@@ -95,7 +103,8 @@ class Findings:
     def searched(self, in_vain: int = 0) -> Searched:
         """The result; `in_vain`: passages that were read and not needed."""
         readings = {shard: tuple(own) for shard, own in self.readings.items() if own}
-        return Searched(readings, self.failures, in_vain, self.sequences, self.passages)
+        known = self.sequences, self.passages, self.logs
+        return Searched(readings, self.failures, in_vain, *known)
 
 
 def _unread(read: Read) -> Failure:

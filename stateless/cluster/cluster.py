@@ -25,17 +25,19 @@ class Cluster:
         self.infos = dict(infos)
         self._sequences = Sequences(clock)
 
-    def notice(self, shard: int, sequence: int) -> None:
+    def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
         """A write was acknowledged: every question that comes from now on is to know of it.
 
-        To be called before its caller is told.
+        `log_id` names its log, if that is known. To be called before its caller is told.
         """
         if shard in self.infos:  # another index may be served by now
-            self._sequences.acknowledged(self.infos[shard], sequence)
+            self._sequences.acknowledged(self.infos[shard], sequence, log_id)
 
-    def answered(self, shard: int, sequence: int) -> None:
-        """A shard answered a question, and this was its last write."""
-        self._sequences.answered(self.infos[shard], sequence)
+    def answered(self, shard: int, sequence: int, log_id: str = "") -> None:
+        """A shard answered a question, and this was its last write; `log_id` names its log, if that
+        is known.
+        """
+        self._sequences.answered(self.infos[shard], sequence, log_id)
 
     def reached(self, shard: int) -> int:
         """The last write that a replica of the shard is known to have; 0 if there was none."""

@@ -27,9 +27,7 @@ class Edition:
 
     def made(self, coverage: Coverage) -> bool:
         """Whether an answer with this coverage knew of the same writes, and of no others."""
-        return all(
-            self.sequences.get(part.shard, 0) == (part.sequence or 0) for part in coverage.shards
-        )
+        return all(self.sequences.get(part.shard, 0) == part.sequence for part in coverage.shards)
 
 
 def edition_of(

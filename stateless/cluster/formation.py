@@ -109,11 +109,12 @@ class Formation:
             addresses = self.view.replicas[shard]
             sequences = {a: present[a].sequence for a in addresses}
             # while an index is fed, a node of one shard or another says something new all the time
-            told = addresses, sequences, info.passages, str(why.get(shard, ""))
+            told = addresses, sequences, info.log_id, info.passages, str(why.get(shard, ""))
             if given_up <= before and self._told.get(shard) == told:
                 continue
             self._told[shard] = told
-            self._shards[shard].update(addresses, why.get(shard), given_up, sequences)
+            shown = why.get(shard), given_up, sequences, info.log_id
+            self._shards[shard].update(addresses, *shown)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: View, nodes: Collection[Node]) -> None:

@@ -48,14 +48,15 @@ class Known:
         silences = {shard: map(self._nodes.silence, own) for shard, own in view.replicas.items()}
         return edition_of(infos, silences, self._lately, cluster.latest(), self._words())
 
-    def notice(self, shard: int, sequence: int) -> None:
+    def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
         """A write to a shard was acknowledged: no answer from before it is given any more.
 
-        To be called before its caller is told. Nodes are looked at closely for a while then.
+        `log_id` names its log, if that is known. To be called before its caller is told. Nodes are
+        looked at closely for a while then.
         """
         self._nodes.asked()
         if self._formation.cluster is not None:
-            self._formation.cluster.notice(shard, sequence)
+            self._formation.cluster.notice(shard, sequence, log_id)
 
     def counting(self, shard: int) -> list[WordSource]:
         """The replicas of a shard that count words, the one with most writes first."""

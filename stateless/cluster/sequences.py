@@ -7,6 +7,7 @@ next look, least of all if it was a deletion. Knows numbers and a clock; asks no
 from dataclasses import dataclass
 
 from winnow.deadline import Clock
+from winnow.domain.position import same_log
 from winnow.domain.shard import ShardInfo
 
 PATIENCE = 2.0
@@ -19,7 +20,7 @@ catch up: then questions are answered from what there is, and say so.
 @dataclass(frozen=True, slots=True)
 class _Known:
     log_id: str
-    """Another log counts its own writes."""
+    """Another log counts its own writes; empty if it was not named."""
     sequence: int
     at: float
 
@@ -32,13 +33,16 @@ class Sequences:
         self._acknowledged: dict[int, _Known] = {}
         self._answered: dict[int, _Known] = {}
 
-    def acknowledged(self, info: ShardInfo, sequence: int) -> None:
-        """A write of this shard is durable."""
-        self._learn(self._acknowledged, info, sequence)
+    def acknowledged(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
+        """A write of this shard is durable. It is of the log that the shard said it follows, unless
+        `log_id` names another one, which does not count then: a shard that was restored has a new
+        log, and replies of the old one may come late.
+        """
+        self._learn(self._acknowledged, info, sequence, log_id)
 
-    def answered(self, info: ShardInfo, sequence: int) -> None:
-        """A replica of this shard has this write."""
-        self._learn(self._answered, info, sequence)
+    def answered(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
+        """A replica of this shard has this write, of a log as in `acknowledged`."""
+        self._learn(self._answered, info, sequence, log_id)
 
     def reached(self, info: ShardInfo) -> int:
         """The last write that a replica is known to have; `info` is what the shard said last."""
@@ -56,11 +60,14 @@ class Sequences:
         waited = self._clock() - self._acknowledged[info.shard].at
         return sequence if waited < PATIENCE else info.sequence
 
-    def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int) -> None:
-        if sequence > self._of(known, info):
-            known[info.shard] = _Known(info.log_id, sequence, self._clock())
+    def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int, log_id: str) -> None:
+        if same_log(log_id, info.log_id) and sequence > self._of(known, info):
+            known[info.shard] = _Known(log_id or info.log_id, sequence, self._clock())
 
-    @staticmethod
-    def _of(known: dict[int, _Known], info: ShardInfo) -> int:
+    def _of(self, known: dict[int, _Known], info: ShardInfo) -> int:
         learnt = known.get(info.shard)
-        return learnt.sequence if learnt is not None and learnt.log_id == info.log_id else 0
+        if learnt is None:
+            return 0
+        # its first write begins the log of a shard: it is known before the next look tells of it
+        began = not info.log_id and self._clock() - learnt.at < PATIENCE
+        return learnt.sequence if began or learnt.log_id == info.log_id else 0

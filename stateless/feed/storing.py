@@ -29,7 +29,8 @@ _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededE
 """Which error is told where several shards failed: the first of these."""
 Placed = tuple[Outcome, Position]
 Rest = Callable[[float], Awaitable[None]]
-Notice = Callable[[int, int], None]
+Notice = Callable[[int, int, str], None]
+"""Gets a shard, its last write, and the name of the log that it counts in."""
 
 
 class Storing:
@@ -40,10 +41,10 @@ class Storing:
         writers: Writers,
         metrics: FeedMetrics,
         rest: Rest = asyncio.sleep,
-        notice: Notice = lambda _shard, _sequence: None,
+        notice: Notice = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`rest` waits for so many seconds. `notice` gets a shard and its last write as soon as
-        that is durable, before anybody is told.
+        """`rest` waits for so many seconds. `notice` is called as soon as a shard's last write
+        is durable, before anybody is told.
         """
         self._writers, self._metrics, self._rest = writers, metrics, rest
         self._notice = notice
@@ -100,7 +101,8 @@ class Storing:
                     return error
             else:
                 self._writers.worked(address, shard)
-                self._notice(shard, max((each.sequence for each in written), default=0))
+                last = max(written, key=lambda each: each.sequence)
+                self._notice(shard, last.sequence, last.log_id)
                 return written
             self._metrics.retries.labels(str(shard)).inc()
             await self._rest(wait)

@@ -30,7 +30,9 @@ _SHARE = 4
 class UnchangedPuts:
     """Asks shards which passages they have already."""
 
-    def __init__(self, writers: Writers, notice: Notice = lambda _shard, _sequence: None) -> None:
+    def __init__(
+        self, writers: Writers, notice: Notice = lambda _shard, _sequence, _log_id: None
+    ) -> None:
         """`notice` gets a shard and the write by which it judged, as of `Storing`."""
         self._writers, self._notice = writers, notice
 
@@ -81,8 +83,9 @@ class UnchangedPuts:
         for place, each in zip(places, results, strict=True):
             if each is not None:
                 found[place] = each.outcome, Position(shard, each.sequence)
-        if needless := [each.sequence for each in results if each is not None]:
-            self._notice(shard, max(needless))
+        if needless := [each for each in results if each is not None]:
+            last = max(needless, key=lambda each: each.sequence)
+            self._notice(shard, last.sequence, last.log_id)
 
 
 class IdsInHand:

@@ -8,6 +8,7 @@ another. It lags only if it does not have what another had a while ago.
 from collections import deque
 
 from winnow.deadline import Clock
+from winnow.domain.position import same_log
 
 SETTLED = 2.0
 """Seconds after which every replica should know of a write, and its front of that: two looks and
@@ -24,7 +25,7 @@ class Progress:
         self._clock = clock
         self._known = deque([(clock(), 0)])
         """When it was known to have got how far."""
-        self._told = 0
+        self._told, self._log_id = 0, ""
 
     @property
     def sequence(self) -> int:
@@ -40,19 +41,22 @@ class Progress:
         since, sequence = self._known[0]
         return sequence if since <= until else 0
 
-    def reached(self, sequence: int) -> None:
-        """It answered with this write; a reply that comes late takes nothing back."""
-        if sequence > self.sequence:
+    def reached(self, sequence: int, log_id: str = "") -> None:
+        """It answered with this write; a reply that comes late takes nothing back, and one of
+        another log than it told of says nothing.
+        """
+        if sequence > self.sequence and same_log(log_id, self._log_id):
             self._add(sequence)
 
-    def told(self, sequence: int) -> None:
+    def told(self, sequence: int, log_id: str = "") -> None:
         """At the last look it said that this is its last write. It has answered with later ones
-        since, perhaps; only if it says less than at another look was it started anew.
+        since, perhaps; only if it says less than at another look, or names another log, was it
+        started anew.
         """
-        if sequence < self._told:
+        if sequence < self._told or not same_log(log_id, self._log_id):
             self._known.clear()
             self._known.append((self._clock(), sequence))
-        self._told = sequence
+        self._told, self._log_id = sequence, log_id
         self.reached(sequence)
 
     def _add(self, sequence: int) -> None:

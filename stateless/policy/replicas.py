@@ -105,11 +105,11 @@ class Replicas:
         }
         self._away = {address: r for address, r in before.items() if address not in self.known}
 
-    def told(self, sequences: Mapping[str, int]) -> None:
-        """Replicas, by address, said what their last writes are."""
+    def told(self, sequences: Mapping[str, int], log_id: str = "") -> None:
+        """Replicas, by address, said what their last writes are, in the log of the shard."""
         for address, sequence in sequences.items():
             if address in self.known:
-                self.known[address].progress.told(sequence)
+                self.known[address].progress.told(sequence, log_id)
 
     def behind(self) -> dict[str, int]:
         """How many writes each replica is behind the one that has most, as far as is known."""

@@ -71,8 +71,10 @@ class ReplicaPool:
         addresses: Collection[str],
         lost: Collection[str] = (),
         sequences: Mapping[str, int] | None = None,
+        log_id: str = "",
     ) -> None:
-        """From now on new requests go to these replicas; `sequences` are their last writes.
+        """From now on new requests go to these replicas; `sequences` are their last writes, in the
+        log called `log_id`.
 
         Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
         by themselves, even if it gets no new ones.
@@ -84,7 +86,7 @@ class ReplicaPool:
         self._metrics.forget(self._shard, gone)
         if not self._retired:
             self._metrics.known(self._shard, addresses)
-        self._replicas.told(sequences or {})
+        self._replicas.told(sequences or {}, log_id)
         self._tell_lag()
 
     def retire(self) -> None:
@@ -122,7 +124,7 @@ class ReplicaPool:
             with span(why, {"server.address": address}, Kind.CLIENT):
                 result = await send(self._reach(address))
             if isinstance(result, Read | Retrieved):
-                progress.reached(result.sequence)
+                progress.reached(result.sequence, result.log_id)
             return result
 
         waits = after > progress.sequence

@@ -63,14 +63,15 @@ class ReplicatedSearcher:
         absence: WinnowError | None = None,
         lost: Collection[str] = (),
         sequences: Mapping[str, int] | None = None,
+        log_id: str = "",
     ) -> None:
         """From now on new requests go to these replicas; without any, `absence` is raised.
 
         Requests in hand of the `lost` replicas are given up and retried; all others go on.
-        `sequences` are the last writes that replicas have, by address.
+        `sequences` are the last writes that replicas have, by address, in the log called `log_id`.
         """
         self._absence = absence or self._absence
-        self._pool.update(addresses, lost, sequences)
+        self._pool.update(addresses, lost, sequences, log_id)
 
     def retire(self) -> None:
         """From now on it keeps no metrics; questions that began with it may still ask it."""

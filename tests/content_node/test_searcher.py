@@ -353,7 +353,7 @@ async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
 ) -> None:
     searcher.serve(follows(view_of(shard), "live"))
     found = await searcher.retrieve(question, Depth(1), Deadline.after(10))
-    assert found.sequence == 7
+    assert (found.sequence, found.log_id) == (7, "log")
     with pytest.raises(GenerationGoneError, match="no row 1000 yet"):
         await searcher.read(question, [replace(found.hits[0], row=1_000)], 10, Deadline.after(10))
 

@@ -90,6 +90,49 @@ async def test_who_asks_after_a_deletion_does_not_join_a_question_from_before_it
     await before
 
 
+@pytest.mark.parametrize("scope", [ReadScope.GLOBAL, ReadScope.PER_SHARD])
+async def test_a_late_reply_from_before_a_restore_says_nothing_of_the_new_log(
+    scope: ReadScope,
+) -> None:
+    """Or the front would wait for writes that the new log does not have, and remember nothing."""
+    log, (old,) = one_log("x")
+    for number in range(5):
+        log.put(f"d{number}", (1,))
+    old.follow()
+    front = LiveFront(old)
+    old.hangs = asyncio.Event()
+    late = asyncio.create_task(front.ask(read_scope=scope))
+    await happens(lambda: len(old.asked) == 1)
+    restored = ShardLog(BUILT, "restored")
+    restored.put("d", (1,))
+    new = LiveReplica("x", restored, index=counted(BUILT))
+    new.follow()
+    front.restart(new)
+    old.hangs.set()
+    assert sequences(await late) == [None], "its writes are no writes of this log"
+    front.known.notice(0, log.put("d9", (1,)), log.log_id)
+    assert front.cluster.latest() == {0: 1}
+    assert not (await front.ask(read_scope=scope)).cached
+    assert (await front.ask(read_scope=scope)).cached
+
+
+@pytest.mark.parametrize("names_log", [True, False])
+async def test_the_next_answer_tells_of_a_write_before_the_next_look_does(names_log: bool) -> None:
+    """Also of the first one, before which there is no log; and of a node of an earlier version."""
+    log, (x,) = one_log("x")
+    x.names_log = names_log
+    log.log_id, name = "", log.log_id
+    front = LiveFront(x)
+    log.log_id = name
+    for number in range(2):
+        log.put(f"d{number}", (1,))
+        x.follow()
+        await front.ask(fresh=True)
+        assert front.cluster.latest() == {0: number + 1}
+        front.look()
+    assert front.cluster.latest() == {0: 2}
+
+
 async def test_a_write_that_somebody_else_was_told_of_is_known_from_the_next_look() -> None:
     log, (x,) = one_log("x")
     front = LiveFront(x)

@@ -55,6 +55,13 @@ def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
     assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
 
 
+def test_the_log_that_a_reply_counts_in_survives_the_journey() -> None:
+    read = Read((), ShardTimings(), sequence=7, log_id="log")
+    assert shard.search_of_message(shard.search_to_message(read)) == read
+    retrieved = Retrieved((), (), ShardTimings(), sequence=7, log_id="log")
+    assert shard.retrieved_of_message(shard.retrieved_to_message(retrieved)) == retrieved
+
+
 @given(
     st.lists(
         st.builds(Hit, st.integers(0, 2**40), words, single, single, st.just("rows")), max_size=5

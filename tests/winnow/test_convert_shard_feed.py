@@ -46,9 +46,10 @@ def test_a_write_survives_the_way(write: Write) -> None:
 
 
 def test_what_became_of_writes_survives_the_way() -> None:
-    written = [Written(outcome, n) for n, outcome in enumerate(Outcome)]
+    written = [Written(outcome, n, "log") for n, outcome in enumerate(Outcome)]
     message = convert.written_to_message(written)
-    assert convert.written_of_message(message, 3) == written
+    back = convert.written_of_message(message, 3)
+    assert (back, {each.log_id for each in back}) == (written, {"log"})
     with pytest.raises(UnavailableError, match="told of 3 writes, not of 4"):
         convert.written_of_message(message, 4)
     message.written[1].outcome = feed_pb2.WRITE_OUTCOME_UNSPECIFIED

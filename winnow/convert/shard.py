@@ -117,6 +117,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
         sequence=retrieved.sequence,
         retrieve_start_ms=retrieved.retrieved.start * 1e3,
         passages=retrieved.passages,
+        log_id=retrieved.log_id,
     )
 
 
@@ -133,6 +134,7 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         message.sequence,
         _retrieved(message),
         _passages(message),
+        message.log_id,
     )
 
 
@@ -163,6 +165,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
         sequence=read.sequence,
         retrieve_start_ms=read.retrieved.start * 1e3,
         passages=read.passages,
+        log_id=read.log_id,
     )
 
 
@@ -170,8 +173,8 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     readings = tuple(map(_reading_of_message, message.readings))
-    when, passages = _retrieved(message), _passages(message)
-    return Read(readings, timings, message.unread, message.sequence, when, passages)
+    known = message.sequence, _retrieved(message), _passages(message), message.log_id
+    return Read(readings, timings, message.unread, *known)
 
 
 def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Interval:

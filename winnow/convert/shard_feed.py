@@ -56,9 +56,11 @@ def writes_of_messages(messages: Iterable[shard_feed_pb2.EncodedWrite]) -> list[
     return [_write(message, f"writes[{n}]") for n, message in enumerate(messages)]
 
 
-def written_to_message(written: Iterable[Written]) -> shard_feed_pb2.WriteResponse:
+def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteResponse:
     """What became of writes."""
-    return shard_feed_pb2.WriteResponse(written=map(_written_to_message, written))
+    return shard_feed_pb2.WriteResponse(
+        written=map(_written_to_message, written), log_id=written[0].log_id if written else ""
+    )
 
 
 def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
@@ -75,7 +77,7 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
             "is it of another version?"
         )
     return [
-        Written(outcome, each.sequence)
+        Written(outcome, each.sequence, message.log_id)
         for outcome, each in zip(outcomes, message.written, strict=True)
         if outcome is not None
     ]
@@ -98,12 +100,13 @@ def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> lis
 
 
 def unchanged_to_message(
-    found: Iterable[Written | None],
+    found: Sequence[Written | None],
 ) -> shard_feed_pb2.FindUnchangedResponse:
     """What becomes of puts that change nothing."""
     nothing = shard_feed_pb2.Written()
     return shard_feed_pb2.FindUnchangedResponse(
-        results=[nothing if each is None else _written_to_message(each) for each in found]
+        results=[nothing if each is None else _written_to_message(each) for each in found],
+        log_id=next((each.log_id for each in found if each is not None), ""),
     )
 
 
@@ -124,7 +127,7 @@ def unchanged_of_message(
     needless = (Outcome.UNCHANGED, Outcome.OUTDATED)
     outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.results]
     return [
-        Written(outcome, each.sequence) if outcome in needless else None
+        Written(outcome, each.sequence, message.log_id) if outcome in needless else None
         for outcome, each in zip(outcomes, message.results, strict=True)
     ]
 

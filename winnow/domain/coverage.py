@@ -33,7 +33,8 @@ class ShardCoverage:
     reason: str = ""
     """Why it was not searched, for every caller: names no machine, file or checksum."""
     sequence: int | None = None
-    """The last write that it knew of when it was searched, 0 before the first; None if it was not.
+    """The last write that it knew of when it was searched, 0 before the first; None if it was not,
+    or that write is of another log than the shard follows now.
     """
     detail: str = ""
     """More about the reason, for the log and for administrators."""

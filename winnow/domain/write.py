@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -56,3 +56,5 @@ class Written:
     outcome: Outcome
     sequence: int
     """Of the write if it was stored; else of the last one before it."""
+    log_id: str = field(default="", compare=False)
+    """Names the log that `sequence` counts in; empty if it is not named."""

@@ -519,7 +519,9 @@ class ShardCoverage(google.protobuf.message.Message):
     node; callers whose key has the scope admin are told them, too.
     """
     sequence: builtins.int
-    """The last write that the shard knew of; 0 if it was never written to."""
+    """The last write that the shard knew of; 0 if it was never written to. Not set if the shard failed
+    before, or was restored since: then it follows another log, which counts its own writes.
+    """
     def __init__(
         self,
         *,

@@ -124,6 +124,11 @@ class WriteResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     WRITTEN_FIELD_NUMBER: builtins.int
+    LOG_ID_FIELD_NUMBER: builtins.int
+    log_id: builtins.str
+    """Names the log that sequences count in, as ShardInfo.log_id does; empty from a node that does not
+    name it.
+    """
     @property
     def written(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
         """One for each write, in their order."""
@@ -132,8 +137,9 @@ class WriteResponse(google.protobuf.message.Message):
         self,
         *,
         written: collections.abc.Iterable[Global___Written] | None = ...,
+        log_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["written", b"written"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["log_id", b"log_id", "written", b"written"]) -> None: ...
 
 Global___WriteResponse: typing_extensions.TypeAlias = WriteResponse
 
@@ -217,6 +223,9 @@ class FindUnchangedResponse(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     RESULTS_FIELD_NUMBER: builtins.int
+    LOG_ID_FIELD_NUMBER: builtins.int
+    log_id: builtins.str
+    """As in WriteResponse."""
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
         """One for each passage, in their order. WRITE_OUTCOME_UNSPECIFIED means that it has to be written."""
@@ -225,8 +234,9 @@ class FindUnchangedResponse(google.protobuf.message.Message):
         self,
         *,
         results: collections.abc.Iterable[Global___Written] | None = ...,
+        log_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["results", b"results"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["log_id", b"log_id", "results", b"results"]) -> None: ...
 
 Global___FindUnchangedResponse: typing_extensions.TypeAlias = FindUnchangedResponse
 

@@ -201,6 +201,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
+    LOG_ID_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     """Milliseconds before a thread was free."""
     retrieve_ms: builtins.float
@@ -214,6 +215,10 @@ class RetrieveResponse(google.protobuf.message.Message):
     """From the arrival of the call to the beginning of retrieval: queue_ms, and the wait for a write."""
     passages: builtins.int
     """Passages that the shard held after that write; older versions do not say."""
+    log_id: builtins.str
+    """Names the log that sequence counts in, as ShardInfo.log_id does. Empty if the shard takes no
+    writes, and from a node that does not name it: then it is the log of the node's ShardInfo.
+    """
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The hits that could be in the cluster's top k, best first."""
@@ -241,9 +246,10 @@ class RetrieveResponse(google.protobuf.message.Message):
         sequence: builtins.int = ...,
         retrieve_start_ms: builtins.float = ...,
         passages: builtins.int | None = ...,
+        log_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "candidate_distances", b"candidate_distances", "candidate_words", b"candidate_words", "generation", b"generation", "hits", b"hits", "idle_readers", b"idle_readers", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
@@ -394,6 +400,7 @@ class SearchResponse(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     RETRIEVE_START_MS_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
+    LOG_ID_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
     retrieve_ms: builtins.float
     read_ms: builtins.float
@@ -404,6 +411,8 @@ class SearchResponse(google.protobuf.message.Message):
     retrieve_start_ms: builtins.float
     """As in RetrieveResponse."""
     passages: builtins.int
+    """As in RetrieveResponse."""
+    log_id: builtins.str
     """As in RetrieveResponse."""
     @property
     def readings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reading]: ...
@@ -418,9 +427,10 @@ class SearchResponse(google.protobuf.message.Message):
         sequence: builtins.int = ...,
         retrieve_start_ms: builtins.float = ...,
         passages: builtins.int | None = ...,
+        log_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "passages", b"passages", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_passages", b"_passages", "log_id", b"log_id", "passages", b"passages", "queue_ms", b"queue_ms", "read_ms", b"read_ms", "readings", b"readings", "retrieve_ms", b"retrieve_ms", "retrieve_start_ms", b"retrieve_start_ms", "sequence", b"sequence", "unread", b"unread"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_passages", b"_passages"]) -> typing.Literal["passages"] | None: ...
 
 Global___SearchResponse: typing_extensions.TypeAlias = SearchResponse

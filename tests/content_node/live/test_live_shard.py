@@ -91,6 +91,11 @@ async def test_a_shard_that_nobody_writes_to_is_as_it_was(directory: Path) -> No
     assert sorted(path.name for path in directory.iterdir()) == before
 
 
+async def test_what_became_of_a_write_names_the_log_that_it_is_in(shard: LiveShard) -> None:
+    [first] = await shard.write([put("d", "one")], Deadline.after(60))
+    assert first.log_id == shard.log_id != ""
+
+
 async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
     served: list[View] = []
     shard.served_by(served.append)

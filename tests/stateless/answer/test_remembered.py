@@ -24,7 +24,7 @@ from winnow.policy.attempts import Asker
 
 QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
 WHO, WHAT = Asked.of((1,), QUESTION), Asked.of((2,), QUESTION)
-WHOLE = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED)])
+WHOLE = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=0)])
 PART = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.TIMEOUT)])
 ROOM = 1 << 20
 

@@ -43,3 +43,28 @@ def test_another_log_counts_its_own_writes() -> None:
     known.answered(INFO, 7)
     other = replace(INFO, log_id="restored", sequence=2)
     assert (known.reached(other), known.latest(other), known.needed(other)) == (2, 2, 0)
+
+
+def test_a_late_reply_of_another_log_says_nothing() -> None:
+    known = Sequences(ManualClock())
+    known.answered(INFO, 70, "old")
+    known.acknowledged(INFO, 70, "old")
+    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 5, 0)
+    known.answered(INFO, 7, "log")
+    assert known.latest(INFO) == 7
+
+
+def test_who_does_not_name_a_log_means_that_of_the_shard() -> None:
+    known = Sequences(ManualClock())
+    known.answered(INFO, 7)
+    assert known.latest(INFO) == 7
+
+
+def test_the_first_write_of_a_shard_begins_its_log_and_the_next_looks_tell_of_it() -> None:
+    clock, unwritten = ManualClock(), replace(INFO, log_id="", sequence=0)
+    known = Sequences(clock)
+    known.answered(unwritten, 1, "log")
+    assert known.latest(unwritten) == 1
+    assert known.latest(replace(INFO, sequence=0)) == 1
+    clock.advance(PATIENCE)
+    assert known.latest(unwritten) == 0, "it was a late reply of the log before a restore"

@@ -38,6 +38,19 @@ def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew
     assert progress.sequence == 3
 
 
+def test_a_replica_of_another_log_began_anew_and_late_replies_of_the_old_one_do_not_count() -> None:
+    progress = Progress(ManualClock())
+    progress.told(5, "old")
+    progress.reached(9, "old")
+    progress.told(7, "new")
+    assert progress.sequence == 7
+    progress.reached(12, "old")
+    assert progress.sequence == 7
+    progress.reached(8, "new")
+    progress.reached(9)
+    assert progress.sequence == 9
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), max_size=40))
 def test_whatever_comes_only_what_is_old_is_settled_and_little_is_remembered(
     steps: list[tuple[float, int]],
