@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admission, Admitted
 from stateless.answer.core import AnswerCore
+from stateless.answer.packing import Packing
 from stateless.answer.servicer import SERVICE
 from stateless.answer.validation import Defaults
 from stateless.composing.access import Access, open_gate
@@ -30,6 +31,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.errors import WinnowError
+from winnow.inference.fair_threads import FairThreads
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.security.peers import PLAIN
@@ -73,9 +75,14 @@ class Leading:
         return answered(question)
 
 
+METADATA = {"years": list(range(2_000)), "by": {"name": "Zoë", "nobody": None}}
+"""Of the passages of answers to questions that begin with "long"."""
+
+
 def answered(question: Question) -> Answered:
     """As many answers as were asked for."""
-    passage = Passage("zorblax", "Zorblax Prize", TEXT, '{"year": 2031}')
+    metadata = json.dumps(METADATA if question.text.startswith("long") else {"year": 2031})
+    passage = Passage("zorblax", "Zorblax Prize", TEXT, metadata)
     reading = Reading(passage, 0, 17, 8.5, 3.5, 5.0, 0.0, 0.0, 2.0)
     coverage = Coverage((ShardCoverage(0, 12, ShardStatus.SEARCHED, "", 7),))
     answers = (Answer(reading, 0),) * question.answers
@@ -92,6 +99,7 @@ class HttpFront:
         gate: Gate = open_gate,
         secured: Secured | None = None,
         tracer: Tracer = NO_TRACER,
+        packs: bool = False,
         **settings: Any,
     ) -> None:
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
@@ -99,7 +107,10 @@ class HttpFront:
         load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
-        self.core = AnswerCore(defaults, self.admission, FrontMetrics(self.registry))
+        self.stack = contextlib.AsyncExitStack()
+        packing = Packing(self._threads()) if packs else None
+        metrics = FrontMetrics(self.registry)
+        self.core = AnswerCore(defaults, self.admission, metrics, packing=packing)
         self.core.serve(self.answerer)  # type: ignore[arg-type]
         given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
         self.settings = FrontSettings.load(given, None, {})
@@ -108,7 +119,11 @@ class HttpFront:
         finished = self.boundary.part_finished
         self.add(answer_calls(self.core, 2.0, self.admission.refusal, finished))
         self.address, self.ready = "", True
-        self.stack = contextlib.AsyncExitStack()
+
+    def _threads(self) -> FairThreads:
+        threads = FairThreads(1, "packing")
+        self.stack.callback(threads.close)
+        return threads
 
     def add(self, calls: Iterable[Call]) -> None:
         self.calls.extend(calls)

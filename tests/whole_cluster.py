@@ -67,7 +67,7 @@ from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.cluster import shard_directories
-from winnow.v1 import answer_pb2_grpc, head_pb2_grpc, shard_pb2_grpc
+from winnow.v1 import head_pb2_grpc, shard_pb2_grpc
 
 OFTEN = DiscoverySettings(poll_every=0.05)
 
@@ -206,7 +206,7 @@ async def _front(
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
     server = Server([SERVICE], Boundary(RpcMetrics(registry), tracer=tracer))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(AnswerServicer(core, 2.0), server.grpc)
+    AnswerServicer(core, 2.0).add_to(server.grpc)
     admitted = TextAdmission(64, head_metrics)
     predicting = PredictCore(Rings(rings), predictor, admitted, head_metrics)
     head_pb2_grpc.add_HeadServiceServicer_to_server(HeadServicer(predicting, 2.0), server.grpc)

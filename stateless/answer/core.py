@@ -14,6 +14,7 @@ import structlog
 from stateless.answer.admission import Admission
 from stateless.answer.after import check_shards
 from stateless.answer.answering import Answerer
+from stateless.answer.packing import Packing
 from stateless.answer.remembered import Asked, Find, RememberedAnswers
 from stateless.answer.validation import Defaults, validate
 from stateless.heads.questions import QuestionHeads
@@ -47,12 +48,15 @@ class AnswerCore:
         asked: Callable[[], None] = lambda: None,
         remembered: RememberedAnswers | None = None,
         heads: QuestionHeads | None = None,
+        packing: Packing | None = None,
     ) -> None:
         """`asked` is called at every question, before it is let in; `remembered` are the answers
-        that are given again, if any are; `heads` are applied to questions that name some.
+        that are given again, if any are; `heads` are applied to questions that name some; `packing`
+        makes answers ready to be sent that have long metadata.
         """
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
         self._asked, self._remembered, self._heads = asked, remembered, heads
+        self._packing = packing
         self._answerer: Answerer | None = None
         self.answered = 0
         """Questions so far."""
@@ -166,7 +170,10 @@ class AnswerCore:
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
         ):
-            return await answerer.answer(admitted, deadline)
+            answered = await answerer.answer(admitted, deadline)
+            if self._packing is None:
+                return answered
+            return await self._packing.pack(answered, client)
 
 
 def _some(details: Mapping[int, str]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from stateless.answer.findings import Searched
 from stateless.answer.scatter import Failure, error_of
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.position import same_log
 from winnow.domain.shard import ShardInfo
+from winnow.policy.logs import same_log
 
 
 def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:

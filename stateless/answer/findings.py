@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from stateless.answer.scatter import Failure, Gathered, incomplete
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.position import same_log
 from winnow.domain.reading import Reading
 from winnow.plural import were
+from winnow.policy.logs import same_log
 from winnow.searcher import Read, Retrieved
 
 

@@ -12,7 +12,8 @@ _REPLY, _ANSWER, _SHARD = 1_000, 500, 100
 def weight(answered: Answered) -> int:
     """Bytes of an answer that is kept, about; texts weigh most."""
     answers = sum(map(_answer, answered.answers))
-    return _REPLY + answers + sum(map(_shard, answered.coverage.shards))
+    packed = answered.packed.weight if answered.packed else 0
+    return _REPLY + answers + sum(map(_shard, answered.coverage.shards)) + packed
 
 
 def _answer(answer: Answer) -> int:

@@ -7,8 +7,8 @@ next look, least of all if it was a deletion. Knows numbers and a clock; asks no
 from dataclasses import dataclass
 
 from winnow.deadline import Clock
-from winnow.domain.position import same_log
 from winnow.domain.shard import ShardInfo
+from winnow.policy.logs import same_log
 
 PATIENCE = 2.0
 """Seconds for which an acknowledged write is waited for that no node has said it has: some looks.

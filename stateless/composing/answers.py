@@ -9,6 +9,7 @@ from stateless.answer.admission import Admission
 from stateless.answer.answering import Answerer
 from stateless.answer.calls import Limits
 from stateless.answer.core import AnswerCore
+from stateless.answer.packing import Packing
 from stateless.answer.remembered import RememberedAnswers
 from stateless.answer.servicer import SERVICE, AnswerServicer
 from stateless.answer.validation import Defaults
@@ -21,10 +22,10 @@ from stateless.heads.questions import QuestionHeads
 from stateless.http.answers import answer_calls
 from stateless.metrics import AdmissionMetrics
 from stateless.words.statistics import WordStatistics
+from winnow.inference.fair_threads import FairThreads
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load
 from winnow.telemetry.caches import CacheMetrics
-from winnow.v1 import answer_pb2_grpc
 
 _log = structlog.get_logger("stateless")
 
@@ -46,11 +47,12 @@ def serve_answers(
         opened.nodes.asked,
         _remembered(front, opened.known),
         heads,
+        _packing(front),
     )
     front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
     seconds = front.settings.default_deadline
     servicer = AnswerServicer(core, seconds)
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, front.server.grpc)
+    servicer.add_to(front.server.grpc)
     refusal, finished = partial(front.doors.refusal, SERVICE), front.boundary.part_finished
     front.calls.extend(answer_calls(core, seconds, refusal, finished))
     return opened
@@ -92,6 +94,12 @@ def _remembered(front: Front, known: Known) -> RememberedAnswers | None:
     metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
     budget = front.settings.answer_cache_mb * MIB
     return RememberedAnswers(budget, known.edition, metrics) if budget else None
+
+
+def _packing(front: Front) -> Packing:
+    aside = FairThreads(1, "packing")
+    front.stack.callback(aside.close)
+    return Packing(aside)
 
 
 def _answerer(

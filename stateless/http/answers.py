@@ -9,6 +9,7 @@ import structlog
 
 from stateless.answer.core import AnswerCore
 from stateless.http.call import ESCAPED, Call, Refusal, Until
+from stateless.http.packed_answers import PackedReply, SeveralReplies
 from stateless.http.patience import in_time
 from stateless.http.problems import problem_of
 from winnow.convert import answer as convert
@@ -79,10 +80,11 @@ def answer_calls(
 
 async def _answer(
     core: AnswerCore, message: answer_pb2.AnswerRequest, until: Until, client: str
-) -> answer_pb2.AnswerResponse:
+) -> answer_pb2.AnswerResponse | PackedReply:
     deadline, request = until(), convert.request_of_message(message)
     answered = await in_time(core.ask(request, deadline, client), deadline)
-    return convert.answered_to_message(answered, request_id.current())
+    message = convert.answered_to_message(answered, request_id.current())
+    return message if answered.packed is None else PackedReply(message, answered.packed)
 
 
 async def _answers(
@@ -91,19 +93,21 @@ async def _answers(
     message: http_pb2.AnswersRequest,
     until: Until,
     client: str,
-) -> http_pb2.AnswersResponse:
+) -> http_pb2.AnswersResponse | SeveralReplies:
     count = len(message.requests)
     if not 1 <= count <= MOST_QUESTIONS:
         wrong = f"has {count} questions, 1 to {MOST_QUESTIONS} are allowed"
         raise InvalidRequestError(Violation("requests", wrong))
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def result(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult:
+    async def result(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:
         async with places:
             started, code = time.perf_counter(), "CANCELLED"
             try:
                 response = await _answer(core, each, until, client)
                 code = "OK"
+                if isinstance(response, PackedReply):
+                    return response
                 return http_pb2.AnswerResult(response=response)
             except WinnowError as error:
                 code = code_of(error).name
@@ -118,4 +122,7 @@ async def _answers(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(result(each)) for each in message.requests]
     results = [task.result() for task in tasks]
-    return http_pb2.AnswersResponse(results=results, request_id=request_id.current())
+    short = [each for each in results if isinstance(each, http_pb2.AnswerResult)]
+    if len(short) < len(results):
+        return SeveralReplies(results, request_id.current())
+    return http_pb2.AnswersResponse(results=short, request_id=request_id.current())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
@@ -11,8 +11,17 @@ from winnow.errors import WinnowError
 
 Until = Callable[[], Deadline]
 """The deadline of what is begun now: of the whole request, if its caller set one."""
-Run = Callable[[Any, Until, str], Coroutine[Any, Any, Message]]
-"""From a request message, its deadline and the key of its client to the response message."""
+
+
+class LongReply(Protocol):
+    """A response of which only parts are messages."""
+
+    def text(self) -> bytes:
+        """Its JSON. May take long: to be called in a thread."""
+
+
+Run = Callable[[Any, Until, str], Coroutine[Any, Any, Message | LongReply]]
+"""From a request message, its deadline and the key of its client to the response."""
 Refusal = Callable[[str], WinnowError | None]
 """Why a client is refused now, by its key; None if it is not."""
 

@@ -108,8 +108,10 @@ class Endpoint:
             request = await in_time(reading, until())  # others may have longer texts to read
             if (more := call.calls(request) - 1) > 0:
                 edge.gate(call.scope, headers, more, 1)
-            message: Message = await call.run(request, until, client)
-            return await edge.json.text(message, client)
+            reply = await call.run(request, until, client)
+            if isinstance(reply, Message):
+                return await edge.json.text(reply, client)
+            return await edge.json.long_text(reply, client)
 
         return await while_there(done(), receive)
 

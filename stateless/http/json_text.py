@@ -15,6 +15,7 @@ from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
 from stateless.http.booleans import misplaced_boolean
+from stateless.http.call import LongReply
 from stateless.http.choices import short_names, with_full_names
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
@@ -82,6 +83,10 @@ class JsonText:
         pieces = sum(len(value) for field, value in message.ListFields() if field.is_repeated)
         return await self._run(message.ByteSize(), pieces, client, lambda: written(message))
 
+    async def long_text(self, reply: LongReply, client: str) -> bytes:
+        """What a caller is sent, if it is long."""
+        return await self._aside.run(client, reply.text)
+
     async def _run(self, size: int, pieces: int, client: str, work: Callable[[], Result]) -> Result:
         if size < _ASIDE and pieces < _PIECES:
             return work()
@@ -108,7 +113,12 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
 
 def written(message: Message) -> bytes:
     """The text of a message."""
-    return json.dumps(object_of(message), ensure_ascii=False, separators=(",", ":")).encode()
+    return text_of(object_of(message))
+
+
+def text_of(value: object) -> bytes:
+    """The text of what `json` knows: without spaces, and with all characters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def object_of(message: Message) -> dict[str, Any]:

@@ -8,7 +8,7 @@ another. It lags only if it does not have what another had a while ago.
 from collections import deque
 
 from winnow.deadline import Clock
-from winnow.domain.position import same_log
+from winnow.policy.logs import same_log
 
 SETTLED = 2.0
 """Seconds after which every replica should know of a write, and its front of that: two looks and

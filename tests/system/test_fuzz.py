@@ -46,7 +46,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
-from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
+from winnow.v1 import answer_pb2, head_pb2, head_pb2_grpc
 
 ANSWER = "/winnow.v1.AnswerService/Answer"
 PREDICT = "/winnow.v1.HeadService/Predict"
@@ -110,7 +110,7 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
     core.serve(Answering())  # type: ignore[arg-type]
     server = Server([SERVICE, HEAD_SERVICE], Boundary(RpcMetrics(REGISTRY)), LARGEST)
     servicer = AnswerServicer(core, 2.0)
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    servicer.add_to(server.grpc)
     heads = HeadServicer(predict_core(), 2.0)
     head_pb2_grpc.add_HeadServiceServicer_to_server(heads, server.grpc)
     port = await server.start("127.0.0.1:0")

@@ -8,6 +8,7 @@ from winnow.convert import head
 from winnow.disclosure import shows_details
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
+from winnow.domain.packed import Packed
 from winnow.domain.passage import Passage
 from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
@@ -18,6 +19,8 @@ from winnow.v1 import answer_pb2
 
 Choice = TypeVar("Choice")
 _DIGITS = 6
+_QUICK = 1_000
+"""Characters of metadata."""
 _SCOPES = {
     ReadScope.GLOBAL: answer_pb2.READ_SCOPE_GLOBAL,
     ReadScope.PER_SHARD: answer_pb2.READ_SCOPE_PER_SHARD,
@@ -99,11 +102,31 @@ def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueTyp
     return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
 
 
+def is_quick(answered: Answered) -> bool:
+    """Whether the answers are converted in a moment. Metadata is what takes long: up to half a
+    millisecond for each KB.
+    """
+    return sum(len(each.reading.passage.metadata) for each in answered.answers) < _QUICK
+
+
+def packed(answered: Answered) -> Packed:
+    """The answers as they are sent. May take long: to be called in a thread."""
+    answers = map(_answer_to_message, answered.answers)
+    return Packed(answer_pb2.AnswerResponse(answers=answers).SerializeToString())
+
+
+def answered_to_bytes(answered: Answered, request_id: str) -> bytes:
+    """The reply to a user, serialised; what is packed is just copied."""
+    rest = answered_to_message(answered, request_id).SerializeToString()
+    # serialised messages that stand one after the other are one message
+    return answered.packed.wire + rest if answered.packed else rest
+
+
 def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
-    """The reply to a user."""
+    """The reply to a user, without its answers if they are packed."""
     return answer_pb2.AnswerResponse(
         has_answer=answered.has_answer,
-        answers=map(_answer_to_message, answered.answers),
+        answers=() if answered.packed else map(_answer_to_message, answered.answers),
         coverage=_coverage_to_message(answered.coverage),
         timings=_timings_to_message(answered.timings),
         passages_read=answered.passages_read,

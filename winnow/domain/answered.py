@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from winnow.domain.coverage import Coverage
+from winnow.domain.packed import Packed
 from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
@@ -80,6 +81,8 @@ class Answered:
     """Whether nothing was read for it: the same question was asked before, or at the same time."""
     max_loss: float = 0.0
     """Exact match, in percent, that stopping early might lose; 0 if all had to be read."""
+    packed: Packed | None = field(default=None, compare=False)
+    """The answers as they are sent; None if they are short enough to be written for each caller."""
 
     @property
     def dimmed(self) -> bool:

@@ -83,7 +83,7 @@ async def front() -> AsyncIterator[Front]:
     core.serve(answerer)  # type: ignore[arg-type]
     server = Server([SERVICE], Boundary(RpcMetrics(registry)))
     servicer = AnswerServicer(core, 2.0)
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    servicer.add_to(server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Front(answerer, load, channel)

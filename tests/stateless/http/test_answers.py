@@ -1,13 +1,18 @@
 """Questions over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import httpx
 import pytest
-from http_front import LONG, TEXT, HttpFront, asking, wire
+from http_front import LONG, METADATA, TEXT, HttpFront, asking, wire
 from tenacious import happens
 
+from stateless.http import json_text, packed_answers
+from winnow.convert import answer as convert
 from winnow.errors import OverloadedError
 
 
@@ -35,6 +40,37 @@ async def test_an_answer_has_every_field_in_lower_camel_case(client: httpx.Async
     assert answer["distance"] == 0.0, "a zero is said, too"
     assert said["heads"] == []
     assert said["coverage"]["shards"][0]["sequence"] == "7", "64 bits are a string"
+
+
+async def test_long_metadata_is_converted_in_threads_and_said_as_short_metadata_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where: list[str] = []
+
+    def noted(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            where.append(threading.current_thread().name)
+            return work(value)
+
+        return run
+
+    monkeypatch.setattr(convert, "_passage_to_message", noted(convert._passage_to_message))
+    monkeypatch.setattr(packed_answers, "object_of", noted(json_text.object_of))
+    front = HttpFront(packs=True)
+    async with front.serving() as client:
+        one = (await client.post("/v1/answer", json={"question": "long?"})).json()
+        requests = [{"question": "long?"}, {"question": "Who?"}, {"question": ""}]
+        many = (await client.post("/v1/answers", json={"requests": requests})).json()
+        short = (await client.post("/v1/answer", json={"question": "Who?"})).json()
+    assert one.keys() == short.keys()
+    assert [each["passage"]["metadata"] for each in one["answers"]] == [METADATA] * 3
+    long, brief, wrong = many["results"]
+    assert long["response"]["answers"] == one["answers"]
+    assert brief["response"]["answers"] == short["answers"]
+    assert wrong["problem"]["status"] == 400
+    assert many.keys() == {"results", "requestId"}
+    threads = [name.partition("_")[0] for name in where]
+    assert Counter(threads) == {"packing": 6, "json": 5, "MainThread": 6}
 
 
 @pytest.mark.parametrize("name", ["passagesToRead", "passages_to_read"])
