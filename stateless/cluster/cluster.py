@@ -47,6 +47,11 @@ class Cluster:
         """The write that the shard must have, to be asked a question now; 0 for none."""
         return self._sequences.needed(self.infos[shard])
 
+    @property
+    def version(self) -> tuple[int, bool]:
+        """Changes whenever `latest` may say something else, as long as `infos` stay."""
+        return self._sequences.version
+
     def latest(self) -> dict[int, int]:
         """The last write of each shard that is known of, whether or not a replica has it."""
         return {shard: self._sequences.latest(info) for shard, info in self.infos.items()}

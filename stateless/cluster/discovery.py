@@ -79,6 +79,10 @@ class Discovery:
         node = self.nodes.get(address)
         return node.others_reads if node is not None else 0
 
+    def now(self) -> float:
+        """The moment on the clock by which silences are told."""
+        return self._clock()
+
     def silence(self, address: str) -> float:
         """Seconds for which a node may have changed unnoticed; infinite if it is gone."""
         node = self.nodes.get(address)

@@ -1,6 +1,6 @@
 """Which index is served, down to the rows and the last write of every shard. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from winnow.domain.coverage import Coverage
@@ -8,11 +8,28 @@ from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
 
 
+class EditionName:
+    """Everything that an edition depends on, as a key: its hash is calculated once."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, parts: tuple[object, ...]) -> None:
+        self._parts, self._hash = parts, hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, EditionName) and self._parts == other._parts
+
+
 @dataclass(frozen=True, slots=True)
 class Edition:
     """What the answers of a cluster depend on, beside the questions."""
 
-    name: tuple[object, ...] | None
+    name: Hashable | None
     """Equal for equal rows, writes, models, counts of passages and of words; None while they are
     not known.
     """
@@ -54,4 +71,4 @@ def edition_of(
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
     # the coverage of an answer counts passages
     held = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
-    return Edition((*held, words), max(shortest) <= lately, latest)
+    return Edition(EditionName((*held, words)), max(shortest) <= lately, latest)

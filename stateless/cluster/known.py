@@ -5,11 +5,16 @@ Knows the view that is served and what its nodes said last; asks no node anythin
 
 from collections.abc import Callable, Iterator
 
+from stateless.cluster.cluster import Cluster
 from stateless.cluster.discovery import Discovery
 from stateless.cluster.edition import Edition, edition_of
 from stateless.cluster.formation import Formation
+from stateless.cluster.membership import View
 from stateless.policy.capacity import seconds_per_read
 from stateless.words.source import WordSource
+
+_UNSURE = 0.05
+"""Part of the time for which nodes are believed: how often silent ones are looked at again."""
 
 
 class Known:
@@ -27,6 +32,8 @@ class Known:
         """
         self._formation, self._nodes, self._lately = formation, nodes, lately
         self._words = words
+        self._edition, self._made_of = Edition(None), ()  # type: tuple[Edition, tuple[object, ...]]
+        self._holds_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
         """Seconds per passage of all nodes together; None if no node has told its pace."""
@@ -40,13 +47,30 @@ class Known:
         return sum(self._nodes.others_reads(address) for address in self._addresses())
 
     def edition(self) -> Edition:
-        """Of the index."""
+        """Of the index. Every question asks for it, so it is made anew only when something changed
+        that it depends on, or when the silence of nodes matters.
+        """
         view, cluster = self._formation.view, self._formation.cluster
-        infos = view.expected()
-        if infos is None or cluster is None or cluster.infos != infos:
+        if cluster is None:
             return Edition(None)
-        silences = {shard: map(self._nodes.silence, own) for shard, own in view.replicas.items()}
-        return edition_of(infos, silences, self._lately, cluster.latest(), self._words())
+        made_of = view, cluster.infos, cluster.version, len(self._nodes.nodes), self._words()
+        if not _same(made_of, self._made_of) or self._nodes.now() > self._holds_until:
+            self._edition, self._made_of = self._current(view, cluster), made_of
+        return self._edition
+
+    def _current(self, view: View, cluster: Cluster) -> Edition:
+        infos = view.expected()
+        if infos is None or cluster.infos != infos:
+            return Edition(None)
+        nodes = self._nodes
+        silences = {
+            shard: [nodes.silence(each) for each in own] for shard, own in view.replicas.items()
+        }
+        found = edition_of(infos, silences, self._lately, cluster.latest(), self._words())
+        silence = max(min(own) for own in silences.values()) if found.sure else 0.0
+        holds = self._lately - silence if found.sure else self._lately * _UNSURE
+        self._holds_until = nodes.now() + holds
+        return found
 
     def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
         """A write to a shard was acknowledged: no answer from before it is given any more.
@@ -68,3 +92,11 @@ class Known:
     def _addresses(self) -> Iterator[str]:
         for own in self._formation.view.replicas.values():
             yield from own
+
+
+def _same(made_of: tuple[object, ...], before: tuple[object, ...]) -> bool:
+    """Whether nothing was replaced: views and infos are new objects when nodes say new things."""
+    if not before:
+        return False
+    view, infos, *rest = made_of
+    return view is before[0] and infos is before[1] and rest == list(before[2:])

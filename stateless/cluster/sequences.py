@@ -32,6 +32,14 @@ class Sequences:
         self._clock = clock
         self._acknowledged: dict[int, _Known] = {}
         self._answered: dict[int, _Known] = {}
+        self._changes = 0
+        self._settles = float("-inf")
+        """When the logs are known that were begun by what was learnt."""
+
+    @property
+    def version(self) -> tuple[int, bool]:
+        """Changes whenever `latest` may say something else of the same infos."""
+        return self._changes, self._clock() < self._settles
 
     def acknowledged(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
         """A write of this shard is durable. It is of the log that the shard said it follows, unless
@@ -62,7 +70,10 @@ class Sequences:
 
     def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int, log_id: str) -> None:
         if same_log(log_id, info.log_id) and sequence > self._of(known, info):
-            known[info.shard] = _Known(log_id or info.log_id, sequence, self._clock())
+            now = self._clock()
+            known[info.shard] = _Known(log_id or info.log_id, sequence, now)
+            self._changes += 1
+            self._settles = now + PATIENCE if log_id != info.log_id else self._settles
 
     def _of(self, known: dict[int, _Known], info: ShardInfo) -> int:
         learnt = known.get(info.shard)

@@ -41,3 +41,28 @@ def test_a_node_that_is_gone_is_nothing_that_is_sure(nodes: Nodes) -> None:
     del nodes.found.nodes["a"]
     assert not nodes.known.edition().sure
     assert nodes.known.others_reads() == 4
+
+
+def test_the_edition_is_made_once_until_something_changes(nodes: Nodes) -> None:
+    """At a thousand shards it takes milliseconds, and every question asks for it."""
+    known = nodes.known
+    made = known.edition()
+    nodes.clock.advance(LATELY / 2)
+    assert known.edition() is made
+    known.notice(1, 5)
+    noticed = known.edition()
+    assert (noticed.name == made.name, noticed.sequences) == (False, {0: 0, 1: 5})
+    assert known.edition() is noticed
+    nodes.hear("a", 0)
+    assert known.edition() == noticed, "nothing new was said"
+
+
+def test_a_silence_ends_the_belief_in_an_edition_and_the_next_look_renews_it(nodes: Nodes) -> None:
+    known = nodes.known
+    assert known.edition().sure
+    nodes.clock.advance(LATELY * 1.1)
+    assert not known.edition().sure
+    nodes.hear("a", 0)
+    nodes.hear("b", 1)
+    nodes.clock.advance(LATELY * 0.1)
+    assert known.edition().sure
