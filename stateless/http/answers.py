@@ -83,8 +83,8 @@ async def _answer(
 ) -> answer_pb2.AnswerResponse | PackedReply:
     deadline, request = until(), convert.request_of_message(message)
     answered = await in_time(core.ask(request, deadline, client), deadline)
-    message = convert.answered_to_message(answered, request_id.current())
-    return message if answered.packed is None else PackedReply(message, answered.packed)
+    reply = convert.answered_to_message(answered, request_id.current())
+    return reply if answered.packed is None else PackedReply(reply, answered.packed)
 
 
 async def _answers(
