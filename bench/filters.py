@@ -219,7 +219,7 @@ def measured(metadata: list[dict[str, Any]], repeats: int, place: Path) -> dict[
     for text in SHOWN:
         wanted = parse(text)
         ways: dict[str, Callable[[], Rows]] = {
-            "shard": partial(attributes._mask, wanted),  # noqa: SLF001
+            "shard": partial(combined, wanted, attributes._compared),  # noqa: SLF001
             "kept": partial(attributes.where, text),
             "plain": partial(combined, wanted, plain.leaf),
             "numpy": partial(combined, wanted, columns.leaf),

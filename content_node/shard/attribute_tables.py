@@ -9,14 +9,14 @@ import json
 import sqlite3
 import threading
 import weakref
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filtering import MAX_CANONICAL, Kind, Value, fields_of, kind_of
+from content_node.shard.column import Column
+from winnow.filtering import Kind, Value, fields_of, kind_of
 
 TABLES = """
 CREATE TABLE fields (
@@ -43,8 +43,6 @@ CREATE TABLE blocks (
 _NAMES = ("fields", "attributes", "blocks")
 METADATA = "SELECT row, metadata FROM passages WHERE metadata != '{}' ORDER BY row"
 """The rows that have any, and their JSON objects."""
-_LONGEST = MAX_CANONICAL + 1
-"""Characters of a string that are kept: no filter has so many, so that more decide nothing."""
 BLOCK = 256
 """Values of a block: whatever a range is, few more entries are read than there are blocks."""
 Passages = Iterable[tuple[int, str]]
@@ -101,42 +99,13 @@ def contents(select: Callable[[str], list[Any]]) -> list[list[Any]]:
     return [select(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in _NAMES]  # noqa: S608
 
 
-class _Column:
-    """The values of one kind that a field has."""
-
-    def __init__(self) -> None:
-        self._values: list[Any] = []
-        self._rows = array("I")
-        self._known: dict[Value, Value] = {}
-
-    def add(self, value: Value, row: int) -> None:
-        short = value[:_LONGEST] if isinstance(value, str) else value
-        # the same string of many passages is one object
-        self._values.append(self._known.setdefault(short, short))
-        self._rows.append(row)
-
-    def sorted(self, kind: Kind) -> tuple[list[Value], NDArray[np.int64], NDArray[np.uint32]]:
-        """The distinct values in order, where the rows of each begin, and rows by their values."""
-        rows = np.frombuffer(self._rows, np.uint32)
-        if kind is Kind.STRING:
-            distinct = sorted(self._known)
-            places = {value: place for place, value in enumerate(distinct)}
-            keys = np.fromiter(map(places.__getitem__, self._values), np.int64, len(rows))
-        else:
-            found, keys = np.unique(np.array(self._values, np.float64), return_inverse=True)
-            distinct = found.tolist()
-        order = np.argsort(keys, kind="stable")
-        starts = np.searchsorted(keys[order], np.arange(len(distinct)))
-        return distinct, starts, rows[order].astype("<u4")
-
-
-def _columns(passages: Passages) -> dict[tuple[str, Kind], _Column]:
-    columns: dict[tuple[str, Kind], _Column] = {}
+def _columns(passages: Passages) -> dict[tuple[str, Kind], Column]:
+    columns: dict[tuple[str, Kind], Column] = {}
     for row, metadata in passages:
         for name, values in fields_of(json.loads(metadata)).items():
             for kind, value in {(kind_of(value), value) for value in values}:
                 if (name, kind) not in columns:
-                    columns[name, kind] = _Column()
+                    columns[name, kind] = Column()
                 columns[name, kind].add(value, row)
     return columns
 

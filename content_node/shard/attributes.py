@@ -6,7 +6,6 @@ field.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,16 @@ from content_node.shard.masks import Masks, Rows
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import ArtefactError
 from winnow.filtering import (
-    And,
     AnyOf,
     Compare,
     Exists,
     Filter,
     Kind,
-    Not,
     Operator,
-    Or,
     Value,
     kind_of,
 )
+from winnow.inference.stop import Stop
 
 Select = Callable[[str, Sequence[Value]], list[Any]]
 """Gives what a query with these parameters finds."""
@@ -51,29 +48,20 @@ class Attributes:
         self.names = tuple(str(name) for (name,) in found)
         """Of fields, in order; the first `MOST_FIELDS` of them."""
 
-    def where(self, expression: str) -> Rows:
+    def where(self, expression: str, stop: Stop | None = None) -> Rows:
         """The rows that a filter lets through, [rows]; the array is the caller's.
 
         Raises:
             InvalidRequestError: it is no filter.
+            StoppedError: `stop` was set.
             ArtefactError: the database cannot be read.
 
         """
-        return self._masks.where(expression, self._mask)
+        return self._masks.where(expression, self._compared, stop)
 
-    def _mask(self, wanted: Filter) -> Rows:
-        match wanted:
-            case Not(part):
-                return ~self._mask(part)
-            case And(parts):
-                return reduce(np.logical_and, map(self._mask, parts))
-            case Or(parts):
-                return reduce(np.logical_or, map(self._mask, parts))
-            case _:
-                return self._having(list(self._found(wanted)))
-
-    def _having(self, found: Sequence[_Packed]) -> Rows:
-        """The rows of all that was found."""
+    def _compared(self, wanted: Filter) -> Rows:
+        """The rows that one comparison lets through."""
+        found = list(self._found(wanted))
         rows = np.frombuffer(b"".join(rows for some in found for (rows,) in some), "<u4")
         if len(rows) and int(rows.max()) >= self._rows:
             raise ArtefactError(
@@ -94,9 +82,9 @@ class Attributes:
                     marks = ", ".join("?" * len(own))
                     yield self._select(f"{_FINE}IN ({marks})", (field, kind, *own))
             case Compare(field, operator, value):
-                yield from self._compared(operator, (field, kind_of(value), value))
+                yield from self._ordered(operator, (field, kind_of(value), value))
 
-    def _compared(self, operator: Operator, of: _Compared) -> Iterator[_Packed]:
+    def _ordered(self, operator: Operator, of: _Compared) -> Iterator[_Packed]:
         if operator is Operator.EQUAL:
             yield self._select(_FINE + "= ?", of)
         elif operator is Operator.UNEQUAL:

@@ -55,7 +55,7 @@ def retrieve(
 
     """
     terms, vector = view.built.terms(question), question.vector
-    masks = [placed.allowed(depth.where) for placed in view.placed]
+    masks = [placed.allowed(depth.where, stop) for placed in view.placed]
     near = _nearest(view, vector, depth.looked_at, masks, stop)
     best = _best(view, terms, depth.best_words, masks, stop)
     rows = list(dict.fromkeys(row for row, _ in (*near, *best)))

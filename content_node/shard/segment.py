@@ -80,7 +80,7 @@ class Segment(Protocol):
 
         """
 
-    def where(self, expression: str) -> Rows:
+    def where(self, expression: str, stop: Stop | None = None) -> Rows:
         """The rows that a filter lets through; a field that no row has lets none through.
 
         Raises:

@@ -100,8 +100,8 @@ class StoredSegment:
             return stored
         return replace(stored, states=self.states.load(row))
 
-    def where(self, expression: str) -> Rows:
-        return self.attributes.where(expression)
+    def where(self, expression: str, stop: Stop | None = None) -> Rows:
+        return self.attributes.where(expression, stop)
 
     def _holding(self, allowed: Rows | None) -> Rows | None:
         if self.held is None or allowed is None:

@@ -18,6 +18,7 @@ from content_node.shard.store import StoredPassage
 from content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import GenerationGoneError
+from winnow.inference.stop import Stop
 
 Value = TypeVar("Value")
 _GENERATION_DIGITS = 16
@@ -38,11 +39,17 @@ class Placed:
         """The row after its last one."""
         return self.first + self.segment.rows
 
-    def allowed(self, where: str) -> Rows | None:
-        """The rows that are alive and let through by a filter; None for all."""
+    def allowed(self, where: str, stop: Stop | None = None) -> Rows | None:
+        """The rows that are alive and let through by a filter; None for all.
+
+        Raises:
+            InvalidRequestError: it is no filter.
+            StoppedError: `stop` was set.
+
+        """
         if not where:
             return self.alive
-        through = self.segment.where(where)
+        through = self.segment.where(where, stop)
         return through if self.alive is None else through & self.alive
 
 

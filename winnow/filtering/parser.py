@@ -23,6 +23,8 @@ MAX_CANONICAL = 8 * MAX_CHARACTERS
 MAX_DEPTH = 32
 """Parentheses in parentheses, and `not` before them."""
 MAX_COMPARISONS = 100
+MAX_VALUES = 500
+"""Values that a filter compares with: a list counts each of its own."""
 _OPERATORS = {each.value: each for each in Operator}
 _CURLY = ("“", "”", "„", "«", "»")
 _NOTHING = frozenset({"null", "none", "nil"})
@@ -47,7 +49,7 @@ class _Parser:
 
     def __init__(self, found: Sequence[Token]) -> None:
         self._tokens, self._place = found, 0
-        self._depth = self._comparisons = 0
+        self._depth = self._comparisons = self._compared_with = 0
 
     def filter(self) -> Filter:
         """All of it."""
@@ -129,6 +131,9 @@ class _Parser:
         value = _value_of(token)
         if value is None:
             raise self._expected("a value", _advice(token.text))
+        self._compared_with += 1
+        if self._compared_with > MAX_VALUES:
+            raise wrong(f"compares with more than {MAX_VALUES} values: use a field with fewer")
         self._place += 1
         return value
 

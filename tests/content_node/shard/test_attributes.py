@@ -16,8 +16,9 @@ from random_filters import filters, metadata
 from content_node.shard.attribute_tables import AttributesInMemory, write_attributes
 from content_node.shard.attributes import Attributes
 from content_node.shard.passage_fields import PassageFields
-from winnow.errors import ArtefactError, InvalidRequestError
+from winnow.errors import ArtefactError, InvalidRequestError, StoppedError
 from winnow.filtering import Filter, Value, fields_of, parse
+from winnow.inference.stop import Stop
 
 PASSAGES: list[dict[str, Any]] = [
     {"year": 2010, "lang": "en", "tags": ["a", "b"], "author": {"name": "x"}},
@@ -68,9 +69,13 @@ def test_the_tables_let_through_what_the_filter_means(
         assert attributes.where(text).tolist() == meant  # as it was kept
         names = {name for one in passages for name in fields_of(one)}
         assert attributes.names == tuple(sorted(names))
-    asked = PassageFields([json.dumps(one) if one else "" for one in passages])
-    assert asked.where(text).tolist() == meant
-    assert asked.names == attributes.names
+    lines = [json.dumps(one) if one else "" for one in passages]
+    for cut in {0, len(lines) // 2, len(lines)}:
+        first, last = PassageFields.of(lines[:cut]), PassageFields.of(lines[cut:])
+        first.where(text)
+        asked = first.joined(last)
+        assert asked.where(text).tolist() == meant
+        assert asked.names == attributes.names
 
 
 def test_ranges_over_many_values_are_read_in_blocks() -> None:
@@ -107,7 +112,7 @@ def test_what_is_no_filter_is_refused(tables: Tables) -> None:
     with pytest.raises(InvalidRequestError, match="filter: expected"):
         Attributes(tables.select, len(PASSAGES)).where("year >")
     with pytest.raises(InvalidRequestError, match="filter: expected"):
-        PassageFields([]).where("year >")
+        PassageFields.of([]).where("year >")
 
 
 def test_tables_of_more_rows_than_there_are_are_no_good(tables: Tables) -> None:
@@ -131,6 +136,63 @@ def test_many_threads_get_the_same_masks_from_tables_in_memory() -> None:
     texts = [f"n = {n} or s < '{n}'" for n in range(7)] * 8
     with ThreadPoolExecutor(8) as pool:
         masks = list(pool.map(attributes.where, texts))
-    asked = PassageFields([json.dumps(one) for one in passages])
+    asked = PassageFields.of([json.dumps(one) for one in passages])
     for text, mask in zip(texts, masks, strict=True):
         assert np.array_equal(mask, asked.where(text))
+
+
+class CountedFields(dict[str, list[Value]]):
+    """The fields of a row that count how often they are looked at."""
+
+    looks = 0
+
+    def get(self, *names: Any) -> Any:
+        CountedFields.looks += 1
+        return super().get(*names)
+
+
+def test_in_memory_rows_are_looked_at_once_however_many_comparisons_there_are() -> None:
+    rows = [CountedFields(tags=[f"t{n % 7}", f"t{n % 11}"]) for n in range(400)]
+    fields = PassageFields(rows, ["tags"])
+    for text in (" or ".join(f"tags < 't{n}'" for n in range(95)), "tags != 't1'", "exists tags"):
+        wanted = parse(text, 8_000)
+        assert fields.where(text).tolist() == [wanted.holds(dict(row)) for row in rows]
+    assert CountedFields.looks == 400
+
+
+def test_a_filter_that_nobody_waits_for_ends_before_its_next_comparison(tables: Tables) -> None:
+    stop = Stop()
+    stop.set()
+    for fields in (
+        Attributes(tables.select, len(PASSAGES)),
+        PassageFields.of([json.dumps(each) for each in PASSAGES]),
+    ):
+        asked = tables.asked
+        with pytest.raises(StoppedError):
+            fields.where("year > 2000 and lang = 'en'", stop)
+        assert tables.asked == asked
+        assert fields.where("year > 2000 and lang = 'en'").tolist() == [True] + [False] * 3 + [True]
+
+
+class StopsItself(CountedFields):
+    """Fields of a row whose question is given up when they are looked at."""
+
+    def __init__(self, stop: Stop, value: Value) -> None:
+        super().__init__(n=[value])
+        self._stop = stop
+
+    def get(self, *names: Any) -> Any:
+        self._stop.set()
+        return super().get(*names)
+
+
+def test_values_are_gathered_on_from_where_a_question_was_given_up() -> None:
+    stop = Stop()
+    rows = [StopsItself(stop, n) for n in range(5)]
+    fields = PassageFields(rows, ["n"])
+    CountedFields.looks = 0
+    with pytest.raises(StoppedError):
+        fields.where("n >= 1", stop)
+    assert CountedFields.looks == 1
+    assert fields.where("n >= 1").tolist() == [False, True, True, True, True]
+    assert CountedFields.looks == 5

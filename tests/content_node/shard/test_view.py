@@ -24,7 +24,8 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.write import EncodedPassage
-from winnow.errors import GenerationGoneError, InvalidRequestError
+from winnow.errors import GenerationGoneError, InvalidRequestError, StoppedError
+from winnow.inference.stop import Stop
 from winnow.searcher import Retrieved
 
 WEIGHT = 0.05
@@ -205,6 +206,14 @@ def test_segments_in_memory_can_be_made_one() -> None:
     assert joined.rows == 21
     assert joined.nearest(asked.vector, 9) == whole.nearest(asked.vector, 9)
     assert joined.named(range(21)) == whole.named(range(21))
+
+
+def test_a_question_that_was_given_up_is_not_filtered_any_more(base: StoredSegment) -> None:
+    stop = Stop()
+    stop.set()
+    with pytest.raises(StoppedError):
+        retrieve(live(base, [5], set()), question(3), Depth(4, where="n > 1"), WEIGHT, stop)
+    assert retrieve(view_of(base), question(3), Depth(4, where="not n > 1"), WEIGHT).hits
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

@@ -156,3 +156,12 @@ def test_the_longest_texts_are_filters_or_refused_too(seed: int) -> None:
 @given(wanted=filters, passage=metadata)
 def test_a_canonical_text_means_the_same(wanted: Filter, passage: dict[str, object]) -> None:
     assert parse(str(wanted), MAX_CANONICAL).matches(passage) == wanted.matches(passage)
+
+
+def test_a_filter_compares_with_a_bounded_number_of_values() -> None:
+    """Every filter that a front takes stays below it; a node takes longer, canonical texts."""
+    longest = f"a in({','.join('1' * 497)})"
+    assert len(longest) <= MAX_CHARACTERS
+    parse(str(parse(longest)), MAX_CANONICAL)
+    with pytest.raises(InvalidRequestError, match="compares with more than 500 values: use"):
+        parse(f"a in ({', '.join('1' * 400)}) or b in ({', '.join('1' * 101)})", MAX_CANONICAL)
