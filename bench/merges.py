@@ -91,8 +91,8 @@ def recall(shard: StoredSegment, rng: random.Random) -> float:
     for _ in range(_ASKED):
         asked = vectors[rng.randrange(len(rows))] + vectors[rng.randrange(len(rows))]
         asked /= np.linalg.norm(asked)
-        by_graph.append([row for row, _ in shard.index.walk(asked, _K) or ()])
-        by_hand.append([row for row, _ in exact.search(asked, _K)])
+        by_graph.append(shard.index.walk(asked, _K) or [])
+        by_hand.append(exact.search(asked, _K))
     return recall_at(by_graph, by_hand)
 
 

@@ -3,6 +3,7 @@
 Knows nothing of what was written since.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from content_node.shard.graph_vectors import GraphVectors
 from content_node.shard.inverting import inverted
 from content_node.shard.manifest import ShardManifest
 from content_node.shard.nearest import ExactIndex, load_graph
+from content_node.shard.segment import Found
 from content_node.shard.store import PassageStore
 from winnow.files.checksum import verify
 from winnow.files.opened import OpenFile
@@ -40,11 +42,18 @@ class Contents:
     faults: tuple[str, ...]
 
 
-def recall_at(graph_rows: list[list[int]], exact_rows: list[list[int]]) -> float:
-    """Share of the exact results that the graph found too."""
-    wanted = sum(map(len, exact_rows))
-    found = sum(len(set(g) & set(e)) for g, e in zip(graph_rows, exact_rows, strict=True))
+def recall_at(by_graph: Sequence[Found], exact: Sequence[Found]) -> float:
+    """Share of the exact results that the graph found too, or others that are as near."""
+    wanted = sum(map(len, exact))
+    found = sum(map(_as_near, by_graph, exact))
     return found / wanted if wanted else 1.0
+
+
+def _as_near(by_graph: Found, exact: Found) -> int:
+    """How many of the graph's results are as near as the furthest exact one; by distance, since
+    any of many equal passages is right.
+    """
+    return sum(distance <= exact[-1][1] for _, distance in by_graph[: len(exact)])
 
 
 def check_contents(directory: Path, manifest: ShardManifest, asked: Asked) -> Contents:
@@ -117,6 +126,5 @@ def _recall(
     asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
     asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
     # by the graph alone: where it leads to too few, search would hide that
-    by_graph = [[row for row, _ in graph.walk(vector, K) or ()] for vector in asked]
-    by_hand = [[row for row, _ in exact.search(vector, K)] for vector in asked]
-    return recall_at(by_graph, by_hand)
+    by_graph = [graph.walk(vector, K) or [] for vector in asked]
+    return recall_at(by_graph, [exact.search(vector, K) for vector in asked])

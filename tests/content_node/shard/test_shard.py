@@ -181,5 +181,12 @@ def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> No
 
 
 def test_recall_is_the_share_of_exact_results_found() -> None:
-    assert recall_at([[1, 2], [3, 9]], [[1, 2], [3, 4]]) == 0.75
+    near, far = [(1, 0.5), (2, 0.6)], [(3, 0.5), (9, 0.8)]
+    assert recall_at([near, far], [near, [(3, 0.5), (4, 0.7)]]) == 0.75
+    assert recall_at([[], near[:1]], [near, near]) == 0.25
     assert recall_at([], []) == 1.0
+
+
+def test_results_as_near_as_the_exact_ones_are_as_good() -> None:
+    """Of many equal passages any may be found."""
+    assert recall_at([[(7, 0.5), (8, 0.5)]], [[(1, 0.5), (2, 0.5)]]) == 1.0
