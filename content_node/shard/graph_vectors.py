@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.equal_passages import groups_of, hashed
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
@@ -45,12 +46,14 @@ class GraphVectors:
                 f"{file.path} does not hold vectors of {dimension} values: build it again"
             )
         self._places = np.full(rows, -1, np.int64)
-        labels = self._labels(label, rows)
+        labels, hashes = self._labels(vector, label, rows)
         if rows and labels.max() >= rows:
             raise ArtefactError(f"{file.path} has a vector of row {labels.max()} of {rows}")
         self._places[labels] = _HEADER.size + np.arange(rows) * self._stride + vector
         if (self._places < 0).any():
             raise ArtefactError(f"{file.path} has two vectors of one row")
+        self.equal = [labels.astype(np.int64)[group] for group in groups_of(hashes)]
+        """Rows with equal vectors, where these are many."""
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of rows: float32 [rows, dimension].
@@ -72,13 +75,16 @@ class GraphVectors:
             own = rows[start : start + _CHUNK]
             yield own, self.read(own)
 
-    def _labels(self, first: int, rows: int) -> NDArray[np.uint64]:
-        """The label of each vector, in the order of the file."""
+    def _labels(
+        self, vector: int, label: int, rows: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The label of each vector and its hash, in the order of the file."""
         some = max(_BLOCK // self._stride, 1)
-        found = [np.empty(0, np.uint64)]
+        labels, hashes = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
         for start in range(0, rows, some):
             count = min(some, rows - start)
             data = self._file.read(count * self._stride, _HEADER.size + start * self._stride)
             table = np.frombuffer(data, np.uint8).reshape(count, self._stride)
-            found.append(table[:, first:].copy().view("<u8").ravel())
-        return np.concatenate(found)
+            labels.append(table[:, label:].copy().view("<u8").ravel())
+            hashes.append(hashed(table[:, vector:label].copy().view("<f4")))
+        return np.concatenate(labels), np.concatenate(hashes)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.equal_passages import equal_passages, groups_of, hashed
 from content_node.shard.memory_passages import MemoryPassages
 from content_node.shard.memory_vectors import MemoryVectors
 from content_node.shard.nearest import ExactIndex, distances_of
@@ -29,6 +30,8 @@ class MemorySegment:
         self._fields = fields or PassageFields.of([each.metadata for each in own.passages])
         keys = zip((each.id for each in own.passages), own.sequences, strict=True)
         self._rows = {key: row for row, key in enumerate(keys)}
+        same = groups_of(hashed(own.vectors))
+        self._equal = equal_passages(same, self._words.tokens, self._by_id, self.rows)
 
     @property
     def own(self) -> MemoryPassages:
@@ -43,10 +46,13 @@ class MemorySegment:
     def fields(self) -> tuple[str, ...]:
         return self._fields.names
 
+    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
+        return self._equal.thinned(allowed, most)
+
     def nearest(
         self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
     ) -> Found:
-        return self._index.search(vector, k, allowed, stop)
+        return self._index.nearest(vector, k, allowed, stop)
 
     def best_by_words(
         self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None
@@ -71,6 +77,10 @@ class MemorySegment:
 
     def where(self, expression: str, stop: Stop | None = None) -> Rows:
         return self._fields.where(expression, stop)
+
+    def _by_id(self) -> NDArray[np.int64]:
+        ids = [each.id for each in self._own.passages]
+        return np.array(sorted(range(self.rows), key=ids.__getitem__), np.int64)
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
         """One segment with the rows of this one, then those of the others in their order."""

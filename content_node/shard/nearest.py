@@ -5,7 +5,7 @@ found them. Squared Euclidean distance throughout.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, Protocol
 
@@ -13,6 +13,7 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
+from content_node.shard.equal_passages import EqualPassages
 from content_node.shard.segment import Found, Rows
 from winnow.errors import ArtefactError, StoppedError
 from winnow.files.opened import OpenFile
@@ -21,6 +22,10 @@ from winnow.inference.stop import Stop
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+_EQUALS = 4
+"""Passages beyond those that are wanted, to see whether they are as near: the same text is there
+twice now and then.
+"""
 WALKED = 0.7
 """Vectors that can be read and compared in the time in which a graph finds one more of the nearest.
 Measured by `python bench/masked.py`.
@@ -54,6 +59,11 @@ class NearestIndex(Protocol):
 
         """
 
+    def nearest(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """The same, and all that are as near as the last of them. Raises as `search`."""
+
 
 class ExactIndex:
     """Compares with every vector: right by definition, and fast enough for small shards."""
@@ -73,7 +83,13 @@ class ExactIndex:
     ) -> Found:
         """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row."""
         others = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
-        return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed)[:k]
+        return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed, k)
+
+    def nearest(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """The same, and all that are as near as the last of them."""
+        return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
     def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
         if len(vector) != self._dimension:  # hnswlib would read on in whatever lies beside it
@@ -94,10 +110,13 @@ class GraphIndex:
         vectors: VectorSource,
         held: Rows | None = None,
         walked: float = WALKED,
+        equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
     ) -> None:
         """`held` are the rows that hold a vector; all if none. `vectors` are read for questions
-        that the graph cannot answer, or not as fast; see `WALKED`.
+        that the graph cannot answer, or not as fast; see `WALKED`. Of rows that are `equal` the
+        graph has to find one.
         """
+        self._equal = equal
         self._index, self._ef, self._vectors, self._walked = index, ef, vectors, walked
         self._held = np.ones(index.get_current_count(), np.bool_) if held is None else held
         self._count = int(np.count_nonzero(self._held))
@@ -111,7 +130,18 @@ class GraphIndex:
         if allowed is None:
             found = self.walk(vector, k)
             return self._compared(vector, k, self._held, stop) if found is None else found
-        return self._filtered(vector, k, allowed & self._held, stop)
+        return self._filtered(vector, k, allowed & self._held, stop)[:k]
+
+    def nearest(
+        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
+    ) -> Found:
+        """The same, and all that are as near as the last of them."""
+        if not self._equal:
+            return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
+        own = self._held if allowed is None else allowed & self._held
+        return _with_ties(
+            lambda more: self._filtered(vector, more, own, stop), k, self._equal.all_in
+        )
 
     def walk(self, vector: Vectors, k: int, allowed: Rows | None = None) -> Found | None:
         """What the graph alone finds, less what is not allowed; None if fewer than `k` rows can be
@@ -121,30 +151,38 @@ class GraphIndex:
         that it can reach: many equal vectors or deleted rows cut a graph in pieces. So a wider
         search would find no more.
         """
+        reached = self._reached(vector, k)
+        return None if reached is None else _pairs(*reached, allowed)
+
+    def _reached(self, vector: Vectors, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
         k = min(k, self._count)
         if not k:
-            return []
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         try:
             rows, distances = self._index.knn_query(vector, k=k, num_threads=1)
         except RuntimeError:  # fewer than k
             return None
-        return _pairs(rows[0], distances[0], allowed)
+        return rows[0], distances[0]
 
     def _filtered(self, vector: Vectors, k: int, allowed: Rows, stop: Stop | None) -> Found:
-        """Walks wider and wider until enough allowed rows were met; compares with all of them
-        where that takes less time.
+        """Walks wider and wider until enough allowed rows were met, of which there may be more
+        than `k`; compares with all of them where that takes less time.
         """
         count = int(np.count_nonzero(allowed))
         k = min(k, count)
-        fetch = breadth(k, count, self._count)
+        fetch = breadth(k, self._equal.reachable(allowed), self._count)
         while fetch * self._walked < count:
-            found = self.walk(vector, fetch, allowed)
-            if found is None:
+            reached = self._reached(vector, fetch)
+            if reached is None:
                 break
+            found = _pairs(*self._equal.completed(*reached), allowed)
             if len(found) >= k:
-                return found[:k]
+                return found
             fetch *= 4  # allowed rows lie farther away than others
-        return self._compared(vector, k, allowed, stop)
+        compared = self._compared(vector, k, allowed, stop)
+        rows = np.array([row for row, _ in compared], np.int64)
+        distances = np.array([distance for _, distance in compared], np.float32)
+        return _pairs(*self._equal.completed(rows, distances), allowed)
 
     def _compared(self, vector: Vectors, k: int, wanted: Rows, stop: Stop | None) -> Found:
         return search_chunks(self._vectors.chunks(np.flatnonzero(wanted)), vector, k, stop)
@@ -183,6 +221,7 @@ def load_graph(
     ef: int,
     vectors: VectorSource,
     held: Rows | None = None,
+    equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
 ) -> GraphIndex:
     """Loads a graph whose file was verified into memory; `vectors` are those it was built of.
 
@@ -199,7 +238,7 @@ def load_graph(
         raise ArtefactError(
             f"{file.path} holds {index.get_current_count()} vectors, expected {rows}"
         )
-    return GraphIndex(index, ef, vectors, held)
+    return GraphIndex(index, ef, vectors, held, equal=equal)
 
 
 def build_graph(
@@ -229,10 +268,35 @@ def _each_nearest(
         yield from ExactIndex(vectors, rows).search(vector, k)
 
 
-def _pairs(rows: NDArray[np.uint64], distances: Vectors, allowed: Rows | None) -> Found:
-    """Allowed rows with their distances, nearest first."""
+def _with_ties(
+    search: Callable[[int], Found],
+    k: int,
+    complete: Callable[[Sequence[int]], bool] | None = None,
+) -> Found:
+    """The `k` nearest and all that are as near as the last of them.
+
+    `search` gives as many as it is asked for, or more; `complete` says of rows that are as near as
+    each other whether no others are.
+    """
+    more = 0 if complete else _EQUALS
+    while k:
+        found = search(k + more)
+        furthest = found[:k][-1][1] if found else 0.0
+        near = [pair for pair in found if pair[1] <= furthest]
+        if len(found) < k + more or len(near) < len(found):
+            return near
+        if complete and complete([row for row, distance in near if distance == furthest]):
+            return near
+        more = max(4 * more, _EQUALS)
+    return []
+
+
+def _pairs(
+    rows: NDArray[np.integer], distances: Vectors, allowed: Rows | None, most: int | None = None
+) -> Found:
+    """Allowed rows with their distances, nearest first; at most so many."""
     if allowed is not None:
         good = allowed[rows]
         rows, distances = rows[good], distances[good]
-    order = np.lexsort((rows, distances))
+    order = np.lexsort((rows, distances))[:most]
     return list(zip(rows[order].tolist(), distances[order].tolist(), strict=True))

@@ -5,7 +5,6 @@ Whichever way a passage was found, it has distance and BM25, and is ordered by t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,6 @@ from winnow.domain.question import Depth, EncodedQuestion
 from winnow.inference.stop import Stop
 
 _Masks = Sequence[Rows | None]
-_EQUALS = 4
-"""Passages beyond those that are wanted, to see whether they are as near: the same text is there
-twice now and then.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,9 @@ def retrieve(
 
     """
     terms, vector = view.built.terms(question), question.vector
-    masks = [placed.allowed(depth.where, stop) for placed in view.placed]
+    # of many equal passages no more can be chosen, or be the last candidates
+    most = max(depth.passages, depth.looked_at, depth.best_words)
+    masks = [each.segment.thinned(each.allowed(depth.where, stop), most) for each in view.placed]
     near = _nearest(view, vector, depth.looked_at, masks, stop)
     best = _best(view, terms, depth.best_words, masks, stop)
     rows = list(dict.fromkeys(row for row, _ in (*near, *best)))
@@ -106,23 +103,13 @@ def _nearest(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | Non
     """The nearest `k` and all that are as near as the last of them, nearest first: so it does not
     matter where rows with equal vectors lie.
     """
-    more = _EQUALS
-    while k:
-        found = _nearest_rows(view, vector, k + more, masks, stop)
-        if len(found) < k + more or found[-1][1] > found[k - 1][1]:
-            furthest = found[:k][-1][1] if found else 0.0
-            return [pair for pair in found if pair[1] <= furthest]
-        more *= 4
-    return []
-
-
-def _nearest_rows(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
     found = [
         (placed.first + row, distance)
         for placed, mask in zip(view.placed, masks, strict=True)
         for row, distance in placed.segment.nearest(vector, k, mask, stop)
     ]
-    return nsmallest(k, found, key=by_distance)
+    found.sort(key=by_distance)
+    return [pair for pair in found if pair[1] <= found[:k][-1][1]]
 
 
 def _best(view: View, terms: Terms, k: int, masks: _Masks, stop: Stop | None) -> Found:

@@ -48,10 +48,17 @@ class Segment(Protocol):
     def fields(self) -> tuple[str, ...]:
         """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
 
+    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
+        """The allowed rows without those of many equal passages that come after the first `most` of
+        them, by id; None for all.
+        """
+
     def nearest(
         self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
     ) -> Found:
-        """At most `k` of the allowed rows with their distances, nearest first; ties by row."""
+        """The nearest `k` of the allowed rows with their distances, nearest first, ties by row; and
+        all that are as near as the last of them.
+        """
 
     def best_by_words(
         self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None

@@ -138,6 +138,11 @@ class PassageStore:
         found = self._select("SELECT row FROM passages")  # by the index of ids, which is small
         return np.sort(np.fromiter((row for (row,) in found), np.int64, len(found)))
 
+    def numbers_by_id(self) -> NDArray[np.int64]:
+        """The rows that hold a passage, in the order of its id."""
+        found = self._select("SELECT row FROM passages ORDER BY id")
+        return np.fromiter((row for (row,) in found), np.int64, len(found))
+
     def count(self) -> int:
         """The number of passages."""
         ((count,),) = self._select("SELECT count(*) FROM passages")

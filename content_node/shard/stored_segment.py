@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from content_node.shard.attributes import Attributes
 from content_node.shard.bm25 import BuiltRarities
 from content_node.shard.changes import Change, change_of
+from content_node.shard.equal_passages import EqualPassages, equal_passages
 from content_node.shard.graph_vectors import GraphVectors
 from content_node.shard.manifest import ShardManifest, open_shard_manifest
 from content_node.shard.nearest import ExactIndex, NearestIndex, distances_of, load_graph
@@ -45,6 +46,8 @@ class StoredSegment:
     """How rare words were in the whole index when it was built."""
     attributes: Attributes
     """The metadata, as filters see it."""
+    equal: EqualPassages
+    """Passages that equal many others."""
     held: Rows | None = None
     """The rows that hold a passage; None where all do."""
     states: StateFile | None = None
@@ -69,10 +72,13 @@ class StoredSegment:
         """What became of the files on disk; None where they are still what is served."""
         return change_of(self.files)
 
+    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
+        return self.equal.thinned(allowed, most)
+
     def nearest(
         self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
     ) -> Found:
-        return self.index.search(vector, k, self._holding(allowed), stop)
+        return self.index.nearest(vector, k, self._holding(allowed), stop)
 
     def best_by_words(
         self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None
@@ -148,11 +154,22 @@ def _open(directory: Path, ef: int, exact: bool, exact_up_to: int) -> StoredSegm
     words, postings, built = open_words(files, manifest, store)
     held = _held(manifest, store)
     exact = exact or manifest.passages <= exact_up_to
-    index = _index(files, manifest, store, vectors, held, None if exact else ef)
+    equal = equal_passages(vectors.equal, words.tokens, store.numbers_by_id, manifest.rows)
+    index = _index(files, manifest, store, vectors, held, equal, None if exact else ef)
     attributes = store.attributes(manifest.rows)
     opened = (named, *files.values())
     segment = StoredSegment(
-        manifest, store, index, vectors, words, postings, built, attributes, held, files=opened
+        manifest,
+        store,
+        index,
+        vectors,
+        words,
+        postings,
+        built,
+        attributes,
+        equal,
+        held,
+        files=opened,
     )
     if change := segment.change():
         raise ArtefactError(change.reason)
@@ -173,11 +190,12 @@ def _index(
     store: PassageStore,
     vectors: GraphVectors,
     held: Rows | None,
+    equal: EqualPassages,
     ef: int | None,
 ) -> NearestIndex:
     """Exact without `ef`."""
     if ef is not None:
         graph = files[manifest.graph]
-        return load_graph(graph, manifest.dimension, manifest.rows, ef, vectors, held)
+        return load_graph(graph, manifest.dimension, manifest.rows, ef, vectors, held, equal)
     rows = None if held is None else np.flatnonzero(held)
     return ExactIndex(store.vectors(manifest.dimension), rows)

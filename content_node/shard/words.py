@@ -44,6 +44,11 @@ class WordIndex:
         """Tokens of each row, [rows]; 0 for one that holds nothing."""
         return np.diff(self._ends, prepend=0)
 
+    def tokens(self, row: int) -> bytes:
+        """The tokens of a row's title and text."""
+        begin = int(self._ends[row - 1]) if row else 0
+        return self._tokens[begin : int(self._ends[row])].tobytes()
+
     def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
         """BM25 of each of `rows`: 0 or more, [rows].
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from content_node.shard.memory_vectors import MemoryVectors
 from content_node.shard.nearest import (
+    WALKED,
     ExactIndex,
     GraphIndex,
     Numbers,
@@ -33,12 +34,14 @@ def in_chunks(vectors: Vectors, size: int = 100) -> list[tuple[Numbers, Vectors]
     ]
 
 
-def graph_of(vectors: Vectors, ef: int = 16, deleted: int = 0, **options: float) -> GraphIndex:
+def graph_of(
+    vectors: Vectors, ef: int = 16, deleted: int = 0, walked: float = WALKED
+) -> GraphIndex:
     index = build_graph(vectors, m=4, ef_construction=16, threads=1)
     for row in range(deleted):
         index.mark_deleted(row)
     held = np.arange(len(vectors)) >= deleted
-    return GraphIndex(index, ef, MemoryVectors(vectors), held, **options)
+    return GraphIndex(index, ef, MemoryVectors(vectors), held, walked)
 
 
 def test_rows_that_the_graph_does_not_reach_are_found_by_their_vectors() -> None:

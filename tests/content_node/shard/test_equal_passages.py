@@ -1,0 +1,186 @@
+"""Of many equal passages those with the first ids are chosen, and no others are looked at."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shards_made import DIMENSION, passages, question, stored
+
+from content_node.shard import StoredSegment, View, view_of
+from content_node.shard import equal_passages as module
+from content_node.shard.equal_passages import EqualPassages, groups_of, hashed
+from content_node.shard.memory_passages import MemoryPassages
+from content_node.shard.memory_segment import MemorySegment
+from content_node.shard.memory_vectors import MemoryVectors
+from content_node.shard.nearest import GraphIndex, build_graph
+from content_node.shard.retrieving import retrieve
+from content_node.shard.store import PassageStore
+from content_node.shard.view import Placed
+from stateless.answer.choose import best_overall
+from winnow.domain.answered import ShardTimings
+from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.write import EncodedPassage
+from winnow.searcher import Retrieved
+
+WEIGHT = 0.05
+_TEXTS = passages(8)
+SAME_VECTOR = replace(_TEXTS[1], tokens=_TEXTS[2].tokens)
+"""As where an encoder cuts two long passages at the same place."""
+_KINDS = [*[_TEXTS[0]] * 5, *[_TEXTS[1]] * 3, SAME_VECTOR, *_TEXTS[2:]]
+ALL = [
+    replace(
+        _KINDS[(n * 7) % len(_KINDS)], passage=replace(_TEXTS[0].passage, id=f"p{n * 37 % 101}")
+    )
+    for n in range(100)
+]
+DEPTHS = [Depth(4), Depth(4, 10), Depth(3, 3, 9), Depth(6, 8, 2), Depth(4, by_words=7)]
+
+
+def cut(root: Path, exact_up_to: int) -> dict[int, list[StoredSegment]]:
+    """The same passages in 1, 2, 3 and 8 shards."""
+    return {
+        count: [
+            stored(root / f"{count}-{n}", ALL[n::count], ALL, exact_up_to=exact_up_to)
+            for n in range(count)
+        ]
+        for count in (1, 2, 3, 8)
+    }
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> View:
+    """One shard that compares with every passage and keeps all that are equal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", 10**6)
+        segment = stored(tmp_path_factory.mktemp("plain") / "shard", ALL, ALL)
+    assert not segment.equal
+    return view_of(segment)
+
+
+@pytest.fixture(scope="module", params=["graph", "exact"])
+def shards(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[int, list[StoredSegment]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", 2)
+        found = cut(tmp_path_factory.mktemp("cut"), 0 if request.param == "graph" else 2_000)
+    assert all(segment.equal for segment in (*found[1], *found[2]))
+    return found
+
+
+def chosen(views: Sequence[View], asked: EncodedQuestion, depth: Depth) -> list[tuple[object, ...]]:
+    found = {}
+    for number, view in enumerate(views):
+        own = retrieve(view, asked, depth, WEIGHT)
+        found[number] = Retrieved(own.hits, own.distances, ShardTimings(), 0, own.words)
+    return [
+        (hit.passage_id, hit.distance, hit.hybrid_distance, hit.words)
+        for _, hit in best_overall(found, depth)
+    ]
+
+
+def near(seed: int, at: int) -> EncodedQuestion:
+    """A question at a passage, so that all that equal it are the nearest, or anywhere."""
+    asked = question(seed)
+    return asked if at >= len(ALL) else replace(asked, vector=ALL[at].vector)
+
+
+asked = st.builds(near, st.integers(0, 10**6), st.integers(0, 150))
+
+
+@settings(max_examples=150)
+@given(asked, st.sampled_from(DEPTHS))
+def test_with_ties_the_same_is_chosen_however_the_index_is_cut(
+    plain: View, shards: dict[int, list[StoredSegment]], asked: EncodedQuestion, depth: Depth
+) -> None:
+    expected = chosen([plain], asked, depth)
+    for own in shards.values():
+        assert chosen(list(map(view_of, own)), asked, depth) == expected
+
+
+def memory(own: Sequence[EncodedPassage]) -> MemorySegment:
+    return MemorySegment(MemoryPassages.of(own, range(1, len(own) + 1), DIMENSION))
+
+
+def live(base: StoredSegment, alive: np.ndarray, many: int) -> View:
+    """The first half of the passages on disk and the others in memory, some of them dead."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", many)
+        written = memory(ALL[50:])
+    placed = (Placed(base, 0, alive[:50]), Placed(written, 50, alive[50:]))
+    return View(base.manifest, "g", placed, int(alive.sum()), base.built, 50, "log")
+
+
+@settings(max_examples=60)
+@given(asked, st.sampled_from(DEPTHS), st.sets(st.integers(0, 99), max_size=90))
+def test_equal_passages_that_are_dead_take_no_place(
+    halves: tuple[StoredSegment, StoredSegment],
+    asked: EncodedQuestion,
+    depth: Depth,
+    dead: set[int],
+) -> None:
+    thinned, plain = halves
+    alive = np.array([row not in dead for row in range(100)])
+    expected = chosen([live(plain, alive, 10**6)], asked, depth)
+    assert chosen([live(thinned, alive, 2)], asked, depth) == expected
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredSegment, StoredSegment]:
+    root = tmp_path_factory.mktemp("halves")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MANY", 2)
+        thinned = stored(root / "thinned", ALL[:50], ALL, exact_up_to=0)
+        patch.setattr(module, "MANY", 10**6)
+        return thinned, stored(root / "plain", ALL[:50], ALL)
+
+
+@pytest.mark.parametrize("depth", [Depth(5), Depth(5, 20), Depth(5, 20, 20), Depth(5, by_words=9)])
+def test_few_of_many_equal_passages_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: Depth
+) -> None:
+    named: list[int] = []
+    names = PassageStore.named
+
+    def counted(self: PassageStore, rows: Sequence[int]) -> list[tuple[str, int]]:
+        named.extend(rows)
+        return names(self, rows)
+
+    same = [replace(_TEXTS[0], passage=each.passage) for each in passages(3_000)]
+    view = view_of(stored(tmp_path / "shard", same))
+    monkeypatch.setattr(PassageStore, "named", counted)
+    hits = retrieve(view, near(1, 0), depth, WEIGHT).hits
+    assert [hit.passage_id for hit in hits][:3] == ["p0", "p1", "p10"]
+    assert len(named) <= 50
+
+
+@pytest.mark.parametrize("walked", [0.0, 1e9])
+def test_a_row_of_a_group_leads_to_all_of_it_by_graph_and_by_comparing(walked: float) -> None:
+    vectors = np.random.default_rng(3).standard_normal((60, 6)).astype(np.float32)
+    vectors[10:50] = vectors[10]
+    equal = EqualPassages([np.arange(49, 9, -1)], rows=60)
+    source = MemoryVectors(vectors)
+    graph = GraphIndex(build_graph(vectors, 8, 50, 1), 16, source, walked=walked, equal=equal)
+    thinned = equal.thinned(None, 7)
+    found = graph.nearest(vectors[10], 3, thinned)
+    assert found == [(row, 0.0) for row in range(43, 50)]
+
+
+def test_rows_with_equal_vectors_are_found_by_their_bits() -> None:
+    vectors = np.random.default_rng(0).standard_normal((100, 7)).astype(np.float32)
+    vectors[::2] = vectors[4]
+    assert [group.tolist() for group in groups_of(hashed(vectors))] == [list(range(0, 100, 2))]
+
+
+def test_what_is_allowed_is_not_changed_by_thinning_it() -> None:
+    equal = EqualPassages([np.array([5, 1, 3, 0])], rows=6)
+    allowed = np.array([True, False, True, True, True, True])
+    thinned = equal.thinned(allowed, 2)
+    assert thinned is not None
+    assert thinned.tolist() == [False, False, True, True, True, True]
+    assert allowed.tolist() == [True, False, True, True, True, True]
+    assert equal.thinned(allowed, 4) is allowed
