@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +42,7 @@ from content_node.watching import watch
 from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
+from winnow.heap import HeapTrimmer, bound_arenas, give_back, trimming
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions
 from winnow.policy.pace import Pace
@@ -70,6 +72,7 @@ _LOOK_EVERY = 2.0
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
+    bound_arenas()
     process.run(settings, partial(_run, settings)).leave_behind()
 
 
@@ -105,8 +108,9 @@ async def _run(
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
+    gone = HeapTrimmer(trimming()).soon
     loading = Loading(
-        partial(_load, settings, bundle, options, pool, metrics, FeedMetrics(registry))
+        partial(_load, settings, bundle, options, pool, metrics, FeedMetrics(registry), gone)
     )
     changing = Changing(servicer, server, metrics)
     merge_metrics = MergeMetrics(registry)
@@ -167,6 +171,7 @@ def _load(
     pool: ReaderPool,
     metrics: NodeMetrics,
     feed_metrics: FeedMetrics,
+    gone: Callable[[], None],
 ) -> _Loaded:
     # other nodes of this machine may be serving while this one starts
     give_way(settings.reader_nice)
@@ -181,7 +186,7 @@ def _load(
         feeding=settings.feed,
     )
     try:
-        return _answering(settings, bundle, options, tokenizer, pool, metrics, live)
+        return _answering(settings, bundle, options, tokenizer, pool, metrics, live, gone)
     except BaseException:
         live.abandon()
         raise
@@ -195,12 +200,20 @@ def _answering(
     pool: ReaderPool,
     metrics: NodeMetrics,
     live: LiveShard,
+    gone: Callable[[], None],
 ) -> _Loaded:
     shard = live.base
     reader = open_reader(bundle, tokenizer.special, options, settings.max_tokens)
     pace = Pace(_HALF_LIFE, time.monotonic)
     searcher = LocalSearcher(
-        live.view, reader, bundle, pool, pace, metrics, journaled=bool(settings.journal)
+        live.view,
+        reader,
+        bundle,
+        pool,
+        pace,
+        metrics,
+        journaled=bool(settings.journal),
+        gone=gone,
     )
     live.served_by(searcher.serve)
     # one thread reads here; when there is much to do each core does
@@ -215,6 +228,7 @@ def _answering(
         sequence=live.view.sequence,
         bundle=bundle.manifest.name,
     )
+    give_back()  # what loading has freed
     admitted = AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)
     return _Loaded(live, admitted, shard_info(live.view, bundle))
 

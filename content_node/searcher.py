@@ -63,9 +63,10 @@ class LocalSearcher:
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
         journaled: bool = False,
+        gone: Callable[[], None] = lambda: None,
     ) -> None:
         """`pace` is told of every passage that was read; `journaled`: whether the node follows a
-        journal.
+        journal. `gone` is called on the event loop after a generation was let go.
         """
         self._journaled = journaled
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
@@ -73,7 +74,7 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations, self._served = Generations(view, clock), Served(view.sequence)
+        self._generations, self._served = Generations(view, clock, gone), Served(view.sequence)
         self._count_passages()
 
     def serve(self, view: View) -> None:

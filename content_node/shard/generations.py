@@ -9,6 +9,7 @@ a question to wait at. Threads hold the `View` that they were given. What nobody
 closed: a view that is dropped here ends with the last of its readers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from content_node.shard.view import View
@@ -38,8 +39,9 @@ class _Generation:
 class Generations:
     """One shard as it was lately."""
 
-    def __init__(self, view: View, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, view: View, clock: Clock, gone: Callable[[], None] = lambda: None) -> None:
+        """`gone` is called after a generation was forgotten: its memory is free soon."""
+        self._clock, self._gone = clock, gone
         self._newest = _Generation(view, clock())
         self._older: dict[str, _Generation] = {}
 
@@ -52,7 +54,11 @@ class Generations:
     def let_go(self) -> None:
         """Forgets what nobody can come back for."""
         now = self._clock()
-        self._older = {name: older for name, older in self._older.items() if older.until > now}
+        kept = {name: older for name, older in self._older.items() if older.until > now}
+        forgotten = len(kept) < len(self._older)
+        self._older = kept
+        if forgotten:
+            self._gone()
 
     def serve(self, view: View) -> None:
         """From now on `view` is the newest; an older generation is kept while it may be asked for.

@@ -13,7 +13,7 @@ from statistics import median
 import structlog
 
 from winnow.deadline import Clock
-from winnow.heap import trimming
+from winnow.heap import give_back
 from winnow.inference.ending import ends_process_after
 from winnow.inference.session import Inputs, Session
 from winnow.inference.turns import Timed, reason, run_in_turns
@@ -105,7 +105,7 @@ class Choosing:
         taken, choice = _taken(model, tried, faults)
         session = taken.session
         del tried, taken
-        _give_back()
+        give_back()  # what was closed leaves as much free memory as a model takes
         self._told(choice)
         return session
 
@@ -136,10 +136,3 @@ def _taken(model: str, tried: list[Timed], faults: Mapping[str, str]) -> tuple[T
             spent = {each.name: round(1e3 * own, 3) for each, own in zip(able, usual, strict=True)}
             taken = able[clearly_fastest(usual)]
             return taken, Choice(model, taken.name, ChosenBy.MEASURED, spent, faults)
-
-
-def _give_back() -> None:
-    """What was closed leaves as much free memory as a model takes."""
-    trim = trimming()
-    if trim is not None:
-        trim()

@@ -162,3 +162,19 @@ def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> No
     go_on.set()
     thread.join(60)
     assert found == ["a", "b", "c"]
+
+
+def test_it_is_told_once_that_generations_were_let_go(clock: ManualClock) -> None:
+    """What they held in memory can be given back then."""
+    told: list[float] = []
+    generations = Generations(shard("a"), clock, lambda: told.append(clock()))
+    generations.lease(after(clock, 1.0))
+    generations.serve(shard("b"))
+    generations.lease(after(clock, 1.0))
+    generations.serve(shard("c"))
+    generations.let_go()
+    assert told == []
+    clock.advance(10.0)
+    generations.let_go()
+    generations.let_go()
+    assert told == [clock()]

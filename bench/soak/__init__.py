@@ -1,0 +1,1 @@
+"""Memory of content nodes under questions, writes and merges for a long time."""

@@ -1,0 +1,35 @@
+"""How a soak judges what nodes hold over time."""
+
+import itertools
+
+import pytest
+
+from bench.soak.made_up import writes
+from bench.soak.memory import Sample, growth
+
+
+def samples(*megabytes: float) -> list[Sample]:
+    """One every ten seconds."""
+    return [Sample(10.0 * n, 0, 2 * each, each, n) for n, each in enumerate(megabytes)]
+
+
+def test_what_comes_and_goes_with_merges_is_no_growth() -> None:
+    assert growth(samples(*[100.0, 100.0, 140.0] * 20), 0, 600) == 0
+
+
+def test_growth_is_counted_from_when_the_load_has_settled() -> None:
+    held = [50.0] * 20 + [100.0] * 20 + [130.0] * 20
+    assert growth(samples(*held), 0, 600) == pytest.approx(1.6)
+    assert growth(samples(*held), 200, 600) == pytest.approx(0.3)
+
+
+def test_a_soak_that_was_too_short_is_not_judged() -> None:
+    with pytest.raises(ValueError, match="too few samples"):
+        growth(samples(100.0, 100.0), 0, 600)
+
+
+def test_writes_leave_a_shard_about_as_large_as_it_is() -> None:
+    some = list(itertools.islice(writes(passages=1_000, seed=1), 4_000))
+    added = {each.id for each in some if each.id.startswith("fed-")}
+    assert len(added) <= 250
+    assert 0.2 < sum(each.put is None for each in some) / len(some) < 0.3
