@@ -111,24 +111,24 @@ class _Call:
     def __init__(self, shard: Shard, race: Race, delay: HedgeDelay, ask: Ask) -> None:
         self._shard, self._race, self._delay, self._ask = shard, race, delay, ask
         self._running: dict[simpy.Event, Try] = {}
+        self._winner: Try | None = None
 
     def run(self) -> Answered:
         try:
             self._shard.budget.earn()
             self._start()
-            while self._running:
+            while self._running and self._winner is None:
                 yield self._next()
                 ended = [process for process in self._running if process.processed]
                 if not ended:
                     self._send_hedge()
-                for process in ended:
-                    if self._ended(self._running.pop(process)):
-                        return True
+                for process in ended:  # all of them: what ends at the same moment answers, too
+                    self._ended(self._running.pop(process))
         except simpy.Interrupt:
             for left in self._running.values():
                 self._shard.end(left, self._race.outcome(left.attempt, None))
             raise
-        return False
+        return self._won()
 
     def _next(self) -> simpy.Event:
         """An attempt that ends, or the moment of a hedge."""
@@ -163,16 +163,22 @@ class _Call:
         self._race.sent(attempt, hedge=True)
         self._send(attempt)
 
-    def _ended(self, ended: Try) -> bool:
-        """Whether that was the answer."""
+    def _ended(self, ended: Try) -> None:
         race, shard = self._race, self._shard
-        if not ended.process.value:  # given up with its replica
-            shard.end(ended, Outcome.ABANDONED)
-            if not self._running and race.retries(UnavailableError("given up")):
-                self._start()
+        if ended.process.value:
+            self._delay.observe(race.waited(ended.attempt))
+            shard.end(ended, Outcome.ANSWERED, race.relative(ended.attempt))
+            self._winner = self._winner or ended
+            return
+        shard.end(ended, Outcome.ABANDONED)  # given up with its replica
+        over = self._running or self._winner
+        if not over and race.retries(UnavailableError("given up")):
+            self._start()
+
+    def _won(self) -> bool:
+        """Whether there was an answer; gives up what is not needed any more."""
+        if self._winner is None:
             return False
-        self._delay.observe(race.waited(ended.attempt))
-        shard.end(ended, Outcome.ANSWERED, race.relative(ended.attempt))
         for loser in self._running.values():
-            shard.end(loser, race.lost(loser.attempt, ended.attempt))
+            self._shard.end(loser, self._race.lost(loser.attempt, self._winner.attempt))
         return True

@@ -67,7 +67,8 @@ class HedgedCall(Generic[Result]):
                     break
                 if not done:
                     self._send_hedge()
-                for task in done:
+                # in the order in which they were sent: a set has none
+                for task in [each for each in self._running if each in done]:
                     self._ended(self._running.pop(task))
             return self._won(self._best)
         finally:
