@@ -1,7 +1,7 @@
 # Everything a checkout can do. Needs Python 3.11 or newer, make and a C++ compiler.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-serving test-models lint format format-check types types-models
+.PHONY: help setup demo test test-serving test-models fuzz lint format format-check types types-models
 .PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
@@ -10,6 +10,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # leave it empty, and `make test` leaves out all that needs PyTorch
 MODELS ?= yes
+# what `make fuzz` runs, and for how long
+MINUTES ?= 10
+TESTS   ?= tests
 
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py \
@@ -19,6 +22,9 @@ RELEASED     := proto/released.binpb
 # what the image has beside the least that serving needs
 IMAGE_EXTRAS := nats otel s3
 
+# what each part of `make test` left out, to be shown at its end
+SKIPPED := var/skipped
+PYTEST  := $(BIN)/python -m pytest
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 say     = @printf '\n== %s\n' $(1)
 
@@ -38,18 +44,27 @@ demo: $(STAMP) ## Index the demo corpus, start a front and three content nodes, 
 	@$(BIN)/winnow demo $(if $(ONCE),--once) $(addprefix --listen ,$(or $(LISTEN),$(if $(ONCE),127.0.0.1:0)))
 
 test: ## Run every check and every test (MODELS=: leave out those that need PyTorch)
+	@rm -rf $(SKIPPED)
 	$(call say,'1 of 2: serving')
 	@$(MAKE) --no-print-directory test-serving
 	$(call say,'2 of 2: making models')
 	@$(if $(MODELS),$(MAKE) --no-print-directory test-models,echo 'left out, as asked for by MODELS=')
+	$(call say,'what was skipped; how many tests; what they need')
+	@cat $(SKIPPED)/*.txt
 
 test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
 	$(call say,'tests: a dot each (a process for each core)')
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --ignore=tests/models
+	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile --ignore=tests/models --skipped-to $(SKIPPED)/serving.txt
 
 test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
 	$(call say,'tests of models: a line for each file')
-	@$(BIN)/python -m pytest --verbose tests/models
+	@$(PYTEST) --verbose tests/models --skipped-to $(SKIPPED)/models.txt
+
+fuzz: $(STAMP) ## Run the property tests again and again from random seeds (MINUTES=10, TESTS=tests)
+	$(call say,'property tests of $(TESTS) from random seeds (MINUTES=$(MINUTES))')
+	@until=$$(($$(date +%s) + 60 * $(MINUTES))); while [ $$(date +%s) -lt $$until ]; do \
+	    $(PYTEST) -n auto --maxprocesses 4 -m hypothesis --hypothesis-profile=fuzz $(TESTS) \
+	        || { [ $$? -ne 1 ] || cat tests/found_by_fuzz.txt; exit 1; }; done
 
 format-check: $(STAMP)
 	$(call say,'format')

@@ -5,13 +5,12 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
+import needs
 import pytest
 
 CHROMIUM = shutil.which("chromium") or ""
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-needs_browser = pytest.mark.skipif(
-    not CHROMIUM, reason="chromium is not installed: apt-get install chromium"
-)
+needs_browser = pytest.mark.skipif(not CHROMIUM, reason=needs.CHROMIUM)
 PATIENCE = 30_000.0
 """Milliseconds: other work may have the machine."""
 

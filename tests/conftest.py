@@ -5,9 +5,11 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import property_profiles
 import pytest
-from hypothesis import settings
+import skipped
 from whole_bundle import WHOLE
 
 from content_node.indexing.builder import build_index
@@ -15,8 +17,18 @@ from content_node.indexing.plan import BuildPlan
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.passages.rows import BadRow
 
-settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of the code
-settings.load_profile("winnow")
+property_profiles.register()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skipped-to", type=Path, help="file for the list of what was skipped, and what it needs"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    skipped.tell(terminalreporter, config.getoption("--skipped-to"))
+
 
 PASSAGES = [
     (

@@ -4,11 +4,10 @@ import ctypes
 import gc
 from collections.abc import Awaitable, Callable
 
+import needs
 import pytest
 
-counted = pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="memory is counted by glibc only"
-)
+counted = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason=needs.GLIBC)
 
 
 class _Memory(ctypes.Structure):

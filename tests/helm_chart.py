@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 import yaml
 
@@ -88,4 +89,4 @@ def containers(manifests: list[Manifest]) -> Iterator[Manifest]:
 
 @cache
 def _helm() -> Any:
-    return pytest.importorskip("helm_python", reason="Helm is missing (package helm-python-sdk)")
+    return pytest.importorskip("helm_python", reason=needs.HELM)

@@ -7,13 +7,14 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
+import needs
 import pytest
 from tenacious import until
 
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
 needs_nats = pytest.mark.skipif(
     PROGRAM is None or find_spec("nats") is None,
-    reason="needs the program nats-server (Debian's package) and the package nats-py",
+    reason=needs.NATS,
 )
 
 

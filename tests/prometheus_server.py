@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 import yaml
 from expressions import PROMETHEUS
@@ -19,9 +20,7 @@ from tenacious import until
 from winnow.tools.local.ports import free_ports
 
 PROGRAM = shutil.which("prometheus")
-needs_prometheus = pytest.mark.skipif(
-    PROGRAM is None, reason="needs the program prometheus (Debian's package)"
-)
+needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)
 
 
 def _features() -> list[str]:

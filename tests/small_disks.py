@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 
 
@@ -17,10 +18,10 @@ def mounted(place: Path, megabytes: int) -> Iterator[Path]:
     """
     place.mkdir()
     if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("only root can mount a small file system")
+        pytest.skip(needs.SMALL_DISK)
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
     if subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip(needs.SMALL_DISK)
     try:
         yield place
     finally:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+import needs
 import pytest
 
 from bench.faults.rows import Row
@@ -26,7 +27,7 @@ T = TypeVar("T")
 @pytest.fixture
 def network() -> Iterator[Network]:
     if shutil.which("ip") is None or not _may_make_spaces():
-        pytest.skip("needs root, ip (iproute2) and network namespaces")
+        pytest.skip(needs.NETWORKS)
     with made(f"test{os.getpid()}", RESOLVER) as network:
         yield network
 
@@ -95,7 +96,7 @@ def test_a_name_stands_for_the_addresses_that_it_was_last_given(
     network: Network, tmp_path: Path
 ) -> None:
     if shutil.which("dnsmasq") is None:
-        pytest.skip("needs dnsmasq (dnsmasq-base)")
+        pytest.skip(needs.DNSMASQ)
     resolver, host = network.add("dns", "a", RESOLVER), network.add("one", "b")
 
     def addresses() -> set[str]:

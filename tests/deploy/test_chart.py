@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 import yaml
 from expressions import PROMETHEUS, of_rules
@@ -49,7 +50,7 @@ def manifests(request: pytest.FixtureRequest) -> list[Manifest]:
 
 def versions() -> list[str]:
     """The oldest Kubernetes that the chart takes, and the newest that is known."""
-    known = pytest.importorskip("kubernetes_validate.utils").all_versions()
+    known = pytest.importorskip("kubernetes_validate.utils", reason=needs.KUBERNETES).all_versions()
     oldest = ABOUT["kubeVersion"].removeprefix(">=").removesuffix("-0")
     assert oldest in known
     assert _numbers(oldest) < _numbers(known[-1])
@@ -63,7 +64,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def test_manifests_are_strictly_valid_from_the_oldest_kubernetes_to_the_newest(
     manifests: list[Manifest],
 ) -> None:
-    validate = pytest.importorskip("kubernetes_validate").validate
+    validate = pytest.importorskip("kubernetes_validate", reason=needs.KUBERNETES).validate
     core = [each for each in manifests if "coreos" not in each["apiVersion"]]
     for version in versions():
         for each in core:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import needs
 import promql_parser
 import pytest
 import yaml
@@ -17,7 +18,7 @@ RECORDED = {rule["record"] for rule in of_rules() if "record" in rule}
 RUNBOOK = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None,
-    reason="needs promtool (part of Debian's package prometheus)",
+    reason=needs.PROMETHEUS,
 )
 
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_locked_distribution_is_listed_with_its_checksums(tmp_path: Path) -> None:
-    pytest.importorskip("cyclonedx_py", reason="cyclonedx-bom is missing: make sbom installs it")
+    pytest.importorskip("cyclonedx_py", reason=needs.SBOM)
     subprocess.run(
         [sys.executable, "-m", "cyclonedx_py", *_options(), "--output-file", tmp_path / "sbom"],
         cwd=ROOT, check=True, capture_output=True,

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 WORDS = [f"word{n}" for n in range(40)]
@@ -16,7 +17,7 @@ class _Unavailable(pytest.Module):
     """A test file that cannot be imported without torch."""
 
     def collect(self) -> list[Any]:
-        pytest.skip("needs torch: install the extra `models`", allow_module_level=True)
+        pytest.skip(needs.TORCH, allow_module_level=True)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:

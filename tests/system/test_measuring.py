@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -193,7 +194,7 @@ async def test_what_was_found_is_written_also_if_nobody_reads_what_is_shown(
     front: Front, tmp_path: Path, command: str, arguments: list[str], name: str, shown: list[str]
 ) -> None:
     if command == "bench":
-        pytest.importorskip("matplotlib")
+        pytest.importorskip("matplotlib", reason=needs.PLOTS)
     reading, writing = os.pipe()
     os.close(reading)
     questions = written(tmp_path / "q.jsonl", RIGHT)

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import needs
 import pytest
 from traced import Traced
 
-pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
+pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 
 from collector import Collector, collecting
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from expressions import of_panels
 from nats_server import NatsServer, needs_nats
@@ -16,7 +17,7 @@ from watched_cluster import WatchedCluster, watched
 from deploy.grafana.pages import PAGES
 from winnow.__main__ import main
 
-pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
+pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 
 from collector import collecting
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import needs
 import numpy as np
 import pytest
 from doubling_model import doubling_model
@@ -253,9 +254,7 @@ def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
         assert f"winnow_model_runtime_info{{{labels}}} 1.0" in page
 
 
-needs_openvino = pytest.mark.skipif(
-    not openvino.installed(), reason="OpenVINO, an extra, is not installed"
-)
+needs_openvino = pytest.mark.skipif(not openvino.installed(), reason=needs.OPENVINO)
 
 
 @needs_openvino

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import needs
 import pytest
 from tenacious import happens, turn
 
@@ -94,5 +95,5 @@ async def test_where_nothing_can_be_given_back_nothing_happens() -> None:
 def test_the_heap_of_this_process_can_be_trimmed() -> None:
     trim = trimming()
     if trim is None:
-        pytest.skip("the C library is not glibc")
+        pytest.skip(needs.GLIBC)
     trim()

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import needs
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from structlog.testing import capture_logs
@@ -74,7 +75,7 @@ def has_ipv6() -> bool:
         return False
 
 
-@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+@pytest.mark.skipif(not has_ipv6(), reason=needs.IPV6)
 def test_metrics_are_served_on_ipv6_too() -> None:
     assert "winnow_build_info" in scraped(CollectorRegistry(), "[::1]")
 

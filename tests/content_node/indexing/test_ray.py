@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import needs
 import numpy as np
 import pytest
 from conftest import Recorder
@@ -38,8 +39,8 @@ from winnow.errors import IdentityError, UnavailableError, WinnowError
 pytestmark = [
     pytest.mark.timeout(300),
     # not by importing it: it reads its settings then
-    pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray"),
-    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them"),
+    pytest.mark.skipif(find_spec("ray") is None, reason=needs.RAY),
+    pytest.mark.skipif(sys.platform != "linux", reason=needs.LINUX),
 ]
 
 SHARDS = 2

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+import needs
 import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -49,7 +50,7 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
     assert len(seen) == 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+@pytest.mark.skipif(sys.platform != "linux", reason=needs.LINUX)
 @pytest.mark.parametrize(("nice", "further"), [(0, 0), (3, 3), (19, 19)])
 async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> None:
     def priority(*_: object) -> int:

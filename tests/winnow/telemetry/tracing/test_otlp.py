@@ -8,12 +8,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+import needs
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import until
 
-pytest.importorskip("opentelemetry.proto", reason="the extra otel is not installed")
+pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 
 import grpc
 from collector import collecting
@@ -146,7 +147,7 @@ def self_signed(directory: Path) -> tuple[bytes, bytes]:
     return key.read_bytes(), certificate.read_bytes()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason=needs.OPENSSL)
 def test_a_collector_that_a_known_authority_vouches_for_gets_its_spans_by_tls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

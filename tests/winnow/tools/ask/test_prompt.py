@@ -4,6 +4,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
 
 from winnow.tools.ask.history import History, history_path
@@ -77,7 +78,7 @@ def test_the_history_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_what_was_asked_is_there_the_next_time(tmp_path: Path) -> None:
-    readline = pytest.importorskip("readline")
+    readline = pytest.importorskip("readline", reason=needs.READLINE)
     path = tmp_path / "ask-history"
     for question in ("one?", "two?"):
         history = History(path)

@@ -1,0 +1,31 @@
+"""What some tests need and a bare machine lacks: the reasons for which tests are skipped.
+
+Each names the thing and how to install it; `skipped.py` lists them at the end of a run. Programs
+are named as Debian and Ubuntu package them.
+"""
+
+
+def needs(what: str, how: str) -> str:
+    """A reason to skip: `what` is missing, `how` installs it."""
+    return f"needs {what}: {how}"
+
+
+CHROMIUM = needs("Chromium", "apt-get install chromium")
+PROMETHEUS = needs("Prometheus and promtool", "apt-get install prometheus")
+NATS = needs("a NATS server", "apt-get install nats-server; pip install nats-py")
+DNSMASQ = needs("dnsmasq", "apt-get install dnsmasq-base")
+NETWORKS = needs("root and network namespaces", "apt-get install iproute2; run as root")
+SMALL_DISK = needs("root and a mount of tmpfs", "apt-get install mount; run as root")
+OPENSSL = needs("openssl", "apt-get install openssl")
+SBOM = needs("cyclonedx-bom", "make sbom")
+HELM = needs("Helm", "pip install helm-python-sdk")
+KUBERNETES = needs("kubernetes-validate", "pip install kubernetes-validate")
+OTEL = needs("opentelemetry-proto", "pip install -e '.[otel]'")
+OPENVINO = needs("OpenVINO", "pip install -e '.[openvino]'")
+RAY = needs("Ray", "pip install -e '.[ray]'")
+PLOTS = needs("matplotlib", "pip install -e '.[plots]'")
+TORCH = needs("PyTorch", "make models")
+READLINE = needs("readline", "a Python that was built with it")
+IPV6 = needs("IPv6", "give the machine a loopback address ::1")
+GLIBC = needs("glibc", "a Linux whose C library it is")
+LINUX = needs("Linux", "there is no other way")
