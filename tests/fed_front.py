@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from stateless.cluster.membership import Identity, View
@@ -58,6 +59,8 @@ class FedFront:
         self.view = View(INDEX, {0: ("node-0:1",), 1: ("node-1:1",)})
         self.closed: list[str] = []
         self.rests: list[float] = []
+        self.clock = ManualClock()
+        """Only rests take time."""
         self.noticed: list[tuple[int, int]] = []
         """Shards with their last writes, as they were told to whoever answers."""
         metrics = FeedMetrics(self.registry)
@@ -121,6 +124,7 @@ class FedFront:
 
     async def _rest(self, seconds: float) -> None:
         self.rests.append(seconds)
+        self.clock.advance(seconds)
         await asyncio.sleep(0)
 
 

@@ -1,4 +1,8 @@
-"""Time that passes only when a test says so."""
+"""Time that passes only when a test says so.
+
+A deadline by such a clock never comes nearer: whoever waits for it waits in full from then on, and
+loses nothing to a busy machine before.
+"""
 
 
 class ManualClock:

@@ -20,7 +20,7 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
         pause.wait(0.05)
 
 
-async def happens(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+async def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """The same without holding up other tasks."""
     deadline = time.monotonic() + seconds
     while not condition():

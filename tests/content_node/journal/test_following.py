@@ -7,6 +7,7 @@ from fake_journal import FakeJournal
 from fake_replica import FakeReplica
 from journaled_node import LATER, MESSAGES, JournaledNode, following
 from live_writes import delete, put
+from manual_clock import ManualClock
 from tenacious import happens
 
 from content_node.journal.journaled import JournaledShard
@@ -112,7 +113,7 @@ async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_
 
     shard = JournaledShard(journal, replica, ending, MESSAGES)
     with pytest.raises(NotWritableError, match="it was made anew"):
-        await shard.write([put("a")], Deadline.after(0.2))
+        await shard.write([put("a")], LATER)
     assert not journal.entries
 
 
@@ -155,8 +156,9 @@ async def test_what_the_shard_refuses_is_not_published() -> None:
 async def test_a_write_that_is_too_late_is_told_and_may_be_there() -> None:
     journal, replica = FakeJournal(), FakeReplica(full=True)
     async with following(journal, replica) as node:
+        soon = Deadline.after(0.05, ManualClock())
         with pytest.raises(DeadlineExceededError, match="the journal has the writes"):
-            await node.shard.write([put("a")], Deadline.after(0.05))
+            await node.shard.write([put("a")], soon)
         replica.full = False
         await happens(lambda: replica.history == ["a"])
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from stateless.answer.admission import Admitted
@@ -154,7 +155,7 @@ async def test_shards_that_all_hang_are_a_deadline_exceeded(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     hung = FakeSearcher([reading("b")], hangs=True)
-    deadline = Deadline.after(0.3)
+    deadline = Deadline.after(0.3, ManualClock())
     with pytest.raises(DeadlineExceededError):
         await answerer(encoder, registry, hung).answer(ASKED, deadline)
     await asyncio.wait_for(hung.released.wait(), 5)
@@ -166,7 +167,8 @@ async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_sa
     shard = FakeSearcher([reading("a", 3.0, distance=0.1), reading("b", distance=0.2)])
     shard.reads_before_failing, shard.hangs_reading = 1, True
     rule = StoppingRule(0.0, 0.0, bar=100.0)
-    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, Deadline.after(0.5))
+    deadline = Deadline.after(0.5, ManualClock())
+    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, deadline)
     assert [answer.reading.passage.id for answer in got.answers] == ["a"]
     assert not got.coverage.complete
     (part,) = got.coverage.shards

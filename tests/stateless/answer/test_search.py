@@ -1,11 +1,14 @@
 """The two read scopes over fake shards."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 import pytest
 from fake_shards import LIMITS, find, passages, question
+from manual_clock import ManualClock
 from tenacious import happens, turn
+from virtual_loop import VirtualLoop
 
 from stateless.answer.findings import Searched
 from stateless.answer.scatter import Failure
@@ -65,14 +68,17 @@ async def test_a_shard_that_fails_while_reading_is_a_failure() -> None:
     assert found.failures[0].status is ShardStatus.OVERLOADED
 
 
-async def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
+def test_a_hung_shard_leaves_time_to_read_the_others() -> None:
     near, far = two()
     near.hangs = True
-    deadline = Deadline.after(0.5)
-    found = await find([near, far], question(ReadScope.GLOBAL), deadline=deadline)
-    assert passages(found) == {"c", "d"}
-    assert found.failures[0].status is ShardStatus.TIMEOUT
-    assert not deadline.expired()
+    with contextlib.closing(VirtualLoop()) as loop:
+        deadline = Deadline.after(0.5, loop.time)
+        asking = find([near, far], question(ReadScope.GLOBAL), deadline=deadline)
+        found = loop.run_until_complete(asking)
+        assert passages(found) == {"c", "d"}
+        assert found.failures[0].status is ShardStatus.TIMEOUT
+        assert loop.time() > 0
+        assert not deadline.expired()
 
 
 async def test_reading_stops_once_nothing_unread_is_likely_to_win() -> None:
@@ -174,9 +180,8 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
 async def test_a_wave_that_is_late_leaves_what_earlier_ones_read() -> None:
     shard = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
     shard.reads_before_failing, shard.hangs_reading = 1, True
-    found = await find(
-        [shard], question(ReadScope.GLOBAL, 2), replace(UNSAFE, first_look=1), Deadline.after(0.2)
-    )
+    until = Deadline.after(0.2, ManualClock())
+    found = await find([shard], question(ReadScope.GLOBAL, 2), replace(UNSAFE, first_look=1), until)
     assert passages(found) == {"a"}
     assert found.failures[0].status is ShardStatus.TIMEOUT
 
@@ -187,7 +192,7 @@ async def test_what_was_read_ahead_is_kept_where_the_rest_of_a_wave_is_late() ->
     shard.reads_before_failing, shard.hangs_reading = 2, True
     limits = replace(LIMITS, read_ahead=2)
     rule = replace(UNSAFE, first_look=1)
-    until = Deadline.after(0.3)
+    until = Deadline.after(0.3, ManualClock())
     found = await find([shard], question(ReadScope.GLOBAL, 4), rule, until, limits)
     assert passages(found) == {"a", "b"}
     assert found.read == 2

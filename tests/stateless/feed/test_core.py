@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def fed(name: str, text: str = "The Danube rises in the Black Forest.", **more: 
 
 
 async def put(front: FedFront, *passages: FedPassage, seconds: float = 30) -> list[WriteResult]:
-    return await front.core.put(passages, Deadline.after(seconds), "me")
+    return await front.core.put(passages, Deadline.after(seconds, front.clock), "me")
 
 
 async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front: FedFront) -> None:
@@ -443,8 +444,9 @@ async def test_a_stream_that_finds_no_room_in_time_is_refused(bundle: Bundle) ->
     front.shards[0].hangs = True
     first = asyncio.create_task(put(front, fed(ZERO[0])))
     await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
+    until = partial(Deadline.after, 0.05, ManualClock())
     with pytest.raises(OverloadedError, match="no room for 1 more"):
-        await front.core.put_stream(Messages([fed(ONE[0])]), lambda: Deadline.after(0.05), "other")
+        await front.core.put_stream(Messages([fed(ONE[0])]), until, "other")
     front.shards[0].go_on.set()
     await first
     front.close()

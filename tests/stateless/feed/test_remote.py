@@ -207,7 +207,7 @@ async def test_a_node_that_hangs_is_given_up_at_the_deadline() -> None:
     async with reached() as (servicer, writer):
         servicer.shard.hangs = True
         with pytest.raises(DeadlineExceededError):
-            await writer.write([putting("a")], Deadline.after(0.1))
+            await writer.write([putting("a")], Deadline.after(2.0))
         await asyncio.wait_for(servicer.shard.released.wait(), 10)
 
 

@@ -11,6 +11,7 @@ import pytest
 from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 from tenacious import happens
 
 from stateless.composing.access import open_gate
@@ -403,7 +404,7 @@ async def test_work_is_cancelled_at_its_deadline() -> None:
             raise
 
     with pytest.raises(DeadlineExceededError):
-        await in_time(work(), Deadline.after(0.01))
+        await in_time(work(), Deadline.after(0.01, ManualClock()))
     assert cancelled.is_set()
 
 

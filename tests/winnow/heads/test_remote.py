@@ -161,10 +161,10 @@ async def test_deadlines_travel_along() -> None:
     hangs = Hangs()
     async with scene([hangs]) as there:
         began = time.monotonic()
-        (applied,) = await there.heads.apply(some_states(), ["x"], Deadline.after(0.5))
-        assert time.monotonic() - began >= 0.4
+        (applied,) = await there.heads.apply(some_states(), ["x"], Deadline.after(2.0))
+        assert time.monotonic() - began >= 1.9
         assert "the head server" in str(applied.failure)
-        assert hangs.left < 0.5
+        assert 0 < hangs.left < 2.0
 
 
 async def test_a_server_that_leaves_gets_no_more_calls(store: HeadStore) -> None:

@@ -174,7 +174,7 @@ async def test_what_is_in_memory_waits_for_no_head_that_is_not(ring: Ring) -> No
     ring.store.add("topic")
     await ring.one()
     ring.store.go_on.clear()
-    intent, topic = await ring.apply("intent", "topic", seconds=0.2)
+    intent, topic = await ring.apply("intent", "topic", seconds=2.0)
     assert said(intent) == label_of(1)
     assert isinstance(failure(topic), DeadlineExceededError)
     ring.store.go_on.set()
