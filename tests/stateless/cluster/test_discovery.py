@@ -15,7 +15,7 @@ from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.fakes import FakeSearcher, reading
 
-SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=1.0)
+SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=60.0)
 LATE = DeadlineExceededError("late")
 
 

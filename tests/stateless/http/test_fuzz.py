@@ -13,8 +13,8 @@ from bench.hostile.attacks import Target
 from bench.hostile.attacks.http import said
 from bench.hostile.requests import request
 
-_REQUESTS, _AT_ONCE = 600, 16
-_PATIENCE = 0.2
+_REQUESTS, _AT_ONCE = 600, 32
+_PATIENCE = 2.0
 """Seconds for the reply to a request that may be half there."""
 
 
