@@ -189,7 +189,7 @@ async def _front(
     formation = Formation(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
-            shard, known.searcher, policies, time.monotonic, random.Random(), replicas
+            shard, known.searcher, policies, time.monotonic, random.Random(1), replicas
         ),
         serve,
         ClusterMetrics(registry),
@@ -199,7 +199,7 @@ async def _front(
         _known,
         lambda: formation.update(known.present(), known.nodes.values()),
         looks,
-        random.Random(),
+        random.Random(1),
     )
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])

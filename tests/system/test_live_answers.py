@@ -89,14 +89,14 @@ def test_coverage_counts_what_is_there_now(start: Start) -> None:
 def test_a_write_that_never_comes_makes_its_shard_late(start: Start) -> None:
     cluster = start(2)
     with Client(cluster.address) as asking:
-        reply = asking.ask(ASKED, timeout=2, after=[Position(1, 10**6)])
+        reply = asking.ask(ASKED, timeout=5, after=[Position(1, 10**6)])
         assert [part.status for part in reply.coverage.shards] == [
             ShardStatus.SEARCHED,
             ShardStatus.TIMEOUT,
         ]
         assert "write 1000000 was waited for, 0 is reached" in reply.coverage.shards[1].reason
         with pytest.raises(DeadlineExceededError, match="write 7 was waited for"):
-            asking.ask(ASKED, timeout=2, after=[Position(0, 7), Position(1, 7)])
+            asking.ask(ASKED, timeout=5, after=[Position(0, 7), Position(1, 7)])
 
 
 def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
