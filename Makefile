@@ -49,8 +49,8 @@ test: ## Run every check and every test (MODELS=: leave out those that need PyTo
 	@$(MAKE) --no-print-directory test-serving
 	$(call say,'2 of 2: making models')
 	@$(if $(MODELS),$(MAKE) --no-print-directory test-models,echo 'left out, as asked for by MODELS=')
-	$(call say,'what was skipped; how many tests; what they need')
-	@cat $(SKIPPED)/*.txt
+	$(call say,'skipped tests and what they need')
+	@cat $(SKIPPED)/*.txt | grep . || echo '    0'
 
 test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
 	$(call say,'tests: a dot each (a process for each core)')
