@@ -1,5 +1,8 @@
 """What a content node costs, measured on shards so small that it takes no time."""
 
+from collections.abc import Callable
+
+import pytest
 from typer.testing import CliRunner
 from whole_bundle import WHOLE
 
@@ -52,6 +55,19 @@ def test_all_is_done_as_often_as_was_said() -> None:
     assert len(done) == 4 + 1 + 6
 
 
+@pytest.fixture
+def _timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is done once and takes a millisecond: one real time says little on a busy machine."""
+
+    def milliseconds_of_one(work: Callable[[], object], *_: int) -> list[float]:
+        work()
+        return [1.0]
+
+    monkeypatch.setattr(reading, "milliseconds", milliseconds_of_one)
+    monkeypatch.setattr(reading, "together", lambda work, *_: milliseconds_of_one(work)[0])
+
+
+@pytest.mark.usefixtures("_timed")
 def test_reads_are_measured_with_states_and_without_where_the_reader_has_some(
     bundle: Bundle,
 ) -> None:
