@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # leave it empty, and `make test` leaves out all that needs PyTorch
 MODELS ?= yes
-# what `make fuzz` runs, and for how long
+# what `make fuzz` runs, and for how long: what it has begun by then is done to the end
 MINUTES ?= 10
 TESTS   ?= tests
 

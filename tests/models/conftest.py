@@ -27,6 +27,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return None
 
 
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """What a test draws from torch is the same in every run, whatever ran before it."""
+    import torch
+
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory in the Hugging Face layout: a BERT of two layers, 16 wide, random by seed."""
