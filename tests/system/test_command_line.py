@@ -86,6 +86,8 @@ class Up:
 
     def wait_ready(self) -> set[int]:
         async def serving() -> bool:
+            code = self.process.poll()
+            assert code is None, f"it ended with {code}: {self.process.communicate()[1]}"
             async with AnswerClient(self.address) as client:
                 return await client.serving()
 
