@@ -91,15 +91,7 @@ async def _run(
     metrics = NodeMetrics(registry)
     servicer = ShardServicer(settings.default_deadline)
     feed = ShardFeedServicer(settings.default_deadline)
-    largest = LARGEST_WRITE if settings.feed else LARGEST
-    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
-    server = Server(
-        [SERVICE, FEED_SERVICE],
-        boundary,
-        largest,
-        arriving=_MESSAGES * largest,
-        secured=secured(settings, CertificateMetrics(registry)),
-    )
+    server = _server(settings, registry, tracer)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
@@ -162,6 +154,17 @@ async def _run(
             await each.close()
         pool.close()
     return loading
+
+
+def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:
+    largest = LARGEST_WRITE if settings.feed else LARGEST
+    return Server(
+        [SERVICE, FEED_SERVICE],
+        Boundary(RpcMetrics(registry), quiet=True, tracer=tracer),
+        largest,
+        arriving=_MESSAGES * largest,
+        secured=secured(settings, CertificateMetrics(registry)),
+    )
 
 
 def _load(

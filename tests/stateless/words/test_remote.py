@@ -25,6 +25,9 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     async def Write(self, request: Any, context: Any) -> Any:
         raise AssertionError
 
+    async def FindUnchanged(self, request: Any, context: Any) -> Any:
+        raise AssertionError
+
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
         built = None if request.changes_only else await self.replica.built_counts(SOON)
         self.told.append(built is not None)
