@@ -7,7 +7,9 @@ Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one in
 - the rate of the encoder alone, in threads of this process, against that of feeding the same
   passages until they are durable (wanted: a share of at least 0.9);
 - the latency of questions, asked one after the other, while passages are fed at half of that rate
-  against while none are (wanted: p99 at most 1.3 times as long).
+  against while none are (wanted: p99 at most 1.3 times as long);
+- how many of them were answered from all shards, from some, refused or late (wanted: all complete).
+  `--merge-after` has nodes merge often meanwhile.
 """
 
 import argparse
@@ -17,9 +19,10 @@ import json
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -28,7 +31,7 @@ from winnow.bundle import default_bundle, load_bundle
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
 from winnow.domain.passage import Passage
-from winnow.errors import OverloadedError
+from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.passages.encoding import PassageEncoder
@@ -140,16 +143,28 @@ class Asking:
 
     client: AnswerClient
     questions: list[str]
+    timeout: float
+    outcomes: Counter[str] = field(default_factory=Counter)
 
     async def latencies(self, number: int, start: int) -> list[float]:
+        """Seconds of each question, and counts what became of it; a late one took the timeout."""
         found = []
         for place in range(start, start + number):
             question = self.questions[place % len(self.questions)]
             request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
             began = time.perf_counter()
-            await self.client.ask(request, timeout=30)
+            self.outcomes[await self._outcome(request)] += 1
             found.append(time.perf_counter() - began)
         return found
+
+    async def _outcome(self, request: answer_pb2.AnswerRequest) -> str:
+        try:
+            reply = await self.client.ask(request, timeout=self.timeout)
+        except OverloadedError:
+            return "refused"
+        except DeadlineExceededError:
+            return "late"
+        return "complete" if reply.coverage.complete else "incomplete"
 
 
 async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[str, object]:
@@ -157,19 +172,20 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[st
     questions = [each.question for each in read_questions(options.questions)]
     raws, feds, beside, calm, busy = [], [], [], [], []
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
-        asking = Asking(client, questions)
+        unfed = Asking(client, questions, options.timeout)
+        fed_beside = Asking(client, questions, options.timeout)
         await feed_rate(feeding, source.take(REQUEST))
-        await asking.latencies(20, 0)
+        await Asking(client, questions, options.timeout).latencies(20, 0)
         for number in range(options.rounds):
             passages = source.take(options.block)
             raws.append(await asyncio.to_thread(raw.rate, passages))
             feds.append(await feed_rate(feeding, passages))
             start = number * options.questions_each
-            calm += await asking.latencies(options.questions_each, start)
+            calm += await unfed.latencies(options.questions_each, start)
             enough = asyncio.Event()
             background = asyncio.create_task(feed_at(feeding, source, median(feds) / 2, enough))
             began = time.perf_counter()
-            busy += await asking.latencies(options.questions_each, start)
+            busy += await fed_beside.latencies(options.questions_each, start)
             enough.set()
             fed = await background
             # the last of them are stored when nobody asks any more
@@ -179,7 +195,10 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> dict[st
                 f"{fed} fed while {options.questions_each} questions were asked",
                 flush=True,
             )
-    return figures(raws, feds, calm, busy) | {"fed_beside_per_second": round(median(beside), 1)}
+    return figures(raws, feds, calm, busy) | {
+        "fed_beside_per_second": round(median(beside), 1),
+        "outcomes": {"calm": dict(unfed.outcomes), "fed": dict(fed_beside.outcomes)},
+    }
 
 
 def figures(
@@ -208,13 +227,21 @@ def main() -> None:
     parser.add_argument("--questions-each", type=int, default=200, help="each way, in a round")
     parser.add_argument("--threads", type=int, default=cores(), help="that encode")
     parser.add_argument("--nice", type=int, default=10, help="how far feeding gives way")
+    parser.add_argument("--timeout", type=float, default=30.0, help="seconds of a question")
+    parser.add_argument("--merge-after", type=int, default=2_000, help="writes of a shard")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         index = Path(directory) / "index"
         shutil.copytree(options.index, index)
         front = ("--feed-threads", str(options.threads), "--feed-nice", str(options.nice))
+        node = ("--merge-after", str(options.merge_after))
         plan = LocalPlan(
-            index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0", front=front
+            index,
+            default_bundle(),
+            "127.0.0.1:0",
+            feed_listen="127.0.0.1:0",
+            front=front,
+            node=node,
         )
         with LocalCluster(plan) as cluster:
             cluster.start()

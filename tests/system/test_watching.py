@@ -81,7 +81,7 @@ def test_so_do_the_panels_of_a_journal(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
     expressions = panels(lambda expr: _JOURNAL in expr)
-    assert len(expressions) == 3
+    assert len(expressions) == 4
     assert without_data(cluster, prometheus, expressions) == []
 
 

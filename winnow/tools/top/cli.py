@@ -134,7 +134,7 @@ def _live(console: Console, first: Look, look: Callable[[], Look], every: float)
             try:
                 now = look()
             except WinnowError as error:
-                fault = f"{error}; trying again"
+                fault = f"trying again: {error}"
                 continue
             before, shown, fault = now, figures(before, now), ""
 
