@@ -110,12 +110,14 @@ async def feed_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
 
 
 async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
-    """Stores passages; a front that is full is asked again when it says."""
+    """Stores passages; a front that is full is asked again when it says, a late one at once."""
     while True:
         try:
             await client.put(fields(passages))
         except OverloadedError as error:
             await asyncio.sleep(error.retry_after)
+        except DeadlineExceededError:
+            continue
         else:
             return
 
