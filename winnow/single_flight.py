@@ -137,7 +137,8 @@ class _Flight(Generic[Result]):
         if task.cancelled():
             return Ended(attempt, Lack.NOTHING, error=asyncio.CancelledError())
         if (error := task.exception()) is not None:
-            return Ended(attempt, self._blame(error), error=error)
+            traceback = error.__traceback__
+            return Ended(attempt, self._blame(error), error=error, traceback=traceback)
         lack, worth = self._judge(task.result())
         return Ended(attempt, lack, task.result(), worth)
 
@@ -150,6 +151,7 @@ async def _make(attempt: Attempt, work: Work[Result]) -> Result:
 def _landed(waiting: Waiting[Result]) -> Landed[Result]:
     outcome = waiting.outcome()
     if outcome.error is not None:
-        raise outcome.error
+        # raised as it is, it would get the frames of every asker, and a log would have them all
+        raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
     return Landed(outcome.result, outcome.attempt is waiting.own)

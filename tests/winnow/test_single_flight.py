@@ -1,6 +1,7 @@
 """Work that several ask for at once, done by a flight of attempts."""
 
 import asyncio
+import traceback
 
 import pytest
 from tenacious import happens, turn
@@ -124,6 +125,24 @@ async def test_everybody_is_told_of_a_failure_that_all_would_have_and_nobody_aft
     assert [str(each) for each in ended] == ["gone", "gone"]
     assert desk.work.begun == 1
     assert "a" not in desk.flights
+
+
+async def test_the_traceback_of_a_failure_does_not_grow_with_those_who_are_told_of_it() -> None:
+    desk, lengths = Desk(), list[int]()
+    desk.work.errors = [UnavailableError("gone")]
+
+    async def ask() -> None:
+        try:
+            await desk.flights.ask("a", desk.work.make)
+        except UnavailableError as error:
+            lengths.append(len(traceback.extract_tb(error.__traceback__)))
+
+    tasks = [asyncio.create_task(ask()) for _ in range(5)]
+    await turn()
+    desk.work.go_on.set()
+    await asyncio.wait(tasks)
+    assert len(lengths) == 5
+    assert len(set(lengths)) == 1
 
 
 async def test_those_whose_leader_is_refused_share_the_next_attempt() -> None:

@@ -25,6 +25,7 @@ for no others.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
+from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from winnow.deadline import LONGEST, Deadline
@@ -99,6 +100,8 @@ class Ended(Generic[Result]):
     """Of the result: more is better."""
     error: BaseException | None = None
     """Why there is no result."""
+    traceback: TracebackType | None = None
+    """Of the error, as the attempt raised it."""
 
 
 class Waiting(Generic[Result]):
