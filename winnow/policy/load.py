@@ -118,7 +118,11 @@ class Load:
 
     def grants_all(self, asked: int, left: float, client: str = "", unit: int = 1) -> bool:
         """Whether `admit` would grant all reads now. Nothing is remembered of it."""
-        return left > 0 and self._granted(asked, left, client, unit)[0] >= asked
+        # a thousand clients may ask at once, and what is in hand for all often says enough
+        filled = self.reads / self._limit(math.inf)
+        if left <= 0 or self._dimmed(asked, self._fewest(asked, unit), filled) < asked:
+            return False
+        return self._granted(asked, left, client, unit)[0] >= asked
 
     def closed_to(self, client: str, asked: int) -> bool:
         """Whether a request of a client for `asked` reads would be refused, whatever its deadline.

@@ -120,6 +120,22 @@ def test_whether_all_would_be_granted_is_known_without_asking(
     assert machine.load.held(client) - held == (ticket.reads if ticket else 0)
 
 
+def test_under_pressure_nobody_s_share_is_reckoned_to_know_that_not_all_would_be_granted() -> None:
+    """A share takes time that grows with the clients, and as many clients may ask at once."""
+    looks = Counter[str]()
+
+    def others() -> int:
+        looks["others"] += 1
+        return 0
+
+    load = Load(SETTINGS, ManualClock(), lambda: READ, others)
+    while load.reads < 130:
+        load.admit(10, 2.0, f"client {load.reads}")
+    looks.clear()
+    assert not any(load.grants_all(10, 2.0, f"newcomer {n}") for n in range(100))
+    assert not looks
+
+
 def test_work_is_counted_in_reads_and_not_in_requests() -> None:
     by_ten, by_one = Machine(PLAIN).warm(), Machine(PLAIN).warm()
     assert len(fill(by_ten, 1.0, reads=10)) == 8
