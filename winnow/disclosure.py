@@ -4,8 +4,10 @@ Messages of errors may name machines, files and checksums. Those are for the log
 whose key has the scope `admin`; others are told the error's public message.
 """
 
+from collections.abc import Sequence
+
 from winnow import caller
-from winnow.errors import WinnowError
+from winnow.errors import InvalidRequestError, Violation, WinnowError
 
 _ADMIN = "admin"
 
@@ -22,3 +24,8 @@ def shows_details() -> bool:
 def message_of(error: WinnowError) -> str:
     """What the present caller is told."""
     return str(error) if shows_details() else error.public or str(error)
+
+
+def violations_of(error: InvalidRequestError) -> Sequence[Violation]:
+    """The violations that the present caller is told; none where it is told a public message."""
+    return error.violations if shows_details() or not error.public else ()

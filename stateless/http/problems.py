@@ -7,7 +7,7 @@ from grpc import StatusCode
 from starlette.responses import Response
 
 from stateless.http.json_text import written
-from winnow.disclosure import message_of
+from winnow.disclosure import message_of, violations_of
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -70,7 +70,7 @@ def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
         request_id=request_id,
     )
     if isinstance(error, InvalidRequestError):
-        for each in error.violations:
+        for each in violations_of(error):
             said = _sendable(each.description)
             problem.violations.add(field=_sendable(each.field), description=said)
     if isinstance(error, OverloadedError):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.convert import head_node as convert
+from winnow.disclosure import message_of
 from winnow.domain.prediction import (
     Applied,
     LabelScore,
@@ -59,6 +60,13 @@ def test_failures_survive_the_journey(error: WinnowError, kind: type[WinnowError
     assert (back.head, back.version, back.prediction) == ("x", 0, None)
     assert type(back.failure) is kind
     assert str(back.failure) == str(error)
+
+
+def test_what_a_head_server_says_of_its_store_is_not_for_callers() -> None:
+    lost = UnavailableError("head store /secret/heads cannot be used: no route")
+    back = convert.applied_of_message(convert.applied_to_message(Applied("x", 0, failure=lost)))
+    assert back.failure is not None
+    assert message_of(back.failure) == "a node could not be reached, or is not ready: try again"
 
 
 def test_a_failure_of_no_known_kind_is_one_all_the_same() -> None:

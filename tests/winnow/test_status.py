@@ -7,9 +7,11 @@ from urllib.parse import quote
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stateless.http.problems import problem_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -25,7 +27,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.rpc.status import INTERNAL_MESSAGE, code_of, error_of, rich_status
+from winnow.rpc.status import INTERNAL_MESSAGE, code_of, error_of, error_of_node, rich_status
 
 TABLE = [
     (InvalidRequestError(Violation("f", "d")), StatusCode.INVALID_ARGUMENT),
@@ -78,6 +80,15 @@ def test_a_message_that_is_too_large_is_not_to_be_sent_again() -> None:
     error = error_of(StatusCode.RESOURCE_EXHAUSTED, said)
     assert isinstance(error, InvalidRequestError)
     assert said in str(error)
+
+
+def test_violations_of_what_a_front_sent_to_a_node_are_not_for_callers() -> None:
+    said = "Received message larger than max (5000005 vs. 4194304)"
+    failed = AioRpcError(StatusCode.RESOURCE_EXHAUSTED, Metadata(), Metadata(), said)
+    error = error_of_node(failed, "secret-host:8090")
+    assert "secret-host:8090" in str(error)
+    assert "secret-host" not in str(details(error))
+    assert "secret-host" not in str(problem_of(error))
 
 
 def test_a_node_without_its_shard_is_not_the_same_as_one_that_is_gone() -> None:

@@ -71,11 +71,12 @@ class HeadLoader:
         artefact = self._store.fetch(head, version)
         encoder = artefact.manifest.encoder
         if (encoder.fingerprint, encoder.width) != (self._fingerprint, self.width):
-            raise IdentityError(
+            other = IdentityError(
                 f"head {head} version {version} was trained on encoder {encoder.fingerprint} "
                 f"with states of {encoder.width} values, and this one is {self._fingerprint} with "
                 f"{self.width}: train it anew with `winnow heads refit`"
             )
+            raise other.with_public(f"head {head} was trained on another encoder")
         return artefact
 
     async def _run(self, client: str, work: Callable[[], Result], head: str) -> Result:

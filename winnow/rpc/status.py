@@ -14,7 +14,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
-from winnow.disclosure import message_of
+from winnow.disclosure import message_of, violations_of
 from winnow.errors import (
     LEAVING,
     NOT_LOADED,
@@ -128,8 +128,12 @@ def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
     Its message says which node, and what that said; callers are told what kind of an error it is.
     """
     found = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
-    kinds = (public for kind, public in _OF_NODES if isinstance(found, kind))
-    return found.with_public(next(kinds))
+    return found.with_public(public_of_node(found))
+
+
+def public_of_node(error: WinnowError) -> str:
+    """What callers are told of an error of a node: its kind."""
+    return next(public for kind, public in _OF_NODES if isinstance(error, kind))
 
 
 def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
@@ -160,7 +164,7 @@ def _details(error: WinnowError) -> list[any_pb2.Any]:
     packed: list[any_pb2.Any] = []
     if isinstance(error, InvalidRequestError):
         bad = error_details_pb2.BadRequest()
-        for violation in error.violations:
+        for violation in violations_of(error):
             description = _sendable(violation.description, _DESCRIPTION)
             bad.field_violations.add(field=_sendable(violation.field), description=description)
             if bad.ByteSize() > _VIOLATIONS:

@@ -12,6 +12,7 @@ import fsspec
 import pytest
 from small_heads import FINGERPRINT, small_head, small_model
 
+from winnow.disclosure import message_of
 from winnow.errors import ArtefactError, IdentityError, NotFoundError, UnavailableError
 from winnow.files.vouching import vouched
 from winnow.heads.head import open_head
@@ -243,8 +244,9 @@ def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
     """A disk that is not mounted must not look like heads that were removed."""
     store = open_store(tmp_path / "nowhere")
     for attempt in (store.ids, lambda: store.current("intent"), lambda: store.fetch("intent", 1)):
-        with pytest.raises(UnavailableError, match="nowhere"):
+        with pytest.raises(UnavailableError, match="nowhere") as caught:
             attempt()
+        assert message_of(caught.value) == "the store of heads cannot be used"
 
 
 def test_a_file_is_no_empty_store(tmp_path: Path) -> None:

@@ -42,10 +42,11 @@ class HeadCache:
         try:
             self._keep(target, manifest, content)
         except OSError as error:
-            raise UnavailableError(
+            full = UnavailableError(
                 f"cannot write {self._root}, which keeps fetched heads: {error.strerror or error}; "
                 "say by XDG_CACHE_HOME where else they may be kept"
-            ) from error
+            )
+            raise full.with_public("heads that were fetched cannot be kept") from error
         return target
 
     def _keep(self, target: Path, manifest: bytes, model: bytes) -> None:

@@ -100,7 +100,8 @@ class LocalFiles:
             yield
         except OSError as error:
             reason = error.strerror or error
-            raise UnavailableError(f"head store {self._root} cannot be used: {reason}") from error
+            lost = UnavailableError(f"head store {self._root} cannot be used: {reason}")
+            raise lost.with_public("the store of heads cannot be used") from error
 
 
 def _content(path: Path) -> bytes:

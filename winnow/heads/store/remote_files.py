@@ -91,6 +91,7 @@ class RemoteFiles:
         except WinnowError:
             raise
         except Exception as error:  # each file system has errors of its own
-            raise UnavailableError(
+            lost = UnavailableError(
                 f"head store {self._url} cannot be used: {shortened(str(error)) or repr(error)}"
-            ) from error
+            )
+            raise lost.with_public("the store of heads cannot be used") from error
