@@ -16,7 +16,7 @@ from winnow.passages.canonical import PassageDigest, digest
 
 @dataclass
 class FakeReplica:
-    """A `Replica` and a `ShardWriter`; the last write counts."""
+    """A `Replica` and a `FollowingShard`; the last write counts."""
 
     place: str = ""
     log_id: str = ""
@@ -45,10 +45,7 @@ class FakeReplica:
         self.commits += 1
         return written
 
-    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        raise AssertionError("only its journal writes to it")
-
-    async def find_unchanged(
+    async def compare(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         passages = {each.id: each for each in puts}

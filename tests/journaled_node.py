@@ -25,7 +25,7 @@ class JournaledNode:
     def __init__(self, journal: Journal, replica: FakeReplica) -> None:
         self.registry = CollectorRegistry()
         self.replica = replica
-        self.shard = JournaledShard(journal, replica, replica.admit, MESSAGES)
+        self.shard = JournaledShard(journal, replica, MESSAGES)
         self.follower = Follower(
             journal,
             replica,

@@ -38,7 +38,7 @@ class FollowedShard:
         """Raises UnavailableError if the client's package is not installed."""
         self._journal = open_journal(url, info.index_id, info.shard, skew)
         messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
-        self._writer = JournaledShard(self._journal, shard, shard.admit, messages)
+        self._writer = JournaledShard(self._journal, shard, messages)
         metrics = JournalMetrics(registry)
         self._follower = Follower(
             self._journal,

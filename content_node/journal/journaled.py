@@ -5,7 +5,8 @@ and by which number: all replicas apply the same entries in the same order and n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 from uuid import uuid4
 
 from content_node.journal.messages import JournalMessages
@@ -21,22 +22,32 @@ from winnow.errors import (
 )
 from winnow.journal.journal import Entry, Journal
 from winnow.passages.canonical import PassageDigest
-from winnow.shard_writer import ShardWriter
+
+
+class FollowingShard(Protocol):
+    """A shard that follows a journal. See `content_node.live.shard`."""
+
+    async def admit(self, writes: Sequence[Write]) -> None:
+        """Raises an error for writes that the shard cannot take."""
+
+    async def compare(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Which puts need not be written, by what this replica has applied."""
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """As of `ShardWriter`."""
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """As of `ShardWriter`."""
 
 
 class JournaledShard:
     """A `ShardWriter` in front of a shard that follows a journal."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        shard: ShardWriter,
-        admit: Callable[[Sequence[Write]], Awaitable[None]],
-        messages: JournalMessages,
-    ) -> None:
-        """`admit` raises an error for writes that the shard cannot take."""
-        self._journal, self._shard = journal, shard
-        self._admit, self._messages = admit, messages
+    def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
+        """Publishes nothing yet; `shard` applies what the journal has."""
+        self._journal, self._shard, self._messages = journal, shard, messages
         self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
         self._ended: WinnowError | None = None
         self._unheard = ""
@@ -52,7 +63,7 @@ class JournaledShard:
 
         """
         self._expect_followed()
-        await self._admit(writes)
+        await self._shard.admit(writes)
         most = await self._most_bytes()
         entries = await asyncio.to_thread(lambda: list(self._messages.encoded(writes, most)))
         written: list[Written] = []
@@ -66,12 +77,12 @@ class JournaledShard:
         """Which puts need not be written. Another replica may have acknowledged what this one does
         not have yet: before it says that a put is unchanged it reads the journal up to now.
         """
-        found = await self._shard.find_unchanged(puts, deadline)
+        found = await self._shard.compare(puts, deadline)
         if not any(found):
             return found  # writing what is there already does no harm
         await self._most_bytes()
         await self._written(self._messages.nothing(), deadline)
-        return await self._shard.find_unchanged(puts, deadline)
+        return await self._shard.compare(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """As the shard has them."""

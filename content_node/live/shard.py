@@ -173,8 +173,22 @@ class LiveShard:
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Which puts need not be written: judged between two transactions, so by all that was
-        acknowledged before, and by nothing that is not durable.
+        """Which puts need not be written, by all that this shard acknowledged before.
+
+        Raises:
+            NotWritableError: as `write`: a shard that follows a journal does not know what its
+                other replicas acknowledged.
+
+        """
+        if self.follows_journal:
+            raise NotWritableError(no_direct_writes(self.log_id))
+        return await self.compare(puts, deadline)
+
+    async def compare(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Compares puts with what is stored here, as `find_unchanged` returns it: between two
+        transactions, so by nothing that is not durable.
         """
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)

@@ -1,6 +1,7 @@
 """A replica that follows a journal, whatever becomes of both."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from fake_journal import FakeJournal
@@ -106,12 +107,12 @@ async def test_a_replica_without_room_waits_for_it() -> None:
 
 
 async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
-    journal, replica = FakeJournal(), FakeReplica()
+    class Ending(FakeReplica):
+        async def admit(self, writes: Sequence[Write]) -> None:
+            shard.end("it was made anew")
 
-    async def ending(_: object) -> None:
-        shard.end("it was made anew")
-
-    shard = JournaledShard(journal, replica, ending, MESSAGES)
+    journal = FakeJournal()
+    shard = JournaledShard(journal, Ending(), MESSAGES)
     with pytest.raises(NotWritableError, match="it was made anew"):
         await shard.write([put("a")], LATER)
     assert not journal.entries

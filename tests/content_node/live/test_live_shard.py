@@ -467,3 +467,16 @@ async def test_a_shard_that_follows_a_journal_takes_no_direct_writes(directory: 
     await live.follow([put("b", "two")], "2 key")
     assert live.sequence == 2
     await live.close()
+
+
+async def test_a_shard_that_follows_a_journal_calls_nothing_unchanged_by_itself(
+    directory: Path,
+) -> None:
+    """A node without --journal does not know what its replicas have acknowledged since."""
+    live = opened(directory)
+    await live.follow([put("a", "one")], "1 key", "journal-1")
+    with pytest.raises(NotWritableError, match="start the node with --journal"):
+        await live.find_unchanged([digested(put("a", "one"))], Deadline.after(60))
+    found = await live.compare([digested(put("a", "one"))], Deadline.after(60))
+    assert [each and each.outcome for each in found] == [U]
+    await live.close()
