@@ -138,7 +138,6 @@ class Follower:
     async def _apply(self, delivered: Delivered) -> None:
         """Stores entries, several in a transaction: each waits for the disk."""
         ahead = len(delivered.entries)
-        self._tell_of_expired([each for each in delivered.entries if each.expired])
         for some in _together(delivered.entries):
             await self._store(some)
             ahead -= len(some)
@@ -158,6 +157,7 @@ class Follower:
                 raise
             await self._pass_over(entries[0], error)
             return
+        self._tell_of_expired([each for each in entries if each.expired])
         results = iter(written)
         for entry, call in zip(entries, calls, strict=True):
             own = list(islice(results, len(call)))

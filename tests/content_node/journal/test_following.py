@@ -226,6 +226,21 @@ async def test_what_expired_is_told_once_for_all_that_came_at_once(
     assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
 
 
+async def test_what_expired_is_counted_once_however_often_storing_is_tried(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    journal, replica = FakeJournal(), FakeReplica()
+    async with following(journal, replica) as node:
+        await happens(lambda: replica.log_id != "")
+        replica.full = journal.is_late = True
+        await publish(journal, [put("a")])
+        await happens(lambda: len(journal.reads) > 5)
+        replica.full = False
+        await happens(lambda: stored(replica) == 1)
+        assert node.metric("expired_entries_total") == 1
+    assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
+
+
 async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replica() -> None:
     """It is no fault of the set-up, as FAILED_PRECONDITION would say."""
     journal, replica = FakeJournal(), FakeReplica(full=True)
