@@ -25,8 +25,14 @@ class FakeReplica:
     """The id of each write that was stored, by its number less one."""
     commits: int = 0
     full: bool = False
+    storing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared, it stores nothing, and does not fail."""
+
     most: int = 1_000
     """Writes that it takes at once."""
+
+    def __post_init__(self) -> None:
+        self.storing.set()
 
     async def admit(self, writes: Sequence[Write]) -> None:
         await asyncio.sleep(0)
@@ -35,6 +41,7 @@ class FakeReplica:
 
     async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
         await asyncio.sleep(0)
+        await self.storing.wait()
         if self.full or len(writes) > self.most:
             raise OverloadedError("no room")
         if any(write.id == "poison" for write in writes):

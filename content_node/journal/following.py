@@ -80,7 +80,8 @@ class Follower:
         heard: Heard = lambda _: None,
     ) -> None:
         """`told` is called with what became of each entry, once it is durable here; `heard` with
-        the reason why the journal cannot be read, empty once it is read again.
+        the reason why the journal cannot be read or its entries cannot be stored, empty once they
+        are stored again.
         """
         self._heard = heard
         self._journal, self._replica, self._decode = journal, replica, decode
@@ -109,8 +110,7 @@ class Follower:
                 raise
             except WinnowError as error:
                 self._metrics.lost()
-                if isinstance(error, UnavailableError):
-                    self._heard(str(error))
+                self._heard(str(error))
                 if failures % _REMINDED == 0:
                     _log.warning("the journal is not followed; trying again", reason=str(error))
                 failures += 1

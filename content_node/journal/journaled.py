@@ -57,13 +57,14 @@ class JournaledShard:
 
         Raises:
             InvalidRequestError: one of them is not for this shard; nothing was published.
-            UnavailableError: this replica does not hear from its journal, or the writes expired
-                before the journal stored them; another replica may take them.
+            OverloadedError: this replica has too much to merge.
+            UnavailableError: this replica cannot read its journal or store its entries, or the
+                writes expired before the journal stored them; another replica may take them.
             DeadlineExceededError: the journal has them or not; this replica has them later, if so.
 
         """
-        self._expect_followed()
-        await self._shard.admit(writes)
+        self._expect_not_ended()
+        await self._shard.admit(writes)  # what it says of a merge comes before what was heard
         most = await self._most_bytes()
         entries = await asyncio.to_thread(lambda: list(self._messages.encoded(writes, most)))
         written: list[Written] = []
@@ -103,7 +104,7 @@ class JournaledShard:
             future.set_result(result)
 
     def heard(self, reason: str) -> None:
-        """Says why this replica cannot read its journal; empty once it reads it."""
+        """Says why this replica cannot read its journal or store its entries; empty once it can."""
         self._unheard = reason
 
     def end(self, reason: str) -> None:
@@ -144,8 +145,13 @@ class JournaledShard:
             if not future.cancel() and not future.cancelled():
                 future.exception()  # or it would be missed where publishing failed, too
 
-    def _expect_followed(self) -> None:
+    def _expect_not_ended(self) -> None:
         if self._ended is not None:
             raise self._ended
+
+    def _expect_followed(self) -> None:
+        self._expect_not_ended()
         if self._unheard:
-            raise UnavailableError(f"this replica does not hear from its journal: {self._unheard}")
+            raise UnavailableError(
+                f"this replica does not keep up with its journal: {self._unheard}"
+            )

@@ -22,6 +22,7 @@ from winnow.errors import (
     InvalidRequestError,
     LeavingError,
     NotWritableError,
+    OverloadedError,
     UnavailableError,
 )
 from winnow.journal.journal import Entry
@@ -98,12 +99,14 @@ async def test_a_replica_that_was_cut_off_catches_up_and_says_by_how_much_it_lag
 
 
 async def test_a_replica_without_room_waits_for_it() -> None:
-    journal, replica = FakeJournal(), FakeReplica(full=True)
+    journal, replica = FakeJournal(), FakeReplica()
     async with following(journal, replica) as node:
-        writing = asyncio.create_task(node.shard.write([put("a")], LATER))
+        await node.shard.write([put("a")], LATER)
+        replica.full = True
+        writing = asyncio.create_task(node.shard.write([put("b")], LATER))
         await happens(lambda: node.metric("followed") == 0)
         replica.full = False
-        assert [each.sequence for each in await writing] == [1]
+        assert [each.sequence for each in await writing] == [2]
 
 
 async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
@@ -155,12 +158,13 @@ async def test_what_the_shard_refuses_is_not_published() -> None:
 
 
 async def test_a_write_that_is_too_late_is_told_and_may_be_there() -> None:
-    journal, replica = FakeJournal(), FakeReplica(full=True)
+    journal, replica = FakeJournal(), FakeReplica()
+    replica.storing.clear()
     async with following(journal, replica) as node:
         soon = Deadline.after(0.05, ManualClock())
         with pytest.raises(DeadlineExceededError, match="the journal has the writes"):
             await node.shard.write([put("a")], soon)
-        replica.full = False
+        replica.storing.set()
         await happens(lambda: replica.history == ["a"])
 
 
@@ -169,7 +173,9 @@ async def test_a_replica_that_does_not_hear_from_its_journal_refuses_writes_at_o
     async with following(journal, FakeReplica()) as node:
         await journal.cut_off()
         await happens(lambda: node.metric("followed") == 0)
-        with pytest.raises(UnavailableError, match="does not hear from its journal: out of reach"):
+        with pytest.raises(
+            UnavailableError, match="does not keep up with its journal: out of reach"
+        ):
             await node.shard.write([put("a")], LATER)
         assert not journal.entries
         journal.join()
@@ -177,15 +183,38 @@ async def test_a_replica_that_does_not_hear_from_its_journal_refuses_writes_at_o
         assert await node.shard.write([put("b")], LATER)
 
 
-async def test_a_replica_that_waits_for_room_refuses_nothing_because_of_its_journal() -> None:
-    journal, replica = FakeJournal(), FakeReplica(full=True)
+async def test_a_replica_that_cannot_store_leaves_writes_to_another_at_once() -> None:
+    """Or the front would go on with it, and every write would be published and then be too late."""
+    journal, full, other = FakeJournal(), FakeReplica(), FakeReplica()
+    async with following(journal, full) as first, following(journal, other) as second:
+        await second.shard.write([put("a")], LATER)
+        await happens(lambda: stored(full) == 1)
+        full.full = True
+        await second.shard.write([put("b")], LATER)
+        await happens(lambda: first.metric("followed") == 0)
+        with pytest.raises(UnavailableError, match="does not keep up with its journal: no room"):
+            await first.shard.write([put("c")], LATER)
+        assert len(journal.entries) == 2
+        assert await second.shard.write([put("c")], LATER)
+        full.full = False
+        await happens(lambda: first.metric("followed") == 1)
+        assert await first.shard.write([put("d")], LATER)
+        assert full.history == ["a", "b", "c", "d"]
+
+
+async def test_a_replica_with_too_much_to_merge_says_when_to_try_again() -> None:
+    """As one without a journal: whoever feeds is to slow down, and not to go to another replica."""
+
+    class Behind(FakeReplica):
+        async def admit(self, writes: Sequence[Write]) -> None:
+            raise OverloadedError("not merged yet", 2.0)
+
+    journal = FakeJournal()
     await publish(journal, [put("a")])
-    async with following(journal, replica) as node:
+    async with following(journal, Behind(full=True)) as node:
         await happens(lambda: node.metric("followed") == 0)
-        writing = asyncio.create_task(node.shard.write([put("b")], LATER))
-        await happens(lambda: len(journal.entries) == 2)
-        replica.full = False
-        await writing
+        with pytest.raises(OverloadedError, match="not merged yet"):
+            await node.shard.write([put("b")], LATER)
 
 
 async def test_expired_entries_are_skipped_by_all_replicas_and_counted() -> None:
@@ -255,13 +284,14 @@ async def test_writes_that_wait_when_the_node_leaves_are_taken_by_another_replic
 
 
 async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:
-    journal, replica = FakeJournal(), FakeReplica(full=True)
+    journal, replica = FakeJournal(), FakeReplica()
+    replica.storing.clear()
     async with following(journal, replica) as node:
         writing = asyncio.create_task(node.shard.write([put("a")], LATER))
         await happens(lambda: bool(journal.entries))
         writing.cancel()
         await asyncio.wait([writing])
-        replica.full = False
+        replica.storing.set()
         await happens(lambda: replica.history == ["a"])
         assert await node.shard.write([put("b")], LATER)
 
@@ -337,12 +367,12 @@ async def test_what_is_unchanged_is_told_by_all_that_any_replica_acknowledged() 
     async with following(journal, one) as first, following(journal, other) as second:
         await first.shard.write([put("a", "one")], LATER)
         await happens(lambda: other.texts == {"a": "one"})
-        other.full = True
+        other.storing.clear()
         await first.shard.write([put("a", "two")], LATER)
         asking = asyncio.create_task(second.shard.find_unchanged([digest_of("a", "one")], LATER))
         await happens(lambda: len(journal.entries) == 3)
         assert not asking.done()
-        other.full = False
+        other.storing.set()
         assert await asking == [None]
         assert await second.shard.find_unchanged([digest_of("a", "two")], LATER) == [
             Written(Outcome.UNCHANGED, 2)
