@@ -193,8 +193,7 @@ class LiveShard:
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         check_count("passages", len(puts))
-        deadline.check("passages were compared")
-        return await self._committing.alone(partial(self._unchanged, puts))
+        return await self._committing.alone(partial(self._unchanged, puts, deadline))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """How many passages of the whole index had each word when it was built."""
@@ -255,8 +254,9 @@ class LiveShard:
             self._metrics.written(each)
         return [[replace(one, log_id=self._log.log_id) for one in each] for each in written]
 
-    def _unchanged(self, puts: Sequence[PassageDigest]) -> list[Written | None]:
+    def _unchanged(self, puts: Sequence[PassageDigest], deadline: Deadline) -> list[Written | None]:
         """In the thread that stores."""
+        deadline.check("passages were compared")  # here: writes wait for this thread
         if self._broken:
             raise NotWritableError(self._broken)
         try:

@@ -2,14 +2,19 @@
 
 import asyncio
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from live_writes import delete, digested, encoded, put
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import turn
 
+from content_node.live import shard as shard_module
 from content_node.live.limits import WriteLimits
 from content_node.live.loading import open_live
 from content_node.live.reading import log_path
@@ -22,6 +27,7 @@ from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
 from winnow.errors import (
     ArtefactError,
+    DeadlineExceededError,
     InvalidRequestError,
     NotWritableError,
     OverloadedError,
@@ -182,6 +188,26 @@ async def test_a_shard_that_takes_no_writes_compares_nothing(directory: Path) ->
     with pytest.raises(NotWritableError, match="--feed"):
         await live.find_unchanged([digested(put("a"))], Deadline.after(60))
     await live.close()
+
+
+async def test_passages_are_not_compared_once_nobody_waits_for_it(
+    shard: LiveShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a disk that stood still, writes would else wait behind comparisons for nobody."""
+    compare = Mock(return_value=[None])
+    monkeypatch.setattr(shard_module, "find_unchanged", compare)
+    clock, goes_on = ManualClock(), threading.Event()
+    storing = asyncio.create_task(shard._committing.alone(goes_on.wait))
+    asking = asyncio.create_task(
+        shard.find_unchanged([digested(put("a"))], Deadline.after(1, clock))
+    )
+    await turn()
+    clock.advance(2)
+    goes_on.set()
+    with pytest.raises(DeadlineExceededError):
+        await asking
+    assert await storing
+    compare.assert_not_called()
 
 
 async def test_a_call_about_too_many_passages_is_refused(shard: LiveShard) -> None:
