@@ -3,6 +3,9 @@
 Rows with the same vector and the same tokens have the same distance and the same BM25, whatever is
 asked. Ids alone decide among them, so no more of a group than are wanted can be chosen, however the
 index is cut into shards.
+
+Rows with the same vector may have other tokens, where an encoder cuts long passages at the same
+place. Then distances are equal and BM25 is not: one row leads to all of them, and none is left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,16 +26,26 @@ Numbers = NDArray[np.int64]
 class EqualPassages:
     """Groups of rows that have more than a few members. Never changes."""
 
-    def __init__(self, groups: Sequence[Numbers] = (), rows: int = 0) -> None:
-        """The rows of each group, by their ids; `rows` is the number of rows of the segment."""
+    def __init__(
+        self,
+        groups: Sequence[Numbers] = (),
+        rows: int = 0,
+        same_vectors: Sequence[Numbers] | None = None,
+    ) -> None:
+        """The rows of each group, by their ids; `rows` is the number of rows of the segment.
+
+        `same_vectors` are groups of rows with equal vectors, whatever their tokens: each of
+        `groups` is within one. None where these are the same.
+        """
         self._groups = tuple(groups)
-        self._group = np.full(rows if groups else 0, -1, np.int32)
-        """The group of each row; -1 for none."""
-        for number, group in enumerate(self._groups):
-            self._group[group] = number
+        self._same_vectors = self._groups if same_vectors is None else tuple(same_vectors)
+        self._vector = np.full(rows if self._same_vectors else 0, -1, np.int32)
+        """The group of equal vectors of each row; -1 for none."""
+        for number, group in enumerate(self._same_vectors):
+            self._vector[group] = number
 
     def __bool__(self) -> bool:
-        return bool(self._groups)
+        return bool(self._same_vectors)
 
     def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
         """The allowed rows without those of a group that come after its first `most`, by id.
@@ -41,34 +54,34 @@ class EqualPassages:
         """
         if all(len(group) <= most for group in self._groups):
             return allowed
-        mask = np.ones(len(self._group), np.bool_) if allowed is None else allowed.copy()
+        mask = np.ones(len(self._vector), np.bool_) if allowed is None else allowed.copy()
         for group in self._groups:
             mask[group[mask[group]][most:]] = False
         return mask
 
     def reachable(self, allowed: Rows) -> int:
-        """How many rows lead to an allowed one, if a row of a group leads to all of it."""
-        if not self._groups:
+        """How many rows lead to an allowed one, if a row leads to all that have its vector."""
+        if not self._same_vectors:
             return int(np.count_nonzero(allowed))
         leading = allowed.copy()
-        for group in self._groups:
+        for group in self._same_vectors:
             leading[group] = bool(allowed[group].any())
         return int(np.count_nonzero(leading))
 
     def all_in(self, rows: Sequence[int]) -> bool:
-        """Whether each of `rows` is in a group."""
-        return bool(self._groups) and bool((self._group[list(rows)] >= 0).all())
+        """Whether each of `rows` is in a group of equal vectors."""
+        return bool(self._same_vectors) and bool((self._vector[list(rows)] >= 0).all())
 
     def completed(
         self, rows: NDArray[np.integer], distances: NDArray[np.float32]
     ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
-        """Rows with their distances, and all members of the groups that are among them."""
-        if not self._groups:
+        """Rows with their distances, and all that have the vector of one of them."""
+        if not self._same_vectors:
             return rows, distances
-        numbers = self._group[rows]
+        numbers = self._vector[rows]
         inside = numbers >= 0
         found, first = np.unique(numbers[inside], return_index=True)
-        members = [self._groups[number] for number in found.tolist()]
+        members = [self._same_vectors[number] for number in found.tolist()]
         shared = np.repeat(distances[inside][first], list(map(len, members)))
         return (
             np.concatenate([rows[~inside].astype(np.int64), *members]),
@@ -109,13 +122,13 @@ def equal_passages(
     places = np.full(rows, -1, np.int64)
     ordered = by_id()
     places[ordered] = np.arange(len(ordered))
-    groups = [part for group in same_vectors for part in _by_tokens(group, tokens, places)]
-    return EqualPassages(groups, rows)
+    held = [group[places[group] >= 0] for group in same_vectors]
+    groups = [part for group in held for part in _by_tokens(group, tokens, places)]
+    return EqualPassages(groups, rows, held)
 
 
 def _by_tokens(group: Numbers, tokens: Callable[[int], bytes], places: Numbers) -> list[Numbers]:
-    held = group[places[group] >= 0]
     parts: dict[bytes, list[int]] = {}
-    for row in held[np.argsort(places[held])].tolist():
+    for row in group[np.argsort(places[group])].tolist():
         parts.setdefault(tokens(row), []).append(row)
     return [np.array(part, np.int64) for part in parts.values() if len(part) > MANY]

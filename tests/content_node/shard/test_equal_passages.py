@@ -158,6 +158,27 @@ def test_few_of_many_equal_passages_are_named(
     assert len(named) <= 50
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
+    tmp_path: Path, seed: int
+) -> None:
+    texts = passages(402)
+    many = [
+        replace(texts[0], passage=replace(texts[0].passage, id=f"z{number}"))
+        for number in range(200)
+    ]
+    few = [
+        replace(texts[0], tokens=texts[1].tokens, passage=replace(texts[0].passage, id=f"a{n:02}"))
+        for n in range(5)
+    ]
+    own = [*many, *few, *texts[2:]]
+    np.random.default_rng(seed).shuffle(own)
+    view = view_of(stored(tmp_path / "shard", own, exact_up_to=0))
+    asked = replace(question(1), vector=texts[0].vector)
+    hits = retrieve(view, asked, Depth(4), WEIGHT).hits
+    assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
+
+
 @pytest.mark.parametrize("walked", [0.0, 1e9])
 def test_a_row_of_a_group_leads_to_all_of_it_by_graph_and_by_comparing(walked: float) -> None:
     vectors = np.random.default_rng(3).standard_normal((60, 6)).astype(np.float32)
