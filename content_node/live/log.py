@@ -171,6 +171,9 @@ class WriteLog:
     def _give_back_room(self) -> None:
         if self._state is None:
             return
+        with self._turn:
+            if self._connection is not None and not self._is_named():
+                raise self._replaced()
         try:
             move_pages(self.path)
             with self._turn:
@@ -198,10 +201,7 @@ class WriteLog:
             reach("log.begun")
             found = get_state(connection)
             if found not in {state, *self._unsure} or not self._is_named():
-                raise NotWritableError(
-                    f"{self.path} was replaced, deleted, or written to by somebody else: start the "
-                    "node again"
-                )
+                raise self._replaced()
             self._unsure &= {found}
             if found != state:
                 take_back(connection, state)  # nobody was told
@@ -254,6 +254,12 @@ class WriteLog:
             return self._named is not None and os.path.samestat(self._named, self.path.stat())
         except FileNotFoundError:
             return False
+
+    def _replaced(self) -> NotWritableError:
+        return NotWritableError(
+            f"{self.path} was replaced, deleted, or written to by somebody else: start the node "
+            "again"
+        )
 
     def _beside(self, name: str) -> Path:
         return self.path.with_name(name)

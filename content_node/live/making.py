@@ -22,9 +22,11 @@ _WAL_LIMIT = 4 * 2**20
 def connect(path: Path, busy: float = BUSY) -> sqlite3.Connection:
     """A connection for one thread at a time, whose transactions are durable when committed.
 
-    It waits up to `busy` seconds for a lock that another connection holds.
+    It waits up to `busy` seconds for a lock that another connection holds. A file that is not there
+    is not made: SQLite would remove a write-ahead log that lies beside it.
     """
-    connection = sqlite3.connect(path, busy, isolation_level=None, check_same_thread=False)
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(uri, busy, isolation_level=None, check_same_thread=False, uri=True)
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -51,6 +53,7 @@ def make_log(path: Path, log_id: str) -> tuple[State, Trimmed]:
     partial = path.with_name(f"{path.name}.partial")
     for left in (partial, wal_path(partial), partial.with_name(f"{partial.name}-shm")):
         left.unlink(missing_ok=True)
+    partial.touch()
     with contextlib.closing(connect(partial)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         state = begin(connection, log_id)

@@ -21,7 +21,7 @@ from content_node.live.entry import Logged
 from content_node.live.log import WriteLog
 from content_node.live.opening import open_log
 from content_node.live.reading import entries, log_path, wal_path
-from winnow.errors import OverloadedError, UnavailableError
+from winnow.errors import NotWritableError, OverloadedError, UnavailableError
 
 ONE = logged(1, text="words " * 500)
 
@@ -52,6 +52,25 @@ def test_a_trim_gives_back_the_room_of_the_write_ahead_log(tmp_path: Path) -> No
     log.append(some(201, 1))
     assert list(log.after(200)) == some(201, 1)
     log.close()
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_trim_makes_nothing_where_the_log_was_moved_away(tmp_path: Path, written: bool) -> None:
+    log = fed(tmp_path / "shard", 200)
+    if not written:
+        shutil.copytree(tmp_path / "shard", tmp_path / "started")
+        log.close()
+        log = open_log(tmp_path / "started")
+    aside = log.path.with_name("aside")
+    log.path.rename(aside)
+    before = wal_bytes(log)
+    with pytest.raises(NotWritableError, match=log.path.name):
+        log.trim(100)
+    assert not log.path.exists()
+    assert wal_bytes(log) == before
+    log.close()
+    aside.rename(log.path)
+    assert len(list(entries(log.path, 0))) == 200
 
 
 def test_a_trim_of_nothing_gives_it_back_too_as_at_a_start(tmp_path: Path) -> None:
