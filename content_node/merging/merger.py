@@ -100,12 +100,13 @@ class Merger(Generic[Base]):
     async def _look(self) -> bool | None:
         """Merges if it is time to: whether that went well, or None if it is not."""
         try:
+            # before a merge, too: it may need the room that a cleanup makes
+            if self._cleanup.due:
+                await self._cleanup.run(self._shard.merged)
             pending = self._shard.pending()
             self._metrics.holes.set(pending.dead)
             reason = self._policy.reason(pending)
             if reason is None:
-                if self._cleanup.due:
-                    await self._cleanup.run(self._shard.merged)
                 return None
             with self._metrics.running.track_inprogress():
                 await self.merge(reason)

@@ -210,6 +210,23 @@ async def test_what_could_not_be_forgotten_is_tried_again_without_a_merge(stage:
     task.cancel()
 
 
+async def test_what_could_not_be_forgotten_is_tried_again_before_a_merge(stage: Stage) -> None:
+    """On a disk that is full again the next merge fails, unless a cleanup makes room for it."""
+    task = asyncio.create_task(stage.merger.run())
+    await happens(lambda: bool(stage.slept))
+    stage.shard.write(10)
+    stage.shard.fails.add("trim")
+    await stage.look()
+    stage.shard.write(10)
+    stage.shard.fails = {"merge"}
+    await stage.look()
+    assert stage.shard.done[-1] == "merge 10 to 20"  # it is too soon for a cleanup
+    stage.now += 1.0
+    await stage.look()
+    assert stage.shard.done[-3:] == ["trim 10", "tidy 10", "merge 10 to 20"]
+    task.cancel()
+
+
 async def test_writes_that_come_during_a_merge_are_of_the_next(stage: Stage) -> None:
     stage.runs = lambda: stage.shard.write(5)
     task = asyncio.create_task(stage.merger.run())
