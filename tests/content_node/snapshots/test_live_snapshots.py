@@ -315,3 +315,21 @@ def test_a_note_that_is_damaged_or_cannot_be_written_changes_nothing(shard: Path
     place.mkdir()  # cannot be replaced by a file
     assert taken(shard).sequence == 1
     assert figures(shard) == (None, None)
+
+
+def test_a_log_that_is_made_while_a_snapshot_looks_for_it_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, exists = open_log(tmp_path), Path.exists
+
+    def looked(path: Path) -> bool:
+        found = exists(path)
+        if path == log.path:
+            monkeypatch.undo()
+            log.append([logged(1)])
+        return found
+
+    monkeypatch.setattr(Path, "exists", looked)
+    assert copy_log(tmp_path, tmp_path / "room") is None
+    assert log.last == 1
+    log.close()
