@@ -157,7 +157,7 @@ async def test_bad_rows_are_all_named_before_anything_is_sent(
     file.write_text('{"id": "a", "text": "words"}\n{"id": "b"}\nno json\n')
     code, out, err = await feed(file, "--address", address)
     assert (code, out, front.passages) == (1, "", {})
-    assert "line 2: text is missing; there are id" in err
+    assert "line 2: text is missing; the fields are: id" in err
     assert "line 3: not JSON" in err
     assert "2 bad rows, and nothing was sent" in err
     code, out, err = await feed(file, "--address", address, "--skip-bad-rows")

@@ -16,7 +16,7 @@ def not_json(error: ValueError | RecursionError) -> str:
     """What the parser of a line said, without the number of a line: that is 1 for every line."""
     if isinstance(error, json.JSONDecodeError):
         said = f"{error.msg.removesuffix(' at')} at character {error.colno}"
-        return f"not JSON: {said}; a line must be an object of its own, and whole"
+        return f"not JSON: {said}; each line must be one whole JSON object"
     return f"not JSON: {error}"
 
 

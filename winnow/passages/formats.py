@@ -78,7 +78,10 @@ def _tsv(number: int, line: str) -> Found | None:
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
-        raise RowError(f"{len(columns)} columns, expected {_COLUMNS}: id, text, title")
+        many = "s" * (len(columns) != 1)
+        raise RowError(
+            f"{len(columns)} column{many}, expected {_COLUMNS}, separated by tabs: id, text, title"
+        )
     return Found(Passage(columns[0], columns[2], columns[1]), "{}")
 
 
@@ -132,7 +135,7 @@ def _identifier(value: dict[str, Any]) -> str | None:
 def _no_string(name: str, value: dict[str, Any]) -> RowError:
     if name not in value:
         return RowError(
-            f"{name} is missing; there are {shortened(', '.join(value)) or 'no fields'}"
+            f"{name} is missing; the fields are: {shortened(', '.join(value)) or '(none)'}"
         )
     return RowError(f"{name} is {kind(value[name])}, expected a string")
 
