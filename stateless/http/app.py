@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from stateless.http.absent import absent
 from stateless.http.call import Call
 from stateless.http.endpoint import Edge, Endpoint
 from stateless.http.problems import HttpRefusedError, response_of
@@ -37,7 +38,7 @@ async def _of_routing(request: Request, error: Exception) -> Response:
     status, path = HTTPStatus(error.status_code), quoted(request.url.path)
     told: WinnowError = HttpRefusedError(status, "request", error.detail)
     if status is HTTPStatus.NOT_FOUND:
-        told = NotFoundError(f"there is nothing at {path} here: see /docs")
+        told = NotFoundError(absent(request.url.path))
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
         told = HttpRefusedError(status, "method", f"{quoted(request.method)} is not for {path}")
     response = response_of(told, request_id.current())

@@ -56,6 +56,24 @@ async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient) 
     assert reply.json()["detail"] == "there is nothing at '/v1/question' here: see /docs"
 
 
+@pytest.mark.parametrize(
+    ("path", "setting"),
+    [
+        ("/v1/passages", "--http-feed"),
+        ("/v1/passages:delete", "--http-feed"),
+        ("/v1/predict", "--heads"),
+        ("/v1/heads", "--heads"),
+    ],
+)
+async def test_a_call_that_is_switched_off_names_its_setting(
+    path: str, setting: str, client: httpx.AsyncClient
+) -> None:
+    reply = await client.post(path, json={})
+    assert (reply.status_code, reply.json()["code"]) == (404, "NOT_FOUND")
+    assert f"this front does not serve '{path}': it needs " in reply.json()["detail"]
+    assert setting in reply.json()["detail"]
+
+
 async def test_a_path_with_a_slash_too_many_leads_nowhere_else(client: httpx.AsyncClient) -> None:
     """Behind a proxy that ends TLS, a redirect would lead to plain text, and the key with it."""
     assert (await client.post("/v1/answer/", json=ASKED)).status_code == 404
