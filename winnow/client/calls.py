@@ -28,7 +28,7 @@ DEFAULT_TIMEOUT = 10.0
 _DETAILS = "grpc-status-details-bin"
 _STARTS = "`winnow up --index DIR` starts one, and with --feed-listen HOST:PORT one that can be fed"
 _NO_TRUST = "the authority, or the name, that is expected is not that of its certificate"
-_HTTP = "HTTP is spoken there: give the port of gRPC, by default 8080"
+_HTTP = "HTTP is spoken there: give a port of gRPC, such as 8080 for questions or 8081 to feed"
 _HINTS = (
     ("CERTIFICATE_VERIFY_FAILED", _NO_TRUST),
     ("Hostname Verification", _NO_TRUST),

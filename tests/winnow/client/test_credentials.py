@@ -157,7 +157,7 @@ async def test_a_port_of_http_is_named(kind: Any) -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         client = kind(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        with pytest.raises(UnavailableError, match="HTTP is spoken there"):
+        with pytest.raises(UnavailableError, match="8080 for questions or 8081 to feed"):
             await client.ask("Who?")
         await client.close()
 
@@ -175,7 +175,7 @@ async def test_a_port_of_https_is_named(guarded: Guarded, kind: Any) -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         client = kind(address, credentials=guarded.credentials())
-        with pytest.raises(UnavailableError, match="HTTP is spoken there"):
+        with pytest.raises(UnavailableError, match="8080 for questions or 8081 to feed"):
             await client.ask("Who?")
         await client.close()
 
