@@ -122,7 +122,9 @@ def _split(value: str, annotation: Any) -> Any:
 def _table(path: Path, table: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # also a path that no system can have
+    except OSError as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except ValueError as error:  # also a path that no system can have
         raise SettingsError(f"cannot read the settings file {path}: {error}") from error
     if wrong := wrong_tables(table, content):
         raise SettingsError(f"{path}: {'; '.join(wrong)}")

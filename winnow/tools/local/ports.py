@@ -104,7 +104,8 @@ def _refused(address: Address, error: OSError, flag: str = "") -> UnavailableErr
         return UnavailableError(
             f"{address} is in use: stop what listens there, or choose another port{by} (0 for any)"
         )
-    reason = error.strerror or error
+    # `socket.create_server` names the address once more
+    reason = str(error.strerror or error).partition(" (while attempting to bind")[0]
     return UnavailableError(
         f"cannot listen on {address}: {reason}{f'; choose another address{by}' * bool(by)}"
     )
