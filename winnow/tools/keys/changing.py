@@ -87,7 +87,9 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         directory = os.open(path.parent, os.O_RDONLY)
     except OSError as error:
-        raise KeyFileError(f"cannot open {path.parent}: {error.strerror}") from error
+        raise KeyFileError(
+            f"cannot open {path.parent}, the directory of {path.name}: {error.strerror}"
+        ) from error
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
         yield

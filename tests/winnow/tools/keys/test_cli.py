@@ -138,7 +138,8 @@ def test_a_token_that_cannot_be_written_makes_no_key(shell: Shell) -> None:
 
 def test_a_directory_that_is_not_there_is_said(shell: Shell) -> None:
     shell.file = shell.file.parent / "nowhere" / "keys.json"
-    assert "cannot open" in shell.run("new", "alice", "--scope", "ask")[2]
+    said = f"cannot open {shell.file.parent}, the directory of keys.json: No such file"
+    assert said in shell.run("new", "alice", "--scope", "ask")[2]
 
 
 def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
