@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,6 +97,13 @@ def test_an_index_with_an_impossible_number_of_shards_is_refused(index: Path, sh
     (index / "index.json").write_text(f'{{"shards": {shards}}}', encoding="utf-8")
     with pytest.raises(ArtefactError, match=r"index\.json is damaged"):
         shard_directories(index)
+
+
+def test_for_a_shard_the_index_that_it_lies_in_is_named(index: Path) -> None:
+    shard = index / "shard-00000-of-00001"
+    shard.mkdir(exist_ok=True)
+    with pytest.raises(ArtefactError, match=re.escape(f"is a part of an index: name {index}")):
+        shard_directories(shard)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000])

@@ -189,6 +189,8 @@ def shard_directories(index: Path) -> list[Path]:
 
     """
     path = index / INDEX_FILE
+    if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
+        raise ArtefactError(f"{index} is a part of an index: name {index.parent}")
     if not path.is_file():
         raise ArtefactError(
             f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
