@@ -10,6 +10,7 @@ from winnow.errors import ArtefactError
 from winnow.files.json_lines import kind, not_json
 from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import RowError, check_metadata, check_metadata_length
+from winnow.plural import many
 from winnow.quoting import shortened
 
 
@@ -78,10 +79,8 @@ def _tsv(number: int, line: str) -> Found | None:
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
-        many = "s" * (len(columns) != 1)
-        raise RowError(
-            f"{len(columns)} column{many}, expected {_COLUMNS}, separated by tabs: id, text, title"
-        )
+        found = many(len(columns), "column")
+        raise RowError(f"{found}, expected {_COLUMNS}, separated by tabs: id, text, title")
     return Found(Passage(columns[0], columns[2], columns[1]), "{}")
 
 
