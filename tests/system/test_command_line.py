@@ -241,7 +241,7 @@ def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
     assert result.returncode == 1
     for line in (
         "line 2: empty text",
-        "line 3: 1 columns",
+        "line 3: 1 column, expected 3",
         "line 4: duplicate id 1",
         "line 5: invalid",
     ):
