@@ -94,6 +94,7 @@ def serve(house: House) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "winnow", "up", "--index", str(copy)]
     command += ["--heads", str(house.directory / "my-heads")]
     command += ["--listen", house.front, "--feed-listen", house.feed]
+    command += ["--http-listen", "127.0.0.1:0"]
     with (house.directory / "log").open("wb") as log:
         return subprocess.Popen(command, stderr=log)
 

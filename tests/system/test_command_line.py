@@ -77,6 +77,8 @@ class Up:
         command += [
             "--listen",
             self.address,
+            "--http-listen",  # its default is free only until another test takes it, too
+            "127.0.0.1:0",
             "--metrics-listen",
             self.metrics,
             "--bundle",
@@ -329,7 +331,8 @@ def test_where_no_shard_can_be_loaded_all_are_named_and_nothing_is_left_behind(
     damaged: Path,
 ) -> None:
     (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
-    result = winnow("up", "--index", str(damaged), "--listen", f"127.0.0.1:{free_ports(1)[0]}")
+    listen = ("--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+    result = winnow("up", "--index", str(damaged), *listen)
     assert result.returncode == 1
     assert "no node is left that serves a shard" in result.stderr
     for said in ("manifest.json has format None", "passages.sqlite is damaged"):
