@@ -1,7 +1,7 @@
 # Everything a checkout can do. Needs Python 3.11 or newer, make and a C++ compiler.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-serving test-models fuzz lint format format-check types types-models
+.PHONY: help setup demo test test-serving test-models fuzz busy lint format format-check types types-models
 .PHONY: proto api proto-check proto-released models lock sbom audit clean
 
 PYTHON ?= python3
@@ -10,9 +10,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # leave it empty, and `make test` leaves out all that needs PyTorch
 MODELS ?= yes
-# what `make fuzz` runs, and for how long: what it has begun by then is done to the end
+# what `make fuzz` and `make busy` run; for how long, how often
 MINUTES ?= 10
 TESTS   ?= tests
+RUNS    ?= 20
 
 # code that needs PyTorch, which most machines lack
 NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py \
@@ -65,6 +66,9 @@ fuzz: $(STAMP) ## Run the property tests again and again from random seeds (MINU
 	@until=$$(($$(date +%s) + 60 * $(MINUTES))); while [ $$(date +%s) -lt $$until ]; do \
 	    $(PYTEST) -n auto --maxprocesses 4 -m hypothesis --hypothesis-profile=fuzz $(TESTS) \
 	        || { [ $$? -ne 1 ] || cat tests/found_by_fuzz.txt; exit 1; }; done
+
+busy: $(STAMP) ## Run the tests beside two busy loops and count the runs that pass (RUNS=20, TESTS=tests)
+	@sh tests/busy.sh $(BIN)/python $(RUNS) $(TESTS)
 
 format-check: $(STAMP)
 	$(call say,'format')
