@@ -35,6 +35,8 @@ _OWN = {
     # where this is the default
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
+    # seconds for its server to start: the default of 30 was too few once on a busy machine
+    "RAY_gcs_server_port_wait_time_s": "90",
 }
 _TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
 """Else Ray leaves a token in the user's home."""
