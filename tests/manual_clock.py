@@ -1,6 +1,6 @@
 """Time that passes only when a test says so.
 
-A deadline by such a clock never comes nearer: whoever waits for it waits in full from then on, and
+A deadline by such a clock never comes nearer: a waiter waits in full from then on, and
 loses nothing to a busy machine before.
 """
 

@@ -1,6 +1,6 @@
 """Work that several ask for at the same time, done once where once will do.
 
-Knows tasks and whoever waits for them; `winnow.policy.attempts` says who waits, who tries and who
+Knows tasks and their waiters; `winnow.policy.attempts` says who waits, who tries and who
 settles. Knows neither what is made nor whether it is kept afterwards.
 """
 
@@ -32,7 +32,7 @@ class Landed(Generic[Result]):
 
 
 class SingleFlight(Generic[Key, Result]):
-    """The flights in hand by what they make; whoever comes after the end begins anew."""
+    """The flights in hand by what they make; an asker that comes after the end begins again."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SingleFlight(Generic[Key, Result]):
         return _landed(waiting)
 
     def cancel(self) -> None:
-        """Gives up all attempts; whoever waits is cancelled."""
+        """Gives up all attempts; the waiting askers are cancelled."""
         for flight in list(self._flights.values()):
             flight.cancel()
 

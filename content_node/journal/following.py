@@ -1,8 +1,8 @@
 """Following a journal: its entries become writes of this shard, in their order, each once.
 
 The place of the last one is stored in the same transaction as its writes, so that nothing is
-applied twice or left out whatever ends, and whenever. An entry that has expired is skipped: its
-place is stored, and its writes are not.
+applied twice or left out, also if this process ends at any moment. An entry that has expired is
+skipped: its place is stored, and its writes are not.
 """
 
 import asyncio

@@ -49,7 +49,7 @@ class JournalMessages:
             yield request.SerializeToString()
 
     def nothing(self) -> bytes:
-        """An entry without writes: whoever has applied it has applied all that came before."""
+        """An entry without writes: a replica that has applied it has applied all earlier ones."""
         return self._empty().SerializeToString()
 
     def decoded(self, content: bytes) -> list[Write]:

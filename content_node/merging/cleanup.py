@@ -1,7 +1,7 @@
 """What is removed once a generation is served: writes that it holds, and what merges left behind.
 
-What stays does no harm but takes room. So whatever fails is tried again, also without a merge: on a
-full disk writes are refused, and there would be no next one.
+What stays does no harm but takes room. So a step that failed is tried again, also without a
+merge: on a full disk writes are refused, and there would be no next one.
 """
 
 import time

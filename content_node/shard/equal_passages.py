@@ -1,8 +1,8 @@
 """Passages that equal many others: of each such group a question needs those with the first ids.
 
-Rows with the same vector and the same tokens have the same distance and the same BM25, whatever is
-asked. Ids alone decide among them, so no more of a group than are wanted can be chosen, however the
-index is cut into shards.
+Rows with the same vector and the same tokens have the same distance and the same BM25 for every
+question. Ids alone decide among them, so no more of a group than are wanted can be chosen, for any
+number of shards.
 
 Rows with the same vector may have other tokens, where an encoder cuts long passages at the same
 place. Then distances are equal and BM25 is not: one row leads to all of them, and none is left out.
@@ -34,7 +34,7 @@ class EqualPassages:
     ) -> None:
         """The rows of each group, by their ids; `rows` is the number of rows of the segment.
 
-        `same_vectors` are groups of rows with equal vectors, whatever their tokens: each of
+        `same_vectors` are groups of rows with equal vectors and any tokens: each of
         `groups` is within one. None where these are the same.
         """
         self._groups = tuple(groups)

@@ -47,7 +47,7 @@ class Known:
         return sum(self._nodes.others_reads(address) for address in self._addresses())
 
     def edition(self) -> Edition:
-        """Of the index. Every question asks for it, so it is made anew only when something changed
+        """Of the index. Every question asks for it, so it is built again only after a change
         that it depends on, or when the silence of nodes matters.
         """
         view, cluster = self._formation.view, self._formation.cluster

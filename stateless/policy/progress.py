@@ -51,7 +51,7 @@ class Progress:
     def told(self, sequence: int, log_id: str = "") -> None:
         """At the last look it said that this is its last write. It has answered with later ones
         since, perhaps; only if it says less than at another look, or names another log, was it
-        started anew.
+        started again.
         """
         if sequence < self._told or not same_log(log_id, self._log_id):
             self._known.clear()

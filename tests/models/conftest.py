@@ -29,7 +29,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """What a test draws from torch is the same in every run, whatever ran before it."""
+    """What a test draws from torch is the same in every run, after any other test."""
     import torch
 
     torch.manual_seed(0)

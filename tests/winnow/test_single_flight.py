@@ -67,7 +67,7 @@ async def test_whoever_comes_after_the_end_begins_anew() -> None:
     assert [(await desk.ask()).result, (await desk.ask()).result] == [1, 2]
 
 
-async def test_who_comes_between_the_end_and_the_news_of_it_begins_anew() -> None:
+async def test_an_asker_between_the_end_and_the_news_of_it_begins_again() -> None:
     """An answer is never older than its question."""
     desk = Desk()
     first = desk.ask()
@@ -157,7 +157,7 @@ async def test_those_whose_leader_is_refused_share_the_next_attempt() -> None:
     assert desk.work.begun == 2
 
 
-async def test_whoever_has_less_time_does_not_wait_and_others_wait_for_its_attempt() -> None:
+async def test_an_asker_with_less_time_does_not_wait_and_others_wait_for_its_attempt() -> None:
     desk = Desk()
     tasks = [desk.ask(left=9.0), desk.ask(left=1.0), desk.ask(left=1.0)]
     await happens(lambda: desk.work.begun == 2)

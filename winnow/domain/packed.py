@@ -10,7 +10,7 @@ class Packed:
     wire: bytes
     """An `AnswerResponse` that has nothing but its answers, serialised."""
     json: bytes = b""
-    """The same answers as a JSON array, by whoever needs it first; empty until then."""
+    """The same answers as a JSON array; empty until the first caller needs it."""
 
     @property
     def weight(self) -> int:

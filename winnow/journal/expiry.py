@@ -16,7 +16,7 @@ The rule, with `skew` the seconds by which the clocks of writer and journal may 
    has applied it. The acknowledgement of the journal alone is not enough.
 
 No write that was acknowledged is skipped: the writer's replica judged the same two values as every
-other replica, whatever the clocks say (2, 3). No write that failed undoes a newer one: an applied
+other replica, even if clocks differ (2, 3). No write that failed undoes a newer one: an applied
 entry has a timestamp of at most `now + seconds - skew`, so it was stored before `now + seconds` by
 the writer's clock, that is before the failure was told (1). What was written after that has a later
 place in the journal, and counts.

@@ -61,7 +61,7 @@ class Journal(Protocol):
         """Appends an entry; returns its place once it is durable.
 
         With the same `key` an entry is there once; a key is used for one call. The entry may have
-        expired when it was stored: whoever reads it is told.
+        expired when it was stored: its readers are told.
 
         Raises:
             OverloadedError: the log is full.

@@ -37,7 +37,7 @@ def check_passage(passage: Passage) -> None:
 
 
 def check_legible(passage: Passage) -> None:
-    """Raises RowError if a passage of whatever length has no id or text, or no valid characters."""
+    """Raises RowError if a passage of any length has no id or text, or no valid characters."""
     check_id(passage.id)
     place = f" (id {passage.id})"
     if not passage.text.strip():

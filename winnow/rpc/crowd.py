@@ -2,7 +2,7 @@
 
 Streams and health watches count, too: they may last for ever, and a client may open any number of
 connections. A caller is a key, where callers are known by keys, else a client address. What needs
-no key is counted apart, by address, or strangers could shut out whoever shares their address.
+no key is counted apart, by address, or strangers could shut out keyed callers at their address.
 """
 
 from collections import Counter

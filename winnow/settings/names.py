@@ -9,7 +9,7 @@ TABLES = ("front", "node", "encoder", "heads", "up")
 CONFIG_VARIABLE = "WINNOW_CONFIG"
 """Names the file."""
 NAME_VARIABLE = "WINNOW_PROCESS_NAME"
-"""Whoever starts several processes sets it to the name of each: `front`, `node 0`."""
+"""A command that starts several processes sets it to the name of each: `front`, `node 0`."""
 
 _PREFIX = "WINNOW_"
 _OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}

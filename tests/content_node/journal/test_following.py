@@ -112,11 +112,11 @@ async def test_a_replica_without_room_waits_for_it() -> None:
 async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
     class Ending(FakeReplica):
         async def admit(self, writes: Sequence[Write]) -> None:
-            shard.end("it was made anew")
+            shard.end("it was made again")
 
     journal = FakeJournal()
     shard = JournaledShard(journal, Ending(), MESSAGES)
-    with pytest.raises(NotWritableError, match="it was made anew"):
+    with pytest.raises(NotWritableError, match="it was made again"):
         await shard.write([put("a")], LATER)
     assert not journal.entries
 
@@ -203,7 +203,7 @@ async def test_a_replica_that_cannot_store_leaves_writes_to_another_at_once() ->
 
 
 async def test_a_replica_with_too_much_to_merge_says_when_to_try_again() -> None:
-    """As one without a journal: whoever feeds is to slow down, and not to go to another replica."""
+    """As one without a journal: its feeders slow down, and do not go to another replica."""
 
     class Behind(FakeReplica):
         async def admit(self, writes: Sequence[Write]) -> None:

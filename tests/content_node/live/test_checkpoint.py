@@ -1,4 +1,4 @@
-"""SQLite's write-ahead log stays small: whatever a log holds, and however its node ended."""
+"""SQLite's write-ahead log stays small, for any content of the log and any end of its node."""
 
 import contextlib
 import os

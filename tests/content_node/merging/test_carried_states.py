@@ -165,7 +165,7 @@ def test_nothing_goes_while_a_process_computes_states(fed: Fed) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_whoever_is_killed_while_states_go_leaves_none_that_could_be_used(
+def test_a_process_killed_while_states_go_leaves_none_that_could_be_used(
     fed: Fed, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     fed.put("new", "one more text")

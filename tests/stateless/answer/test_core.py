@@ -128,7 +128,7 @@ async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> No
         await house.ask(AnswerRequest("Who?", fresh=True))
 
 
-async def test_the_same_question_is_answered_in_the_turn_of_whoever_has_less_in_hand() -> None:
+async def test_the_same_question_is_answered_in_the_turn_of_the_client_with_less_in_hand() -> None:
     house = House(remember=True)
     house.core.serve(house.echo)  # type: ignore[arg-type]
     house.echo.lines["busy"] = asyncio.Event()

@@ -104,7 +104,9 @@ def test_what_is_packed_is_counted_where_answers_are_kept() -> None:
     assert more >= len(packed.wire) + len(packed.json)
 
 
-async def test_whoever_gives_up_before_its_turn_has_nothing_converted(threads: FairThreads) -> None:
+async def test_a_caller_that_gives_up_before_its_turn_has_nothing_converted(
+    threads: FairThreads,
+) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold() -> bool:

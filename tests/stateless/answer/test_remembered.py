@@ -300,7 +300,7 @@ async def test_where_asking_again_cannot_help_equal_questions_are_read_once(poor
     assert sum(reply.passages_read for reply in replies) == poor.passages_read
 
 
-async def test_once_there_is_room_again_a_dimmed_answer_is_found_anew_once_for_all() -> None:
+async def test_once_there_is_room_again_a_dimmed_answer_is_found_again_once_for_all() -> None:
     house = House(answer("dim", granted=3), answer("whole"))
     house.shards.go_on.clear()
     tasks = [house.begin(client=f"{n}") for n in range(12)]

@@ -197,7 +197,7 @@ async def test_a_name_that_leads_here_by_a_trick_is_refused(
 
 
 async def test_a_name_that_leads_to_a_front_that_listens_everywhere_is_refused() -> None:
-    """Whoever shares a network with it, such as a browser with a page of another site."""
+    """A client on the same network, such as a browser with a page of another site."""
     front = HttpFront(http_listen="0.0.0.0:0")
     async with front.serving() as client:
         refused = await client.post("/v1/answer", json=ASKED, headers={"host": "evil.example"})

@@ -38,7 +38,9 @@ def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew
     assert progress.sequence == 3
 
 
-def test_a_replica_of_another_log_began_anew_and_late_replies_of_the_old_one_do_not_count() -> None:
+def test_a_replica_of_another_log_began_again_and_late_replies_of_the_old_one_do_not_count() -> (
+    None
+):
     progress = Progress(ManualClock())
     progress.told(5, "old")
     progress.reached(9, "old")

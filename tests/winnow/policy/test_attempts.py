@@ -322,7 +322,7 @@ class Flight:
 
 
 @given(st.lists(COMES, min_size=1, max_size=12))
-def test_whoever_comes_and_whatever_fails_everybody_is_served_as_well_as_alone(
+def test_with_any_askers_and_any_failures_each_is_served_as_well_as_alone(
     script: list[Comes],
 ) -> None:
     flight = Flight(script)
