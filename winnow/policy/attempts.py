@@ -132,8 +132,7 @@ class Waiting(Generic[Result]):
             return Step.SETTLE
         if any(map(self._waits_for, flying)):
             return Step.WAIT
-        asker = self.asker
-        if self.own is None and self._may_mend(asker, asker.deadline.left(), asker.room):
+        if self.own is None and all(map(self._mended, self._told)):
             return Step.TRY
         return Step.SETTLE
 
@@ -143,10 +142,18 @@ class Waiting(Generic[Result]):
         return any(each.attempt is self.own and each.error is None for each in self._told)
 
     def outcome(self) -> Ended[Result]:
-        """What it settles with: the best result, or else why its own attempt failed, or another."""
+        """What it settles with now: the best result, or else why its own attempt failed. Without
+        one it is a failure that it could not have mended, and no refusal of another client.
+        """
         if self.best is not None:
             return self.best
-        return next((each for each in self._told if each.attempt is self.own), self._told[-1])
+        if own := [each for each in self._told if each.attempt is self.own]:
+            return own[0]
+        return min(reversed(self._told), key=lambda each: (self._others(each), self._mended(each)))
+
+    def _others(self, each: Ended[Result]) -> bool:
+        """Whether this is the refusal of another client."""
+        return Lack.SHARE in each.lack and each.attempt.asker.client != self.asker.client
 
     def _waits_for(self, attempt: Attempt) -> bool:
         if attempt is self.own:
@@ -166,18 +173,33 @@ class Waiting(Generic[Result]):
         return asker.in_hand() + asker.work <= attempt.before
 
     def _mends(self, attempt: Attempt) -> bool:
-        return self._may_mend(attempt.asker, attempt.seconds, lambda: True)
-
-    def _may_mend(self, asker: Asker, seconds: float, room: Callable[[], bool]) -> bool:
         """Whether an attempt may have what every other one lacked."""
-        refused = self._refused()
-        fresh = asker.client not in refused and (self.best is None or len(refused) < _REFUSED)
-        return all(
-            (Lack.SHARE in each.lack and fresh)
-            or (Lack.ROOM in each.lack and room())
-            or (each.lack & (Lack.TIME | Lack.SHARE) and seconds > each.attempt.seconds + _SLACK)
+        asker, seconds = attempt.asker, attempt.seconds
+        return all(self._may_mend(each, asker, seconds, lambda: True) for each in self._told)
+
+    def _mended(self, each: Ended[Result]) -> bool:
+        """Whether an own attempt that began now may have what this one lacked."""
+        return self._may_mend(each, self.asker, self.asker.deadline.left(), self.asker.room)
+
+    def _may_mend(
+        self, each: Ended[Result], asker: Asker, seconds: float, room: Callable[[], bool]
+    ) -> bool:
+        if Lack.SHARE in each.lack and self._is_fresh(asker, seconds):
+            return True
+        if Lack.ROOM in each.lack and room():
+            return True
+        lacks_time = bool(each.lack & (Lack.TIME | Lack.SHARE))
+        return lacks_time and seconds > each.attempt.seconds + _SLACK
+
+    def _is_fresh(self, asker: Asker, seconds: float) -> bool:
+        """Whether the client was not refused while it had as much time."""
+        if self.best is not None and len(self._refused()) >= _REFUSED:
+            return False
+        return asker.client not in {
+            each.attempt.asker.client
             for each in self._told
-        )
+            if Lack.SHARE in each.lack and seconds <= each.attempt.seconds + _SLACK
+        }
 
     def _refused(self) -> set[str]:
         return {each.attempt.asker.client for each in self._told if Lack.SHARE in each.lack}

@@ -2,12 +2,12 @@
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
@@ -251,6 +251,8 @@ class Seen:
     waiting: Waiting[str]
     told: list[Ended[str]] = field(default_factory=list)
     settled: float | None = None
+    outcome: Ended[str] | None = None
+    """What it settled with."""
     left: bool = False
 
 
@@ -292,7 +294,7 @@ class Flight:
             return
         match seen.waiting.step(self.flying):
             case Step.SETTLE:
-                seen.settled = self.clock.now
+                seen.settled, seen.outcome = self.clock.now, seen.waiting.outcome()
             case Step.TRY:
                 self.begin(seen)
             case Step.WAIT:
@@ -321,7 +323,19 @@ class Flight:
             self.step(each)
 
 
+_REFUSED = Comes(0.0, "a", 0.1, None, 0.0, SHARE, True, 0)
+_WAITS = Comes(0.0, "a", 0.1, None, 0.0, NOTHING, False, 0)
+
+
 @given(st.lists(COMES, min_size=1, max_size=12))
+@example([_REFUSED, _WAITS, replace(_REFUSED, client="b"), _WAITS])
+@example(
+    [
+        replace(_REFUSED, left=1.0),
+        *[replace(_WAITS, left=1.0)] * 3,
+        Comes(0.0, "b", 0.1, None, 0.4, NOTHING, False, 0),
+    ]
+)
 def test_with_any_askers_and_any_failures_each_is_served_as_well_as_alone(
     script: list[Comes],
 ) -> None:
@@ -333,7 +347,8 @@ def test_with_any_askers_and_any_failures_each_is_served_as_well_as_alone(
         assert seen.settled is not None, "nobody waits for ever"
         assert seen.settled <= seen.waiting.asker.deadline.at + 0.011, "nor beyond its deadline"
         results = [each for each in seen.told if each.error is None]
-        outcome = seen.waiting.outcome()
+        outcome = seen.outcome
+        assert outcome is not None
         assert (outcome.error is None) == bool(results), "no result is thrown away"
         if any(each.lack is NOTHING for each in results):
             assert outcome.lack is NOTHING
