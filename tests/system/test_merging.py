@@ -33,6 +33,10 @@ from winnow.tools.local.processes import Processes
 MERGES = 3
 FEW = 12
 """Writes that are merged at once."""
+NAMES = 400
+"""Ids that are put: a question finds all of them, however long merges take."""
+DEPTH = 500
+"""Passages that a question finds."""
 
 
 @dataclass
@@ -98,7 +102,7 @@ class Node:
     async def found(self) -> set[str]:
         """The ids of all passages that were put."""
         question = self.questions[0][0]
-        found = await self.searcher.retrieve(question, Depth(500), Deadline.after(30))
+        found = await self.searcher.retrieve(question, Depth(DEPTH), Deadline.after(30))
         return {hit.passage_id for hit in found.hits if hit.passage_id.startswith("fed")}
 
 
@@ -143,11 +147,12 @@ async def fed_until_merged(node: Node, merges: int) -> None:
     seen: set[str] = set()
     number = 0
     while len(seen) < merges:
-        await node.put(f"fed {number}", f"Drawer number {number} holds {number + 7} forks.")
+        name, before = f"fed {number % NAMES}", f"fed {(number - 1) % NAMES}"
+        await node.put(name, f"Drawer number {number} holds {number + 7} forks.")
         if number % 4 == 2:
-            await node.delete(f"fed {number - 1}")
+            await node.delete(before)
         if number % 5 == 4:
-            await node.put(f"fed {number}", f"Drawer number {number} is empty.")
+            await node.put(name, f"Drawer number {number} is empty.")
         seen.update(node.generations())
         number += 1
         assert number < 20_000, "it was never merged"
