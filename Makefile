@@ -84,7 +84,7 @@ format: $(STAMP) ## Format the code and mend what the linter can
 
 types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
 	$(call say,'types (a minute if nothing was checked before)')
-	@$(BIN)/mypy hatch_build.py client/hatch_build.py proto winnow stateless content_node encoder_node head_node bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
+	@$(BIN)/mypy client/hatch_build.py proto winnow bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
 
 types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
 	$(call say,'types of models (a minute if nothing was checked before)')

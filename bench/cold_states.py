@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from content_node.states.file import StateFile
-from content_node.states.manifest import DATA, open_states_manifest
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.manifest import DATA, open_states_manifest
 
 
 def forget(path: Path) -> None:

@@ -15,9 +15,9 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from content_node.indexing.encode import encode_pending
-from content_node.indexing.staging import Staging
 from winnow.bundle import default_bundle, load_bundle
+from winnow.content_node.indexing.encode import encode_pending
+from winnow.content_node.indexing.staging import Staging
 from winnow.inference.encoder import open_passage_encoder
 from winnow.passages.encoding import PassageEncoder
 from winnow.passages.rows import Row, read_rows

@@ -18,17 +18,17 @@ import grpc
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
-from content_node.indexing.counting import count_words
-from content_node.indexing.staging import Staging
-from content_node.live.entry import Logged, packed
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.opening import open_log
-from content_node.live.shard import LiveShard
-from content_node.metrics import FeedMetrics
-from content_node.shard import open_shard
-from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.live.entry import Logged, packed
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.attribute_tables import write_attributes
-from content_node.shard.attributes import Attributes
+from winnow.content_node.shard.attribute_tables import write_attributes
+from winnow.content_node.shard.attributes import Attributes
 from winnow.filtering import (
     And,
     AnyOf,

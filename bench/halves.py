@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from content_node.reader import Reader, open_reader
-from content_node.reader.lower import open_lower
-from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.bundle.manifest import Manifest
+from winnow.content_node.reader import Reader, open_reader
+from winnow.content_node.reader.lower import open_lower
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import INT8

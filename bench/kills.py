@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from content_node.live.entry import Logged
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.opening import open_log
-from content_node.live.shard import LiveShard
-from content_node.metrics import FeedMetrics
-from content_node.shard import open_shard
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import open_shard
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from content_node.shard import open_shard
-from content_node.shard.manifest import read_index_manifest
-from content_node.shard.nearest import WALKED, GraphIndex, breadth
-from content_node.shard.segment import Found
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import read_index_manifest
+from winnow.content_node.shard.nearest import WALKED, GraphIndex, breadth
+from winnow.content_node.shard.segment import Found
 from winnow.domain.layout import shard_name
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from content_node.indexing.contents import recall_at
-from content_node.live.entry import Logged, PackedPassage
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.merging.child import MergeChild
-from content_node.merging.tidying import tidy
-from content_node.shard import StoredSegment, open_shard
-from content_node.shard.nearest import ExactIndex, GraphIndex
+from winnow.content_node.indexing.contents import recall_at
+from winnow.content_node.live.entry import Logged, PackedPassage
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.nearest import ExactIndex, GraphIndex
 
 _ASKED, _K, _EF = 300, 10, 256
 _AT_ONCE = 500

@@ -29,10 +29,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median, quantiles
 
-from content_node.reader.prepare import Window, prepare
-from content_node.reader.whole import OUTPUTS
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.client.messages import AnswerClient
+from winnow.content_node.reader.prepare import Window, prepare
+from winnow.content_node.reader.whole import OUTPUTS
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs

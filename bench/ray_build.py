@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from content_node.indexing.engine import ENCODING, Engine, LocalEngine
-from content_node.indexing.staging import Staging
-from content_node.indexing.workers.engine import RayEngine
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.content_node.indexing.engine import ENCODING, Engine, LocalEngine
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.indexing.workers.engine import RayEngine
 from winnow.passages.rows import BadRow, Row, read_rows
 from winnow.text.tokenizer import Tokenizer
 

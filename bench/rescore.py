@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from content_node.reader.reader import combine
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import ScoreEntry
+from winnow.content_node.reader.reader import combine
 from winnow.text.scores import exact_match, f1
 from winnow.tools.evaluation.replies import read_whole_replies
 

@@ -12,8 +12,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from content_node.reader import open_reader
 from winnow.bundle import Bundle, load_bundle
+from winnow.content_node.reader import open_reader
 from winnow.inference.choosing import Choice, Choosing
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.runtime import InferenceOptions

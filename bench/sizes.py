@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from bench.words import memory
-from content_node.shard import open_shard
-from content_node.shard.manifest import read_index_manifest
-from content_node.shard.nearest import GraphIndex
-from content_node.shard.segment import Vector
-from content_node.shard.stored_segment import StoredSegment
 from winnow.bundle import default_bundle, load_bundle
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import read_index_manifest
+from winnow.content_node.shard.nearest import GraphIndex
+from winnow.content_node.shard.segment import Vector
+from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.layout import shard_name
 from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer

@@ -15,12 +15,12 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.reader import lower
-from content_node.states.states import States, rounded
 from models.data.directory import DEVELOPMENT, DataDirectory
 from models.measuring.gold import read_gold
 from models.measuring.reading import OfflineReader
 from winnow.bundle import load_bundle
+from winnow.content_node.reader import lower
+from winnow.content_node.states.states import States, rounded
 
 _SCALE = 2
 """Bytes of a group's scale, as float16."""

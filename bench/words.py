@@ -35,13 +35,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.counting import count_words
-from content_node.shard.manifest import read_index_manifest, read_shard_manifest
-from content_node.shard.postings import load_postings
-from content_node.shard.saving import save_words
-from content_node.shard.store import PassageStore
-from content_node.shard.words import load_words
 from winnow.bundle import default_bundle, load_bundle
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from winnow.content_node.shard.postings import load_postings
+from winnow.content_node.shard.saving import save_words
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.words import load_words
 from winnow.domain.layout import shard_name
 from winnow.files.opened import OpenFile
 from winnow.text.scores import normalise

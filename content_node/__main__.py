@@ -10,36 +10,36 @@ from pathlib import Path
 import structlog
 from prometheus_client import CollectorRegistry
 
-from content_node.admission import AdmittedSearcher
-from content_node.changing import Changing
-from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
-from content_node.identity import shard_info
-from content_node.journal.composing import FedShard
-from content_node.live.limiting import write_limits
-from content_node.live.loading import open_live
-from content_node.live.room import RoomMetrics
-from content_node.live.shard import LiveShard
-from content_node.loading import Loading
-from content_node.merging.child import MergeChild
-from content_node.merging.merger import Merger
-from content_node.merging.newest import open_newest
-from content_node.merging.policy import MergePolicy
-from content_node.merging.tidying import tidy
-from content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
-from content_node.pulling import pull_shard
-from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.remarks import remarks
-from content_node.searcher import LocalSearcher
-from content_node.serviceable import expect_serviceable
-from content_node.servicer import LARGEST, SERVICE, ShardServicer
-from content_node.settings import NodeSettings
-from content_node.shard import StoredSegment, open_shard
-from content_node.snapshots.metrics import SnapshotMetrics
-from content_node.supervision import keep_running
-from content_node.warmup import warm_up
-from content_node.watching import watch
 from winnow.bundle import Bundle
+from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.changing import Changing
+from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from winnow.content_node.identity import shard_info
+from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.live.limiting import write_limits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.room import RoomMetrics
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.loading import Loading
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.merger import Merger
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.merging.policy import MergePolicy
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
+from winnow.content_node.pulling import pull_shard
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.remarks import remarks
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.serviceable import expect_serviceable
+from winnow.content_node.servicer import LARGEST, SERVICE, ShardServicer
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.snapshots.metrics import SnapshotMetrics
+from winnow.content_node.supervision import keep_running
+from winnow.content_node.warmup import warm_up
+from winnow.content_node.watching import watch
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.heap import HeapTrimmer, bound_arenas, give_back, trimming

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from content_node.metrics import NodeMetrics
+from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion

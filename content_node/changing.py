@@ -2,9 +2,9 @@
 
 import structlog
 
-from content_node.metrics import NodeMetrics
-from content_node.servicer import ShardServicer
-from content_node.shard.changes import Change
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.servicer import ShardServicer
+from winnow.content_node.shard.changes import Change
 from winnow.rpc.server import Server
 
 _log = structlog.get_logger("content_node")

@@ -1,7 +1,7 @@
 """`winnow node`."""
 
-from content_node.__main__ import run
-from content_node.settings import NodeSettings
+from winnow.content_node.__main__ import run
+from winnow.content_node.settings import NodeSettings
 from winnow.settings import settings_command
 
 node = settings_command(NodeSettings, run)

@@ -1,7 +1,7 @@
 """What a node says that it serves, and whether shard and bundle belong together. Pure."""
 
-from content_node.shard.view import View
 from winnow.bundle import Bundle
+from winnow.content_node.shard.view import View
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError
 

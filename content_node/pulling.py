@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog
 
-from content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.pulling import pull
 from winnow.quoting import shown
 from winnow.telemetry.stage import Stage
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from content_node.shard import StoredSegment
-from content_node.states.advice import remedy
-from content_node.states.manifest import STATES_FILE
 from winnow.bundle import Bundle
+from winnow.content_node.shard import StoredSegment
+from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.manifest import STATES_FILE
 
 
 def remarks(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:

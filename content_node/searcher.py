@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from content_node.identity import shard_info
-from content_node.live.waiting import Served
-from content_node.metrics import NodeMetrics
-from content_node.reader.pool import ReaderPool
-from content_node.reader.reader import Reader
-from content_node.shard.generations import Generations
-from content_node.shard.retrieving import Candidates, retrieve
-from content_node.shard.view import View
-from content_node.validation import question_limits
 from winnow.bundle import Bundle
+from winnow.content_node.identity import shard_info
+from winnow.content_node.live.waiting import Served
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.reader.reader import Reader
+from winnow.content_node.shard.generations import Generations
+from winnow.content_node.shard.retrieving import Candidates, retrieve
+from winnow.content_node.shard.view import View
+from winnow.content_node.validation import question_limits
 from winnow.deadline import Clock, Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import Interval

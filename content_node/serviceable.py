@@ -1,9 +1,9 @@
 """What a node can never serve, told before anything has begun. Looks at names of files only."""
 
-from content_node.reader import check_lengths
-from content_node.settings import NodeSettings
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.bundle import Bundle
+from winnow.content_node.reader import check_lengths
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.plural import many

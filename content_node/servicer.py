@@ -6,7 +6,12 @@ Knows whether there is a shard to call, and what to say if not.
 from dataclasses import replace
 from typing import Any
 
-from content_node.validation import check_answer_tokens, check_depth, check_hits, check_passages
+from winnow.content_node.validation import (
+    check_answer_tokens,
+    check_depth,
+    check_hits,
+    check_passages,
+)
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion

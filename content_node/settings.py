@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from content_node.shard.stored_segment import EXACT_UP_TO
+from winnow.content_node.shard.stored_segment import EXACT_UP_TO
 from winnow.inference.runtime import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url

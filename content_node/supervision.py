@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from content_node.merging.policy import retry_after
+from winnow.content_node.merging.policy import retry_after
 from winnow.deadline import Clock
 
 _log = structlog.get_logger("content_node")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from content_node.reader.prepare import longest_question
 from winnow.bundle import Bundle
+from winnow.content_node.reader.prepare import longest_question
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation

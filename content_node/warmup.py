@@ -5,8 +5,8 @@ First runs at a new shape are slow in ONNX Runtime. Later ones tell how fast thi
 
 import time
 
-from content_node.reader.reader import Reader
-from content_node.shard.store import StoredPassage
+from winnow.content_node.reader.reader import Reader
+from winnow.content_node.shard.store import StoredPassage
 from winnow.deadline import Clock
 from winnow.domain.passage import Hit, Passage
 from winnow.text.tokenizer import Tokens

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from content_node.loading import Loading
-from content_node.shard.changes import Change, after
+from winnow.content_node.loading import Loading
+from winnow.content_node.shard.changes import Change, after
 
 _log = structlog.get_logger("content_node")
 Sleep = Callable[[float], Awaitable[None]]

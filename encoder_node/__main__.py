@@ -8,12 +8,12 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from encoder_node.admission import AdmittedEncoder
-from encoder_node.metrics import EncoderMetrics
-from encoder_node.servicer import SERVICE, EncoderServicer
-from encoder_node.settings import EncoderSettings
 from winnow.bundle import Bundle
 from winnow.domain.encoder import EncoderInfo
+from winnow.encoder_node.admission import AdmittedEncoder
+from winnow.encoder_node.metrics import EncoderMetrics
+from winnow.encoder_node.servicer import SERVICE, EncoderServicer
+from winnow.encoder_node.settings import EncoderSettings
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.local import LocalTextEncoder

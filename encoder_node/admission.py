@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from encoder_node.metrics import EncoderMetrics
 from winnow.deadline import Clock, Deadline
+from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.errors import OverloadedError
 from winnow.plural import are
 from winnow.policy.load import Load, LoadSettings

@@ -1,7 +1,7 @@
 """`winnow encoder`."""
 
-from encoder_node.__main__ import run
-from encoder_node.settings import EncoderSettings
+from winnow.encoder_node.__main__ import run
+from winnow.encoder_node.settings import EncoderSettings
 from winnow.settings import settings_command
 
 encoder = settings_command(EncoderSettings, run)

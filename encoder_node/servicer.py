@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any
 
-from encoder_node.admission import AdmittedEncoder
-from encoder_node.validation import check_fingerprint, check_ids, check_states
 from winnow.convert import encoder as convert
 from winnow.convert.states import format_of_message
 from winnow.domain.encoder import EncoderInfo
+from winnow.encoder_node.admission import AdmittedEncoder
+from winnow.encoder_node.validation import check_fingerprint, check_ids, check_states
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context

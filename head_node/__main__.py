@@ -7,11 +7,11 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from head_node.admission import TextPlaces
-from head_node.metrics import HeadNodeMetrics
-from head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
-from head_node.settings import HeadNodeSettings
 from winnow.errors import ArtefactError
+from winnow.head_node.admission import TextPlaces
+from winnow.head_node.metrics import HeadNodeMetrics
+from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from winnow.head_node.settings import HeadNodeSettings
 from winnow.heads.manifest import EncoderEntry
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import HeadStore, open_store

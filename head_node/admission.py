@@ -6,9 +6,9 @@ Knows how many texts are in hand and whose they are; does not know what is done 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from head_node.metrics import HeadNodeMetrics
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
+from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings

@@ -1,7 +1,7 @@
 """`winnow heads serve`."""
 
-from head_node.__main__ import run
-from head_node.settings import HeadNodeSettings
+from winnow.head_node.__main__ import run
+from winnow.head_node.settings import HeadNodeSettings
 from winnow.settings import settings_command
 
 serve = settings_command(HeadNodeSettings, run)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from head_node.admission import TextPlaces
-from head_node.validation import check_encoder, check_heads
 from winnow.convert import head_node as convert
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
+from winnow.head_node.admission import TextPlaces
+from winnow.head_node.validation import check_encoder, check_heads
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc import client_key

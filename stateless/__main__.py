@@ -4,17 +4,17 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from stateless.composing.answers import serve_answers
-from stateless.composing.encoders import Encoders
-from stateless.composing.feed import serve_feed
-from stateless.composing.front import Part, opened, serve
-from stateless.composing.http import serve_http
-from stateless.composing.rings import open_rings, serve_heads
-from stateless.composing.showing import serve_showing
-from stateless.encoding import QuestionEncoder
-from stateless.heads.questions import QuestionHeads
-from stateless.settings import FrontSettings
 from winnow.rpc import process
+from winnow.stateless.composing.answers import serve_answers
+from winnow.stateless.composing.encoders import Encoders
+from winnow.stateless.composing.feed import serve_feed
+from winnow.stateless.composing.front import Part, opened, serve
+from winnow.stateless.composing.http import serve_http
+from winnow.stateless.composing.rings import open_rings, serve_heads
+from winnow.stateless.composing.showing import serve_showing
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 

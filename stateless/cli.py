@@ -1,7 +1,7 @@
 """`winnow front`."""
 
-from stateless.__main__ import run
-from stateless.settings import FrontSettings
 from winnow.settings import settings_command
+from winnow.stateless.__main__ import run
+from winnow.stateless.settings import FrontSettings
 
 front = settings_command(FrontSettings, run)

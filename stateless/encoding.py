@@ -6,11 +6,11 @@ Knows the bundle's limit on length; does not know where its `TextEncoder` runs o
 import time
 from dataclasses import dataclass
 
-from stateless.heads.text import EncodedText
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
+from winnow.stateless.heads.text import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens

@@ -5,13 +5,6 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from stateless.cluster.discovery import DiscoverySettings
-from stateless.heads.ring_setting import RingSetting, joined
-from stateless.heads.validation import MAX_TEXTS
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.replicas import ReplicaSettings
-from stateless.policy.retrying import RetrySettings
-from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.policy.load import LoadSettings
 from winnow.policy.outliers import OutlierSettings
@@ -19,6 +12,13 @@ from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
 from winnow.settings.securing import PeerSettings
+from winnow.stateless.cluster.discovery import DiscoverySettings
+from winnow.stateless.heads.ring_setting import RingSetting, joined
+from winnow.stateless.heads.validation import MAX_TEXTS
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.replicas import ReplicaSettings
+from winnow.stateless.policy.retrying import RetrySettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 _MOST_AHEAD = 4
 

@@ -12,9 +12,9 @@ import pytest
 import skipped
 from whole_bundle import WHOLE
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
 from winnow.passages.rows import BadRow
 
 property_profiles.register()

@@ -4,20 +4,20 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry
 
-from content_node.journal.metrics import JournalMetrics
-from content_node.live.room import RoomMetrics
-from content_node.metrics import FeedMetrics as NodeFeedMetrics
-from content_node.metrics import MergeMetrics, NodeMetrics
-from encoder_node.metrics import EncoderMetrics
-from head_node.metrics import HeadNodeMetrics
-from stateless.feed.metrics import FeedMetrics
-from stateless.heads.metrics import HeadMetrics
-from stateless.http.metrics import HttpMetrics
-from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.live.room import RoomMetrics
+from winnow.content_node.metrics import FeedMetrics as NodeFeedMetrics
+from winnow.content_node.metrics import MergeMetrics, NodeMetrics
+from winnow.encoder_node.metrics import EncoderMetrics
+from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.keys.metrics import KeyMetrics
 from winnow.packaged import demo_corpus
 from winnow.security.metrics import CertificateMetrics
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
 from winnow.telemetry.process import describe_process

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.reader.lower import Lower
 from winnow.bundle.manifest import ApartEntry, ReaderEntry
+from winnow.content_node.reader.lower import Lower
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 

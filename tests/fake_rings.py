@@ -5,13 +5,6 @@ from collections.abc import AsyncIterator
 
 from prometheus_client import CollectorRegistry
 
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.ring import Memory, Ring
-from stateless.heads.rings import Rings
-from stateless.heads.servicer import LARGEST, SERVICE, HeadServicer
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
@@ -20,6 +13,13 @@ from winnow.domain.prediction import TokenSpan
 from winnow.fakes import FakeHeads, FakeTextEncoder
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.ring import Memory, Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.servicer import LARGEST, SERVICE, HeadServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from stateless.answer.calls import Calls, Limits
-from stateless.answer.findings import Searched
-from stateless.answer.search import search
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
 from winnow.domain.stopping import StoppingRule
 from winnow.fakes import FINGERPRINT, FakeSearcher
+from winnow.stateless.answer.calls import Calls, Limits
+from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.search import search
 
 ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)

@@ -8,16 +8,6 @@ from typing import Any
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.cluster.membership import Identity, View
-from stateless.feed.admission import FeedAdmission
-from stateless.feed.core import FeedCore
-from stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
-from stateless.feed.metrics import FeedMetrics
-from stateless.feed.preparing import Preparing
-from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
-from stateless.feed.storing import Storing
-from stateless.feed.unchanged import UnchangedPuts
-from stateless.feed.writers import Reached, Writers
 from winnow.bundle import Bundle
 from winnow.domain.layout import shard_of
 from winnow.domain.shard import ShardInfo
@@ -27,6 +17,16 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.cluster.membership import Identity, View
+from winnow.stateless.feed.admission import FeedAdmission
+from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.preparing import Preparing
+from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
+from winnow.stateless.feed.storing import Storing
+from winnow.stateless.feed.unchanged import UnchangedPuts
+from winnow.stateless.feed.writers import Reached, Writers
 from winnow.telemetry.metrics import RpcMetrics
 
 INDEX = Identity("fake-index", 2, 384)

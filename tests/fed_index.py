@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from live_writes import encoded
 
-from content_node.indexing.written import written
-from content_node.live.entry import Logged, PackedPassage, packed
-from content_node.live.opening import open_log
-from content_node.merging.merge import merge
-from content_node.shard.manifest import read_index_manifest
+from winnow.content_node.indexing.written import written
+from winnow.content_node.live.entry import Logged, PackedPassage, packed
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.layout import shard_name, shard_of
 
 Held = dict[str, tuple[str, int | None]]

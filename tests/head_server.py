@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from head_node.admission import TextPlaces
-from head_node.metrics import HeadNodeMetrics
-from head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from winnow.head_node.admission import TextPlaces
+from winnow.head_node.metrics import HeadNodeMetrics
+from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc.boundary import Boundary

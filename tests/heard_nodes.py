@@ -6,16 +6,16 @@ from typing import Any
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.formation import Formation
-from stateless.cluster.known import Known
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.metrics import ClusterMetrics, ReplicaMetrics
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.known import Known
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
 LATELY = 1.0
 

@@ -10,20 +10,6 @@ from typing import Any
 import httpx
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admission, Admitted
-from stateless.answer.core import AnswerCore
-from stateless.answer.packing import Packing
-from stateless.answer.servicer import SERVICE
-from stateless.answer.validation import Defaults
-from stateless.composing.access import Access, open_gate
-from stateless.composing.front import Front
-from stateless.composing.http import serve_http
-from stateless.doors import Doors
-from stateless.http.answers import answer_calls
-from stateless.http.call import Call
-from stateless.http.endpoint import Gate
-from stateless.metrics import AdmissionMetrics, FrontMetrics
-from stateless.settings import FrontSettings
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -36,6 +22,20 @@ from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.security.peers import PLAIN
 from winnow.security.secured import Secured
+from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.packing import Packing
+from winnow.stateless.answer.servicer import SERVICE
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.composing.access import Access, open_gate
+from winnow.stateless.composing.front import Front
+from winnow.stateless.composing.http import serve_http
+from winnow.stateless.doors import Doors
+from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.http.call import Call
+from winnow.stateless.http.endpoint import Gate
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 

@@ -8,10 +8,10 @@ from fake_replica import FakeReplica
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
-from content_node.journal.following import Follower
-from content_node.journal.journaled import JournaledShard
-from content_node.journal.messages import JournalMessages
-from content_node.journal.metrics import JournalMetrics
+from winnow.content_node.journal.following import Follower
+from winnow.content_node.journal.journaled import JournaledShard
+from winnow.content_node.journal.messages import JournalMessages
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.deadline import Deadline
 from winnow.journal.journal import Journal
 

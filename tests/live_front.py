@@ -8,24 +8,6 @@ from logged_shards import LiveReplica
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admission
-from stateless.answer.answering import Answerer
-from stateless.answer.calls import Limits
-from stateless.answer.core import AnswerCore
-from stateless.answer.remembered import RememberedAnswers
-from stateless.answer.validation import Defaults
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.formation import Formation
-from stateless.cluster.known import Known
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.encoding import QuestionEncoder
-from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from stateless.policy.hedging import HedgeSettings
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
-from stateless.words.served import ServedWords
-from stateless.words.source import WordSource
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -35,6 +17,24 @@ from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
 from winnow.fakes import FINGERPRINT, FakeTextEncoder
 from winnow.policy.load import Load, LoadSettings
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.remembered import RememberedAnswers
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.known import Known
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.words.served import ServedWords
+from winnow.stateless.words.source import WordSource
 from winnow.text.tokenizer import Tokenizer
 
 LATELY = 1.0

@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from live_writes import DIMENSION, encoded
 
-from content_node.indexing.counting import count_words
-from content_node.indexing.staging import Staging
-from content_node.live.entry import Logged, packed
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.live.entry import Logged, packed
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from content_node.live.entry import Logged, PackedPassage, packed
+from winnow.content_node.live.entry import Logged, PackedPassage, packed
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.canonical import PassageDigest, digest

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from content_node.metrics import NodeMetrics
-from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.searcher import LocalSearcher
-from content_node.shard import open_shard, view_of
 from winnow.bundle import Bundle
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.shard import open_shard, view_of
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from stateless.page.routes import routes
+from winnow.stateless.page.routes import routes
 from winnow.v1 import answer_pb2, cluster_pb2
 
 Problem = dict[str, Any]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from content_node.indexing.counting import count_words
-from content_node.shard import StoredSegment, open_shard
-from content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
-from content_node.shard.nearest import SPACE, build_graph
-from content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
-from content_node.shard.schema import SCHEMA
-from content_node.shard.store import PassageStore, pack_ids, pack_offsets
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from winnow.content_node.shard.nearest import SPACE, build_graph
+from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
+from winnow.content_node.shard.schema import SCHEMA
+from winnow.content_node.shard.store import PassageStore, pack_ids, pack_offsets
 from winnow.domain.passage import Passage
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.write import EncodedPassage

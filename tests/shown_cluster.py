@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 from prometheus_client import CollectorRegistry
 
-from content_node.metrics import NodeMetrics
-from stateless.metrics import AdmissionMetrics, FrontMetrics
+from winnow.content_node.metrics import NodeMetrics
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2_grpc
 from winnow.v1.cluster_pb2 import FrontState, GetClusterResponse, ReplicaState, ShardState

@@ -157,12 +157,26 @@ def imports(file: Path) -> Iterator[str]:
             yield node.module
 
 
+def package_of(name: str) -> str:
+    """The folder of the checkout that a module lies in: `stateless` for `winnow.stateless.cli`."""
+    top, _, rest = name.partition(".")
+    service = rest.partition(".")[0]
+    return service if top == "winnow" and service in SERVING else top
+
+
+def test_links_make_the_services_part_of_winnow() -> None:
+    """So that an import has one form in the checkout and in the wheel."""
+    for service in SERVING[1:]:
+        assert (ROOT / "winnow" / service).readlink() == Path("..", service)
+
+
 @pytest.mark.parametrize("package", ARROWS)
 def test_packages_import_only_along_the_arrows(package: str) -> None:
     ours = set(ARROWS)
     for file in files(package):
         for name in imports(file):
-            root = name.partition(".")[0]
+            assert name.partition(".")[0] not in SERVING[1:], f"{file}: import winnow.{name}"
+            root = package_of(name)
             if root in ours:
                 assert root in ARROWS[package], f"{file} imports {name}"
 
@@ -180,7 +194,7 @@ def test_policies_know_neither_grpc_nor_protobuf(place: str) -> None:
 @pytest.mark.parametrize("place", POLICIES)
 def test_policies_only_calculate(place: str) -> None:
     """Clocks and chance are given to them, so that tests can say what time it is."""
-    ours = ("winnow.policy", "stateless.policy", "winnow.deadline", "winnow.errors")
+    ours = ("winnow.policy", "winnow.stateless.policy", "winnow.deadline", "winnow.errors")
     for file in files(place):
         for name in imports(file):
             known = name.partition(".")[0] in CALCULATING or name.startswith(ours)
@@ -242,7 +256,7 @@ def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
 
 def test_the_commands_of_services_are_named_and_not_imported() -> None:
     text = (ROOT / "winnow" / "tools" / "commands.py").read_text(encoding="utf-8")
-    assert "stateless.cli:front" in text
-    assert "content_node.cli:node" in text
-    assert "encoder_node.cli:encoder" in text
-    assert "head_node.cli:serve" in text
+    assert "winnow.stateless.cli:front" in text
+    assert "winnow.content_node.cli:node" in text
+    assert "winnow.encoder_node.cli:encoder" in text
+    assert "winnow.head_node.cli:serve" in text

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from encoder_node.admission import AdmittedEncoder
-from encoder_node.metrics import EncoderMetrics
-from encoder_node.servicer import SERVICE, EncoderServicer
 from winnow.domain.encoder import EncoderInfo
+from winnow.encoder_node.admission import AdmittedEncoder
+from winnow.encoder_node.metrics import EncoderMetrics
+from winnow.encoder_node.servicer import SERVICE, EncoderServicer
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics

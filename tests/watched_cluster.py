@@ -15,9 +15,9 @@ from conftest import QUESTIONS, Recorder
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tenacious import until
 
-from content_node.snapshots.taking import take_snapshot
 from winnow.bundle import default_bundle
 from winnow.client import Client
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.packaged import default_heads
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports

@@ -10,42 +10,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from content_node.admission import AdmittedSearcher
-from content_node.metrics import NodeMetrics
-from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.searcher import LocalSearcher
-from content_node.servicer import SERVICE as SHARD_SERVICE
-from content_node.servicer import ShardServicer
-from content_node.shard import open_shard, view_of
-from stateless.answer.admission import Admission
-from stateless.answer.answering import Answerer
-from stateless.answer.calls import Limits
-from stateless.answer.core import AnswerCore
-from stateless.answer.remembered import RememberedAnswers
-from stateless.answer.servicer import SERVICE, AnswerServicer
-from stateless.answer.validation import Defaults
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.edition import Edition
-from stateless.cluster.formation import Formation
-from stateless.cluster.known import Known as ClusterKnown
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node as Known
-from stateless.encoding import QuestionEncoder
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.questions import QuestionHeads
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.heads.servicer import HeadServicer
-from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from stateless.replicas.remote import RemoteSearcher
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
+from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.servicer import SERVICE as SHARD_SERVICE
+from winnow.content_node.servicer import ShardServicer
+from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
@@ -60,6 +34,32 @@ from winnow.resolving import Static
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.remembered import RememberedAnswers
+from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.known import Known as ClusterKnown
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node as Known
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.servicer import HeadServicer
+from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer

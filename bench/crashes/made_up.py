@@ -5,9 +5,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from content_node.indexing.counting import count_words
-from content_node.indexing.staging import Staging
-from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.rows import Row

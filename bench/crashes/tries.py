@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.crashes.life import Life, first_texts, live, points_in_turn
 from bench.crashes.made_up import build
 from bench.crashes.model import Model
-from content_node.merging.names import LIVE, newest_first
+from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
 
 _LIVES = 24

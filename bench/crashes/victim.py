@@ -16,17 +16,17 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from bench.crashes.made_up import DIMENSION, VOCABULARY, tokens, vector, write
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.shard import LiveShard
-from content_node.merging.child import MergeChild
-from content_node.merging.merger import Merger
-from content_node.merging.newest import open_newest
-from content_node.merging.policy import MergePolicy, Reason
-from content_node.merging.tidying import tidy
-from content_node.metrics import FeedMetrics, MergeMetrics
-from content_node.shard import StoredSegment, open_shard
-from content_node.shard.retrieving import retrieve
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.merger import Merger
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.merging.policy import MergePolicy, Reason
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.metrics import FeedMetrics, MergeMetrics
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import WinnowError

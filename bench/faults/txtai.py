@@ -36,8 +36,8 @@ from bench.faults.judge import availability, latency
 from bench.faults.load import Load
 from bench.faults.rows import Row
 from bench.faults.stage import DEADLINE
-from content_node.shard.manifest import read_shard_manifest
-from content_node.shard.store import PassageStore
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile
 from winnow.tools.local.cluster import shard_directories
 from winnow.tools.local.ports import free_ports

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bench.heads.figures import Figure, quantile, ratio
 from bench.heads.stores import head_ids
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.progress import BuildProgress
 from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.progress import BuildProgress
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
 from winnow.tools.local.cluster import LocalCluster, LocalPlan

@@ -10,8 +10,8 @@ from bench.simulation.front import Front, MiddleNode
 from bench.simulation.machine import Machine
 from bench.simulation.node import Answering, ContentNode
 from bench.simulation.shard import Shard, Tally
-from stateless.policy.waiting import WaitingSettings
-from stateless.replicas.replicated import ReplicaPolicies
+from winnow.stateless.policy.waiting import WaitingSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 LOOPBACK = 0.0
 """Seconds of a message within a machine: what it takes is counted with the calls."""

@@ -14,8 +14,8 @@ from bench.simulation.costs import Costs
 from bench.simulation.node import Ask, Steps, doing
 from bench.simulation.queues import Threads
 from bench.simulation.shard import Shard
-from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from winnow.deadline import Deadline
+from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 
 _MS, _US = 1e-3, 1e-6
 _ROUNDING = 1e-9

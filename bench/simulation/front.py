@@ -13,8 +13,8 @@ from bench.simulation.machine import Machine
 from bench.simulation.node import Ask, Steps, doing
 from bench.simulation.queues import Threads
 from bench.simulation.shard import Shard
-from stateless.policy.waiting import WaitingSettings, of_step
 from winnow.deadline import Deadline
+from winnow.stateless.policy.waiting import WaitingSettings, of_step
 
 DEADLINE = 2.0
 """Seconds, as a front has it for questions that name none."""

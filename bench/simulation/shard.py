@@ -12,14 +12,14 @@ from typing import Any
 import simpy
 
 from bench.simulation.node import Answering, Ask
-from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeDelays
-from stateless.policy.race import Race
-from stateless.policy.replicas import Attempt, Replicas
-from stateless.replicas.replicated import ReplicaPolicies
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import Standing
+from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeDelays
+from winnow.stateless.policy.race import Race
+from winnow.stateless.policy.replicas import Attempt, Replicas
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 Answered = Generator[simpy.Event, Any, bool]
 """Steps that end with whether there was an answer."""

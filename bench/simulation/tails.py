@@ -16,13 +16,13 @@ from bench.faults.quantiles import quantile
 from bench.simulation.cluster import Layout, on_many_machines
 from bench.simulation.costs import Costs, Pauses
 from bench.simulation.load import made_up, open_loop
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.replicas import ReplicaSettings
-from stateless.policy.waiting import WaitingSettings
-from stateless.replicas.replicated import ReplicaPolicies
 from winnow.policy.outliers import OutlierSettings
 from winnow.settings.common import cores
 from winnow.sizing.units import Units
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.replicas import ReplicaSettings
+from winnow.stateless.policy.waiting import WaitingSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 from winnow.tools.plan.formulae import front_ms
 
 SHARDS = (1, 4, 16, 64, 256, 1_000)

@@ -10,12 +10,12 @@ import grpc
 import numpy as np
 
 from bench.soak.made_up import INDEX
-from stateless.feed.remote import RemoteShardWriter
-from stateless.replicas.remote import RemoteSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.write import Write
 from winnow.errors import WinnowError
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.replicas.remote import RemoteSearcher
 
 _DEADLINE = 2.0
 _LOOK_EVERY = 0.5

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from bench.feeding import made_up
-from content_node.indexing.counting import count_words
-from content_node.indexing.staging import Staging
-from content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.domain.layout import shard_name
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.rows import Row

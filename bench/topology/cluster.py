@@ -15,7 +15,7 @@ from typing import IO, Self
 from bench.topology.inside import metric
 from bench.topology.names import Names
 from bench.topology.network import Host, Network
-from content_node.shard.manifest import read_index_manifest
+from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.layout import shard_name
 from winnow.parent import PARENT_VARIABLE
 

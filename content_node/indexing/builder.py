@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.counting import count_words
-from content_node.indexing.engine import Engine, LocalEngine
-from content_node.indexing.faults import named_faults
-from content_node.indexing.intake import check_source, take_in
-from content_node.indexing.plan import BuildPlan, Progress
-from content_node.indexing.recut import at_rest, fingerprint, is_index
-from content_node.indexing.staging import Staging
-from content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
-from content_node.shard.manifest import FORMAT, IndexManifest, write
-from content_node.shard.writing import Identity, publish_shard
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.engine import Engine, LocalEngine
+from winnow.content_node.indexing.faults import named_faults
+from winnow.content_node.indexing.intake import check_source, take_in
+from winnow.content_node.indexing.plan import BuildPlan, Progress
+from winnow.content_node.indexing.recut import at_rest, fingerprint, is_index
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
+from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write
+from winnow.content_node.shard.writing import Identity, publish_shard
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError

@@ -10,20 +10,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.contents import K
-from content_node.indexing.engine import Engine, LocalEngine
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.progress import BuildProgress
-from content_node.indexing.verify import ShardReport, verify_index
-from content_node.indexing.workers.engine import RayEngine
-from content_node.indexing.written import Written, written
-from content_node.shard.manifest import read_index_manifest, read_shard_manifest
-from content_node.shard.writing import GraphPlan
-from content_node.states.advice import remedy, whose
-from content_node.states.index import write_states
-from content_node.states.manifest import STATES_FILE
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.contents import K
+from winnow.content_node.indexing.engine import Engine, LocalEngine
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.progress import BuildProgress
+from winnow.content_node.indexing.verify import ShardReport, verify_index
+from winnow.content_node.indexing.workers.engine import RayEngine
+from winnow.content_node.indexing.written import Written, written
+from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from winnow.content_node.shard.writing import GraphPlan
+from winnow.content_node.states.advice import remedy, whose
+from winnow.content_node.states.index import write_states
+from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.plural import many
 from winnow.settings.common import cores

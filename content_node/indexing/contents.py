@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.graph_vectors import GraphVectors
-from content_node.shard.inverting import inverted
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.nearest import ExactIndex, load_graph
-from content_node.shard.segment import Found
-from content_node.shard.store import PassageStore
+from winnow.content_node.shard.graph_vectors import GraphVectors
+from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.nearest import ExactIndex, load_graph
+from winnow.content_node.shard.segment import Found
+from winnow.content_node.shard.store import PassageStore
 from winnow.files.checksum import verify
 from winnow.files.opened import OpenFile
 from winnow.plural import are

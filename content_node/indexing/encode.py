@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.staging import Staging
+from winnow.content_node.indexing.staging import Staging
 from winnow.deadline import Clock
 from winnow.passages.encoding import PassageEncoder
 

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from content_node.indexing.encode import encode_pending
-from content_node.indexing.plan import Progress
-from content_node.indexing.staging import Staging
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.encode import encode_pending
+from winnow.content_node.indexing.plan import Progress
+from winnow.content_node.indexing.staging import Staging
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.passages.encoding import PassageEncoder

@@ -4,12 +4,12 @@ import itertools
 import uuid
 from collections.abc import Iterable, Iterator
 
-from content_node.indexing.plan import BuildPlan, Progress
-from content_node.indexing.recut import is_index, replay, sources
-from content_node.indexing.staging import Staging
-from content_node.live.entry import Logged
-from content_node.shard.manifest import read_index_manifest
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.plan import BuildPlan, Progress
+from winnow.content_node.indexing.recut import is_index, replay, sources
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.layout import shard_of
 from winnow.errors import ArtefactError
 from winnow.passages.formats import parser

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from content_node.shard.writing import GraphPlan
+from winnow.content_node.shard.writing import GraphPlan
 from winnow.passages.rows import BadRow
 
 

@@ -11,15 +11,15 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from content_node.indexing.verify import identity_faults
-from content_node.indexing.written import Written, written
-from content_node.live.entry import Logged
-from content_node.live.lock import LOCK, DirectoryLock
-from content_node.live.opening import expect_base, open_log
-from content_node.live.reading import log_path, state_of
-from content_node.merging.newest import open_newest
-from content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.bundle import Manifest
+from winnow.content_node.indexing.verify import identity_faults
+from winnow.content_node.indexing.written import Written, written
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.lock import LOCK, DirectoryLock
+from winnow.content_node.live.opening import expect_base, open_log
+from winnow.content_node.live.reading import log_path, state_of
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256, verify

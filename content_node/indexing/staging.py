@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.live.entry import Logged
-from content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 

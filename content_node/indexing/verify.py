@@ -6,17 +6,17 @@ Knows how to find faults; says them, and leaves exit codes to the command line.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from content_node.indexing.contents import Asked, check_contents
-from content_node.indexing.verify_writes import check_writes
-from content_node.indexing.written import written
-from content_node.shard.manifest import (
+from winnow.content_node.indexing.contents import Asked, check_contents
+from winnow.content_node.indexing.verify_writes import check_writes
+from winnow.content_node.indexing.written import written
+from winnow.content_node.shard.manifest import (
     IndexManifest,
     ShardManifest,
     read_index_manifest,
     read_shard_manifest,
 )
-from content_node.states.checking import states_fault
-from content_node.states.manifest import STATES_FILE
+from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, WinnowError
 from winnow.plural import many

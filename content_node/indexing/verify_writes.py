@@ -6,14 +6,14 @@ A node may be writing and merging meanwhile: no lock is taken, and the log is re
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.indexing.contents import Asked, Contents, check_contents
-from content_node.live.copying import check_in_use
-from content_node.live.entry import Logged
-from content_node.live.opening import expect_base
-from content_node.live.reading import LIVE
-from content_node.merging.newest import newest_name, open_newest
-from content_node.shard.manifest import ShardManifest, read_shard_manifest
-from content_node.shard.store import PassageStore
+from winnow.content_node.indexing.contents import Asked, Contents, check_contents
+from winnow.content_node.live.copying import check_in_use
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.opening import expect_base
+from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.newest import newest_name, open_newest
+from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 

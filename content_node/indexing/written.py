@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.live.reading import LIVE, log_path, state_of
-from content_node.live.schema import State
-from content_node.merging.newest import newest_name
-from content_node.shard.manifest import ShardManifest, read_shard_manifest
-from content_node.shard.view import live_generation
-from content_node.states.file import StateFile
-from content_node.states.manifest import DATA, STATES_FILE, StatesManifest, read_states_manifest
+from winnow.content_node.live.reading import LIVE, log_path, state_of
+from winnow.content_node.live.schema import State
+from winnow.content_node.merging.newest import newest_name
+from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.content_node.shard.view import live_generation
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.manifest import (
+    DATA,
+    STATES_FILE,
+    StatesManifest,
+    read_states_manifest,
+)
 from winnow.errors import ArtefactError
 
 

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 import structlog
 from prometheus_client import CollectorRegistry
 
-from content_node.journal.ending import end
-from content_node.journal.following import Follower
-from content_node.journal.journaled import JournaledShard
-from content_node.journal.messages import JournalMessages
-from content_node.journal.metrics import JournalMetrics
-from content_node.live.limiting import no_direct_writes
-from content_node.live.shard import LiveShard
-from content_node.shard.changes import Change
+from winnow.content_node.journal.ending import end
+from winnow.content_node.journal.following import Follower
+from winnow.content_node.journal.journaled import JournaledShard
+from winnow.content_node.journal.messages import JournalMessages
+from winnow.content_node.journal.metrics import JournalMetrics
+from winnow.content_node.live.limiting import no_direct_writes
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import open_journal

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from content_node.journal.metrics import JournalMetrics
+from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.domain.write import Write, Written
 from winnow.errors import (
     IdentityError,

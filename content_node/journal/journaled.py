@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import uuid4
 
-from content_node.journal.messages import JournalMessages
+from winnow.content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written

@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.live.entry import CHAIN
+from winnow.content_node.live.entry import CHAIN
 from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from content_node.live.columns import in_memory
-from content_node.live.entry import Logged
-from content_node.shard.joining import tail_to_join
-from content_node.shard.memory_segment import MemorySegment
-from content_node.shard.segment import Rows
-from content_node.shard.stored_segment import StoredSegment
-from content_node.shard.view import Placed, View, live_generation, view_of
+from winnow.content_node.live.columns import in_memory
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.shard.joining import tail_to_join
+from winnow.content_node.shard.memory_segment import MemorySegment
+from winnow.content_node.shard.segment import Rows
+from winnow.content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.shard.view import Placed, View, live_generation, view_of
 
 
 class Buffer:

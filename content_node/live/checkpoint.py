@@ -3,8 +3,8 @@
 import contextlib
 from pathlib import Path
 
-from content_node.live.making import connect
-from content_node.live.reading import wal_path
+from winnow.content_node.live.making import connect
+from winnow.content_node.live.reading import wal_path
 
 _NO_WAIT = 0.0
 """Seconds: a checkpoint that waited for a reader would hold up every write."""

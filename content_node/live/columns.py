@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from content_node.live.entry import TOKEN_BYTES, Logged
-from content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.live.entry import TOKEN_BYTES, Logged
+from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.domain.passage import Passage
 
 

@@ -6,11 +6,11 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from content_node.live import acknowledged
-from content_node.live.acknowledged import ACKNOWLEDGED
-from content_node.live.opening import expect_nothing
-from content_node.live.reading import BUSY, NO_ROOM, Begin, check, log_path
-from content_node.live.schema import State, Trimmed
+from winnow.content_node.live import acknowledged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED
+from winnow.content_node.live.opening import expect_nothing
+from winnow.content_node.live.reading import BUSY, NO_ROOM, Begin, check, log_path
+from winnow.content_node.live.schema import State, Trimmed
 from winnow.errors import ArtefactError, UnavailableError
 
 _PRIMARY = 0xFF

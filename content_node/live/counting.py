@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.files.opened import OpenFile

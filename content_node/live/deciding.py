@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from content_node.live.entry import Logged, packed
-from content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
-from content_node.shard.store import StoredPassage
+from winnow.content_node.live.entry import Logged, packed
+from winnow.content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import same_content

@@ -1,8 +1,8 @@
 """Which writes a node takes, as it is set up."""
 
-from content_node.live.limits import WriteLimits
-from content_node.settings import NodeSettings
-from content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.stored_segment import StoredSegment
 
 _OFF = "the node takes no writes: start the node with --feed"
 _OLD = (

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from content_node.live.entry import Logged
-from content_node.live.limits import WriteLimits
-from content_node.live.log import WriteLog
-from content_node.live.opening import expect_base, open_log
-from content_node.live.shard import LiveShard
-from content_node.live.state import LiveState
-from content_node.live.tally import WordTally
-from content_node.metrics import FeedMetrics
-from content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import expect_base, open_log
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.live.state import LiveState
+from winnow.content_node.live.tally import WordTally
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard.stored_segment import StoredSegment
 
 _CHUNK = 8_000
 """Writes that are applied at a time, as one segment."""

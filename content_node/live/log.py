@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
-from content_node.live.checkpoint import cut_wal, move_pages
-from content_node.live.entry import Logged, link
-from content_node.live.failures import failure
-from content_node.live.lock import LOCK, DirectoryLock
-from content_node.live.making import connect, make_log
-from content_node.live.reading import entries
-from content_node.live.schema import (
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from winnow.content_node.live.checkpoint import cut_wal, move_pages
+from winnow.content_node.live.entry import Logged, link
+from winnow.content_node.live.failures import failure
+from winnow.content_node.live.lock import LOCK, DirectoryLock
+from winnow.content_node.live.making import connect, make_log
+from winnow.content_node.live.reading import entries
+from winnow.content_node.live.schema import (
     INSERT,
     State,
     Trimmed,
@@ -31,8 +31,8 @@ from content_node.live.schema import (
     row_of,
     take_back,
 )
-from content_node.live.tally import WordTally
-from content_node.live.turns import Turns
+from winnow.content_node.live.tally import WordTally
+from winnow.content_node.live.turns import Turns
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import structlog
 
-from content_node.live.reading import BUSY, wal_path
-from content_node.live.schema import State, Trimmed, begin, get_trimmed
+from winnow.content_node.live.reading import BUSY, wal_path
+from winnow.content_node.live.schema import State, Trimmed, begin, get_trimmed
 from winnow.errors import NotWritableError
 from winnow.files.durable import sync_directory
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import structlog
 
-from content_node.live import acknowledged, wal
-from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
-from content_node.live.entry import Logged
-from content_node.live.lock import LOCK, DirectoryLock
-from content_node.live.log import WriteLog
-from content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
-from content_node.live.schema import State, Trimmed
-from content_node.shard.manifest import ShardManifest
+from winnow.content_node.live import acknowledged, wal
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.lock import LOCK, DirectoryLock
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
+from winnow.content_node.live.schema import State, Trimmed
+from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError
 
 _log = structlog.get_logger("content_node")

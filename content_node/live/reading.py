@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from content_node.live.acknowledged import Acknowledged
-from content_node.live.entry import Logged
-from content_node.live.schema import (
+from winnow.content_node.live.acknowledged import Acknowledged
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.schema import (
     State,
     Trimmed,
     get_state,

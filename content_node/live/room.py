@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from content_node.live.reading import log_path, wal_path
+from winnow.content_node.live.reading import log_path, wal_path
 
 
 class RoomMetrics(Collector):

@@ -9,8 +9,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from content_node.live.entry import Logged, PackedPassage, first_link, link
-from content_node.live.tally import WordTally
+from winnow.content_node.live.entry import Logged, PackedPassage, first_link, link
+from winnow.content_node.live.tally import WordTally
 from winnow.errors import ArtefactError
 
 SCHEMA = """

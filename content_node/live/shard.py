@@ -14,20 +14,20 @@ from pathlib import Path
 
 import structlog
 
-from content_node.live.committing import Committing
-from content_node.live.counting import built_counts
-from content_node.live.entry import Logged
-from content_node.live.limiting import no_direct_writes
-from content_node.live.limits import WriteLimits, check_count
-from content_node.live.log import WriteLog
-from content_node.live.state import LiveState
-from content_node.live.tally import WordTally
-from content_node.live.unchanged import find_unchanged
-from content_node.merging.policy import Pending
-from content_node.metrics import FeedMetrics
-from content_node.shard.changes import Change
-from content_node.shard.stored_segment import StoredSegment
-from content_node.shard.view import View
+from winnow.content_node.live.committing import Committing
+from winnow.content_node.live.counting import built_counts
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.limiting import no_direct_writes
+from winnow.content_node.live.limits import WriteLimits, check_count
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.state import LiveState
+from winnow.content_node.live.tally import WordTally
+from winnow.content_node.live.unchanged import find_unchanged
+from winnow.content_node.merging.policy import Pending
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard.changes import Change
+from winnow.content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.shard.view import View
 from winnow.deadline import Clock, Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written

@@ -6,12 +6,12 @@ at a time.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from content_node.live.buffer import Buffer
-from content_node.live.deciding import Deciding, Same
-from content_node.live.entry import Logged
-from content_node.live.versions import Known
-from content_node.shard.stored_segment import StoredSegment
-from content_node.shard.view import View
+from winnow.content_node.live.buffer import Buffer
+from winnow.content_node.live.deciding import Deciding, Same
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.versions import Known
+from winnow.content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.shard.view import View
 from winnow.errors import ArtefactError
 from winnow.passages.canonical import same_content
 

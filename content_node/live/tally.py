@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.live.entry import Logged, ids_of
+from winnow.content_node.live.entry import Logged, ids_of
 from winnow.domain.word_counts import WordChanges
 
 

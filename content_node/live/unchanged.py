@@ -6,8 +6,8 @@ are asked for: a base of any format has what that takes.
 
 from collections.abc import Iterator, Sequence
 
-from content_node.live.state import LiveState
-from content_node.live.versions import Known, outcome_of_put
+from winnow.content_node.live.state import LiveState
+from winnow.content_node.live.versions import Known, outcome_of_put
 from winnow.domain.write import Outcome, Written
 from winnow.passages.canonical import PassageDigest, digest
 

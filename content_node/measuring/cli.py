@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from content_node.measuring import finding, reading
-from content_node.measuring.made_up import Vectors, tokenised
 from winnow.bundle import default_bundle, load_bundle
+from winnow.content_node.measuring import finding, reading
+from winnow.content_node.measuring.made_up import Vectors, tokenised
 from winnow.settings.common import cores
 from winnow.sizing.asked import made_up_passages, made_up_questions
 from winnow.sizing.units import GraphCost, NodeUnits, ShardCost

@@ -13,12 +13,12 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.measuring.made_up import Text, Vectors, write_shard
-from content_node.measuring.timing import milliseconds, spread
-from content_node.shard import StoredSegment, open_shard
-from content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
-from content_node.shard.retrieving import retrieve
-from content_node.shard.view import view_of
+from winnow.content_node.measuring.made_up import Text, Vectors, write_shard
+from winnow.content_node.measuring.timing import milliseconds, spread
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.view import view_of
 from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.heap import trimming

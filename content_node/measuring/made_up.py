@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.counting import count_words
-from content_node.indexing.staging import Staging
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokenizer, Tokens
 

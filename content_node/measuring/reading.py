@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
-from content_node.measuring.timing import milliseconds, spread, together
-from content_node.reader import open_reader
-from content_node.reader.lower import Lower, open_lower
-from content_node.reader.reader import Reader
-from content_node.shard.store import StoredPassage
-from content_node.states.states import packed_size
 from winnow.bundle import Bundle
+from winnow.content_node.measuring.timing import milliseconds, spread, together
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.lower import Lower, open_lower
+from winnow.content_node.reader.reader import Reader
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.states import packed_size
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.runtime import InferenceOptions
 from winnow.sizing.units import LengthCost, StatesUnits

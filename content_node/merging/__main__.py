@@ -9,9 +9,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from content_node.merging.merge import merge
-from content_node.merging.said import Failed, Said, Stage, to_line
-from content_node.merging.states import carry_states
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.said import Failed, Said, Stage, to_line
+from winnow.content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 

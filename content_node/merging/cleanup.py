@@ -10,8 +10,8 @@ from functools import partial
 
 import structlog
 
-from content_node.loading import Loading
-from content_node.merging.policy import retry_after
+from winnow.content_node.loading import Loading
+from winnow.content_node.merging.policy import retry_after
 from winnow.deadline import Clock
 from winnow.faultpoints import reach
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import hnswlib
 import numpy as np
 
-from content_node.merging.passages import Chunks
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.nearest import SPACE
-from content_node.shard.store import PassageStore
+from winnow.content_node.merging.passages import Chunks
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.nearest import SPACE
+from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 

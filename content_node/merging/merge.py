@@ -10,14 +10,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from content_node.live.reading import LIVE
-from content_node.merging.lock import locked
-from content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
-from content_node.merging.said import Merged
-from content_node.merging.tidying import remove_partial
-from content_node.merging.writing import Tell, write_generation
-from content_node.shard import open_shard
-from content_node.shard.manifest import ShardManifest
+from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.tidying import remove_partial
+from winnow.content_node.merging.writing import Tell, write_generation
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError, WinnowError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory

@@ -13,12 +13,12 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from content_node.loading import Loading
-from content_node.merging.cleanup import Cleanup
-from content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
-from content_node.merging.said import Merged
-from content_node.metrics import MergeMetrics
-from content_node.states.advice import remedy
+from winnow.content_node.loading import Loading
+from winnow.content_node.merging.cleanup import Cleanup
+from winnow.content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.metrics import MergeMetrics
+from winnow.content_node.states.advice import remedy
 from winnow.deadline import Clock
 from winnow.errors import WinnowError
 from winnow.faultpoints import reach

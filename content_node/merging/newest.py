@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import structlog
 
-from content_node.live.reading import LIVE, log_path
-from content_node.merging.names import damaged_path, newest_first, sequence_of
-from content_node.merging.repair import BeyondRepairError, repair, whole_manifest
-from content_node.merging.tidying import names_in, remove_unfinished
-from content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.content_node.live.reading import LIVE, log_path
+from winnow.content_node.merging.names import damaged_path, newest_first, sequence_of
+from winnow.content_node.merging.repair import BeyondRepairError, repair, whole_manifest
+from winnow.content_node.merging.tidying import names_in, remove_unfinished
+from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.errors import ArtefactError, IdentityError
 from winnow.files.durable import sync_directory
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.live.schema import State, get_state
-from content_node.merging import queries
-from content_node.shard.attribute_tables import write_attributes
-from content_node.shard.schema import SCHEMA
+from winnow.content_node.live.schema import State, get_state
+from winnow.content_node.merging import queries
+from winnow.content_node.shard.attribute_tables import write_attributes
+from winnow.content_node.shard.schema import SCHEMA
 from winnow.errors import ArtefactError
 
 Rows = NDArray[np.int64]

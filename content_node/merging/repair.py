@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from content_node.merging.graph import graph_of_store
-from content_node.merging.words import copy_words
-from content_node.shard.manifest import SHARD_FILE, ShardManifest, read_shard_manifest, write
-from content_node.shard.saving import file_entry, save_graph
-from content_node.shard.store import PassageStore
+from winnow.content_node.merging.graph import graph_of_store
+from winnow.content_node.merging.words import copy_words
+from winnow.content_node.shard.manifest import SHARD_FILE, ShardManifest, read_shard_manifest, write
+from winnow.content_node.shard.saving import file_entry, save_graph
+from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory

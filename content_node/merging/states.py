@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from content_node.reader.lower import Lower, open_lower
-from content_node.shard.manifest import read_shard_manifest
-from content_node.states.known import Either, Known, known_states
-from content_node.states.manifest import STATES_FILE
-from content_node.states.writing import StatesWriter
 from winnow.bundle import load_bundle
+from winnow.content_node.reader.lower import Lower, open_lower
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.states.known import Either, Known, known_states
+from winnow.content_node.states.manifest import STATES_FILE
+from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
 

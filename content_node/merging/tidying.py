@@ -5,10 +5,10 @@ from pathlib import Path
 
 import structlog
 
-from content_node.live.reading import LIVE
-from content_node.merging.lock import locked
-from content_node.merging.names import LOCK, generation_path, outlived, unfinished
-from content_node.states.dropping import are_whole, drop_states
+from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.merging.names import LOCK, generation_path, outlived, unfinished
+from winnow.content_node.states.dropping import are_whole, drop_states
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.faultpoints import reach
 

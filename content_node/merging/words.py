@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from content_node.shard.manifest import WordsEntry
-from content_node.shard.saving import save_words
-from content_node.shard.store import PassageStore
+from winnow.content_node.shard.manifest import WordsEntry
+from winnow.content_node.shard.saving import save_words
+from winnow.content_node.shard.store import PassageStore
 from winnow.domain.word_counts import WordCounts
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import integers

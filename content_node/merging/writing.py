@@ -7,12 +7,12 @@ from pathlib import Path
 
 import hnswlib
 
-from content_node.live.reading import entries, log_path
-from content_node.merging.graph import grown_graph, new_graph
-from content_node.merging.passages import Counts, Passages, Span
-from content_node.merging.policy import is_holed
-from content_node.merging.words import copy_words
-from content_node.shard.manifest import (
+from winnow.content_node.live.reading import entries, log_path
+from winnow.content_node.merging.graph import grown_graph, new_graph
+from winnow.content_node.merging.passages import Counts, Passages, Span
+from winnow.content_node.merging.policy import is_holed
+from winnow.content_node.merging.words import copy_words
+from winnow.content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
     ShardManifest,
@@ -20,7 +20,7 @@ from content_node.shard.manifest import (
     read_shard_manifest,
     write,
 )
-from content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, sync_file
+from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, sync_file
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory

@@ -1,5 +1,5 @@
 """Reading passages: prepare, run, decode, score."""
 
-from content_node.reader.reader import Reader, check_lengths, open_reader
+from winnow.content_node.reader.reader import Reader, check_lengths, open_reader
 
 __all__ = ["Reader", "check_lengths", "open_reader"]

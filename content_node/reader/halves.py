@@ -12,10 +12,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.reader.lower import Lower
-from content_node.reader.model import WindowLogits
-from content_node.shard.store import StoredPassage
-from content_node.states.states import States
+from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.model import WindowLogits
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.states import States
 from winnow.inference.session import Inputs, Session
 from winnow.inference.stop import Stop
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.reader.windows import windows
-from content_node.shard.store import StoredPassage
-from content_node.states.states import States, joined, rounded
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ApartEntry, ReaderEntry
+from winnow.content_node.reader.windows import windows
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.states import States, joined, rounded
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.store import StoredPassage
+from winnow.content_node.shard.store import StoredPassage
 from winnow.inference.stop import Stop
 
 Logits = NDArray[np.float32]

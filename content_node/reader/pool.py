@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from content_node.metrics import NodeMetrics
-from content_node.reader.job import Job
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.job import Job
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.fair_threads import FairThreads

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from content_node.reader.windows import windows
 from winnow.bundle.manifest import ReaderEntry
+from winnow.content_node.reader.windows import windows
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 

@@ -6,14 +6,14 @@ Prepare, run and decode are files of their own; here they are put together.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from content_node.reader.decode import best_span
-from content_node.reader.halves import HalvesModel
-from content_node.reader.lower import open_lower
-from content_node.reader.model import ReadingModel, WindowLogits
-from content_node.reader.whole import OUTPUTS, WholeModel, usual_read
-from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
+from winnow.content_node.reader.decode import best_span
+from winnow.content_node.reader.halves import HalvesModel
+from winnow.content_node.reader.lower import open_lower
+from winnow.content_node.reader.model import ReadingModel, WindowLogits
+from winnow.content_node.reader.whole import OUTPUTS, WholeModel, usual_read
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
 from winnow.errors import ArtefactError

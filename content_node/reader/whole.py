@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from content_node.reader.model import WindowLogits
-from content_node.reader.prepare import prepare
-from content_node.shard.store import StoredPassage
 from winnow.bundle.manifest import ReaderEntry
+from winnow.content_node.reader.model import WindowLogits
+from winnow.content_node.reader.prepare import prepare
+from winnow.content_node.shard.store import StoredPassage
 from winnow.inference.session import Inputs, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens

@@ -1,8 +1,8 @@
 """One shard on disk and in memory: manifest, passages, graph, words."""
 
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.store import StoredPassage
-from content_node.shard.stored_segment import StoredSegment, open_shard
-from content_node.shard.view import View, view_of
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.shard.stored_segment import StoredSegment, open_shard
+from winnow.content_node.shard.view import View, view_of
 
 __all__ = ["ShardManifest", "StoredPassage", "StoredSegment", "View", "open_shard", "view_of"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.column import Column
+from winnow.content_node.shard.column import Column
 from winnow.filtering import Kind, Value, fields_of, kind_of
 
 TABLES = """

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from content_node.shard.masks import Masks, Rows
+from winnow.content_node.shard.masks import Masks, Rows
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import ArtefactError
 from winnow.filtering import (

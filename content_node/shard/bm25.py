@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.segment import Terms
+from winnow.content_node.shard.segment import Terms
 from winnow.domain.question import EncodedQuestion
 from winnow.text.rarity import rarities as rarity_of
 

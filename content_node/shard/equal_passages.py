@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.segment import Rows
+from winnow.content_node.shard.segment import Rows
 
 MANY = 32
 """Rows of a group up to which it costs little to look at each."""

@@ -12,7 +12,7 @@ closed: a view that is dropped here ends with the last of its readers.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from content_node.shard.view import View
+from winnow.content_node.shard.view import View
 from winnow.deadline import Clock, Deadline
 from winnow.errors import GenerationGoneError
 from winnow.quoting import shortened

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.equal_passages import groups_of, hashed
+from winnow.content_node.shard.equal_passages import groups_of, hashed
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.store import StoredPassage
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
 from winnow.text.tokenizer import Tokens

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.equal_passages import equal_passages, groups_of, hashed
-from content_node.shard.memory_passages import MemoryPassages
-from content_node.shard.memory_vectors import MemoryVectors
-from content_node.shard.nearest import ExactIndex, distances_of
-from content_node.shard.passage_fields import PassageFields
-from content_node.shard.postings import in_memory
-from content_node.shard.segment import Found, Rows, Terms, Vector
-from content_node.shard.store import StoredPassage
-from content_node.shard.words import WordIndex
+from winnow.content_node.shard.equal_passages import equal_passages, groups_of, hashed
+from winnow.content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.shard.memory_vectors import MemoryVectors
+from winnow.content_node.shard.nearest import ExactIndex, distances_of
+from winnow.content_node.shard.passage_fields import PassageFields
+from winnow.content_node.shard.postings import in_memory
+from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.shard.words import WordIndex
 from winnow.inference.stop import Stop
 
 

@@ -13,8 +13,8 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.equal_passages import EqualPassages
-from content_node.shard.segment import Found, Rows
+from winnow.content_node.shard.equal_passages import EqualPassages
+from winnow.content_node.shard.segment import Found, Rows
 from winnow.errors import ArtefactError, StoppedError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop

@@ -8,9 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from content_node.shard.column import Column
-from content_node.shard.masks import Masks, Rows
-from content_node.shard.value_index import ValueIndex
+from winnow.content_node.shard.column import Column
+from winnow.content_node.shard.masks import Masks, Rows
+from winnow.content_node.shard.value_index import ValueIndex
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import StoppedError
 from winnow.filtering import (

@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.bm25 import Floats, added, most, room, worth
-from content_node.shard.inverting import inverted
-from content_node.shard.manifest import WordsEntry
-from content_node.shard.segment import Found, Rows, Terms
+from winnow.content_node.shard.bm25 import Floats, added, most, room, worth
+from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.manifest import WordsEntry
+from winnow.content_node.shard.segment import Found, Rows, Terms
 from winnow.errors import ArtefactError, StoppedError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray, integers

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.contenders import Way, contenders
-from content_node.shard.nearest import by_distance
-from content_node.shard.segment import Found, Rows, Terms, Vector
-from content_node.shard.view import View
+from winnow.content_node.shard.contenders import Way, contenders
+from winnow.content_node.shard.nearest import by_distance
+from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
+from winnow.content_node.shard.view import View
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.inference.stop import Stop

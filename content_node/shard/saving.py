@@ -7,8 +7,8 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.inverting import inverted
-from content_node.shard.manifest import FileEntry, WordsEntry
+from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.manifest import FileEntry, WordsEntry
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.store import StoredPassage
+from winnow.content_node.shard.store import StoredPassage
 from winnow.inference.stop import Stop
 
 Vector = NDArray[np.float32]

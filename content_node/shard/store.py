@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.attribute_tables import AttributesInMemory, contents
-from content_node.shard.attributes import Attributes
-from content_node.states.states import States
+from winnow.content_node.shard.attribute_tables import AttributesInMemory, contents
+from winnow.content_node.shard.attributes import Attributes
+from winnow.content_node.states.states import States
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.attributes import Attributes
-from content_node.shard.bm25 import BuiltRarities
-from content_node.shard.changes import Change, change_of
-from content_node.shard.equal_passages import EqualPassages, equal_passages
-from content_node.shard.graph_vectors import GraphVectors
-from content_node.shard.manifest import ShardManifest, open_shard_manifest
-from content_node.shard.nearest import ExactIndex, NearestIndex, distances_of, load_graph
-from content_node.shard.postings import Postings
-from content_node.shard.segment import Found, Rows, Terms, Vector
-from content_node.shard.store import PassageStore, StoredPassage
-from content_node.shard.stored_words import open_words
-from content_node.shard.words import WordIndex
-from content_node.states.file import StateFile, open_states
+from winnow.content_node.shard.attributes import Attributes
+from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.changes import Change, change_of
+from winnow.content_node.shard.equal_passages import EqualPassages, equal_passages
+from winnow.content_node.shard.graph_vectors import GraphVectors
+from winnow.content_node.shard.manifest import ShardManifest, open_shard_manifest
+from winnow.content_node.shard.nearest import ExactIndex, NearestIndex, distances_of, load_graph
+from winnow.content_node.shard.postings import Postings
+from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
+from winnow.content_node.shard.store import PassageStore, StoredPassage
+from winnow.content_node.shard.stored_words import open_words
+from winnow.content_node.shard.words import WordIndex
+from winnow.content_node.states.file import StateFile, open_states
 from winnow.errors import ArtefactError, GenerationGoneError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop

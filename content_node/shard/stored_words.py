@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from content_node.shard.bm25 import BuiltRarities
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.postings import Postings, in_memory, load_postings
-from content_node.shard.store import PassageStore
-from content_node.shard.words import WordIndex, load_words
+from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.postings import Postings, in_memory, load_postings
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.words import WordIndex, load_words
 from winnow.files.opened import OpenFile
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.column import Column
-from content_node.shard.masks import Rows
+from winnow.content_node.shard.column import Column
+from winnow.content_node.shard.masks import Rows
 from winnow.filtering import Kind, Operator, Value
 
 

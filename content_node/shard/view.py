@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from content_node.shard.bm25 import BuiltRarities
-from content_node.shard.manifest import ShardManifest
-from content_node.shard.segment import Rows, Segment
-from content_node.shard.store import StoredPassage
-from content_node.shard.stored_segment import StoredSegment
+from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.shard.segment import Rows, Segment
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MOST_FIELDS
 from winnow.errors import GenerationGoneError
 from winnow.inference.stop import Stop

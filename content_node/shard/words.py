@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard.bm25 import BuiltRarities, added, room, worth
-from content_node.shard.manifest import WordsEntry
-from content_node.shard.segment import Terms
+from winnow.content_node.shard.bm25 import BuiltRarities, added, room, worth
+from winnow.content_node.shard.manifest import WordsEntry
+from winnow.content_node.shard.segment import Terms
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray, integers

@@ -7,10 +7,10 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.shard.attribute_tables import write_attributes
-from content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
-from content_node.shard.nearest import SPACE, build_graph
-from content_node.shard.saving import (
+from winnow.content_node.shard.attribute_tables import write_attributes
+from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from winnow.content_node.shard.nearest import SPACE, build_graph
+from winnow.content_node.shard.saving import (
     FILES,
     GRAPH,
     STORE,
@@ -19,8 +19,8 @@ from content_node.shard.saving import (
     save_words,
     sync_file,
 )
-from content_node.shard.schema import SCHEMA
-from content_node.shard.store import PassageStore
+from winnow.content_node.shard.schema import SCHEMA
+from winnow.content_node.shard.store import PassageStore
 from winnow.domain.layout import shard_name
 from winnow.domain.word_counts import WordCounts
 from winnow.files.durable import sync_directory

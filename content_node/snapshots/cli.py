@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from content_node.snapshots.finding import snapshots as found_snapshots
-from content_node.snapshots.manifest import SnapshotShard
-from content_node.snapshots.opening import open_place
-from content_node.snapshots.pulling import pull as pull_shard
-from content_node.snapshots.restoring import restore as restore_snapshot
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.snapshots.finding import snapshots as found_snapshots
+from winnow.content_node.snapshots.manifest import SnapshotShard
+from winnow.content_node.snapshots.opening import open_place
+from winnow.content_node.snapshots.pulling import pull as pull_shard
+from winnow.content_node.snapshots.restoring import restore as restore_snapshot
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
 from winnow.settings.places import place_url
 from winnow.telemetry.progress import Progress

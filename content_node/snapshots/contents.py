@@ -7,8 +7,8 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
-from content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
-from content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest
+from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
+from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 

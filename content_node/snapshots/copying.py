@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from content_node.snapshots.contents import Item
-from content_node.snapshots.place import FILES, Advance, Place
+from winnow.content_node.snapshots.contents import Item
+from winnow.content_node.snapshots.place import FILES, Advance, Place
 
 MB = 1_000_000
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from content_node.shard.manifest import FileEntry
-from content_node.snapshots.manifest import Snapshot, SnapshotShard, parsed_snapshot
-from content_node.snapshots.opening import open_place, split
-from content_node.snapshots.place import SNAPSHOTS, Place
+from winnow.content_node.shard.manifest import FileEntry
+from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard, parsed_snapshot
+from winnow.content_node.snapshots.opening import open_place, split
+from winnow.content_node.snapshots.place import SNAPSHOTS, Place
 from winnow.errors import NotFoundError
 from winnow.quoting import quoted
 

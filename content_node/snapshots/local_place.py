@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from content_node.snapshots.place import Advance
+from winnow.content_node.snapshots.place import Advance
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory, write_durably
 

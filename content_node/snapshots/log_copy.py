@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.live import acknowledged
-from content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
-from content_node.live.copying import back_up
-from content_node.live.lock import LOCK
-from content_node.live.opening import expect_nothing
-from content_node.live.reading import check, log_path
-from content_node.snapshots.contents import Item, item_of
+from winnow.content_node.live import acknowledged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from winnow.content_node.live.copying import back_up
+from winnow.content_node.live.lock import LOCK
+from winnow.content_node.live.opening import expect_nothing
+from winnow.content_node.live.reading import check, log_path
+from winnow.content_node.snapshots.contents import Item, item_of
 from winnow.files.opened import OpenFile
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from content_node.shard.manifest import SHARD_FILE, FileEntry
+from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.vouching import is_vouched, parsed_object, vouched

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from content_node.snapshots.noting import noted
+from winnow.content_node.snapshots.noting import noted
 
 
 class SnapshotMetrics(Collector):

@@ -9,8 +9,8 @@ from pathlib import Path
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from content_node.live.reading import LIVE
-from content_node.snapshots.manifest import Snapshot
+from winnow.content_node.live.reading import LIVE
+from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.files.durable import write_durably
 
 _log = structlog.get_logger("content_node")

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from content_node.snapshots.local_place import LocalPlace
-from content_node.snapshots.place import Place
-from content_node.snapshots.remote_place import RemotePlace
+from winnow.content_node.snapshots.local_place import LocalPlace
+from winnow.content_node.snapshots.place import Place
+from winnow.content_node.snapshots.remote_place import RemotePlace
 
 _LOCAL = ("file://", "local://")
 _SHARD = re.compile(r"shard-[0-9]{5}-of-[0-9]{5}")

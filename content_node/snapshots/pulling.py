@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
-from content_node.snapshots.copying import Progress
-from content_node.snapshots.finding import Found, find
-from content_node.snapshots.opening import split
-from content_node.snapshots.restoring import restore
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from winnow.content_node.snapshots.copying import Progress
+from winnow.content_node.snapshots.finding import Found, find
+from winnow.content_node.snapshots.opening import split
+from winnow.content_node.snapshots.restoring import restore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.checksum import sha256

@@ -12,7 +12,7 @@ from typing import Any
 import fsspec
 from fsspec.callbacks import Callback
 
-from content_node.snapshots.place import Advance
+from winnow.content_node.snapshots.place import Advance
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.quoting import shortened, shown
 

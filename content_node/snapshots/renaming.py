@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from content_node.live.making import connect
-from content_node.live.reading import LIVE, log_path
-from content_node.live.schema import get_state, put_state
-from content_node.merging.names import newest_first
-from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
-from content_node.states.manifest import (
+from winnow.content_node.live.making import connect
+from winnow.content_node.live.reading import LIVE, log_path
+from winnow.content_node.live.schema import get_state, put_state
+from winnow.content_node.merging.names import newest_first
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.states.manifest import (
     STATES_FILE,
     read_states_manifest,
     write_states_manifest,

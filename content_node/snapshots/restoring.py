@@ -5,11 +5,11 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
-from content_node.shard.manifest import FileEntry
-from content_node.snapshots.copying import MB, Progress, in_megabytes
-from content_node.snapshots.finding import Found, find
-from content_node.snapshots.place import FILES, Advance
-from content_node.snapshots.renaming import rename_logs
+from winnow.content_node.shard.manifest import FileEntry
+from winnow.content_node.snapshots.copying import MB, Progress, in_megabytes
+from winnow.content_node.snapshots.finding import Found, find
+from winnow.content_node.snapshots.place import FILES, Advance
+from winnow.content_node.snapshots.renaming import rename_logs
 from winnow.errors import ArtefactError
 from winnow.files.aside import open_aside
 from winnow.files.checksum import verify

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from content_node.live.opening import expect_base
-from content_node.live.reading import LIVE
-from content_node.merging.names import sequence_of
-from content_node.merging.newest import newest_name
-from content_node.shard.manifest import ShardManifest
-from content_node.snapshots.contents import Item, opened_base, opened_states
-from content_node.snapshots.log_copy import LogCopy, copy_log
+from winnow.content_node.live.opening import expect_base
+from winnow.content_node.live.reading import LIVE
+from winnow.content_node.merging.names import sequence_of
+from winnow.content_node.merging.newest import newest_name
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.content_node.snapshots.contents import Item, opened_base, opened_states
+from winnow.content_node.snapshots.log_copy import LogCopy, copy_log
 from winnow.errors import ArtefactError, UnavailableError
 
 _TRIES = 5

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from content_node.indexing.verify import identity_faults
-from content_node.shard.manifest import (
+from winnow.content_node.indexing.verify import identity_faults
+from winnow.content_node.shard.manifest import (
     SHARD_FILE,
     FileEntry,
     IndexManifest,
     ShardManifest,
     read_index_manifest,
 )
-from content_node.snapshots.contents import Item, item_of, warn_without_states
-from content_node.snapshots.copying import Copying, Progress
-from content_node.snapshots.manifest import Snapshot, SnapshotShard
-from content_node.snapshots.noting import note
-from content_node.snapshots.opening import open_place
-from content_node.snapshots.place import SNAPSHOTS
-from content_node.snapshots.shard import Contents, open_contents
+from winnow.content_node.snapshots.contents import Item, item_of, warn_without_states
+from winnow.content_node.snapshots.copying import Copying, Progress
+from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
+from winnow.content_node.snapshots.noting import note
+from winnow.content_node.snapshots.opening import open_place
+from winnow.content_node.snapshots.place import SNAPSHOTS
+from winnow.content_node.snapshots.shard import Contents, open_contents
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile

@@ -3,9 +3,9 @@
 import shlex
 from pathlib import Path
 
-from content_node.merging.names import LIVE, sequence_of
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
+from winnow.content_node.merging.names import LIVE, sequence_of
 from winnow.errors import ArtefactError
 
 

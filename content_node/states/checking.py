@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from content_node.shard.manifest import read_shard_manifest
-from content_node.states.advice import remedy
-from content_node.states.file import StateFile
-from content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stamp import stamp

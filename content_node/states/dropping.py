@@ -5,11 +5,11 @@ They are derived, and several times as large as all else. Who has them open can 
 
 from pathlib import Path
 
-from content_node.merging.lock import locked
-from content_node.shard.manifest import read_shard_manifest
-from content_node.states.file import StateFile
-from content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
-from content_node.states.writing import LOCK, begun
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
+from winnow.content_node.states.writing import LOCK, begun
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 

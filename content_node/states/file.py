@@ -8,15 +8,15 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from content_node.states.advice import remedy
-from content_node.states.manifest import (
+from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
     STATES_FILE,
     StatesManifest,
     open_states_manifest,
 )
-from content_node.states.states import States, unpacked
+from winnow.content_node.states.states import States, unpacked
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import integers

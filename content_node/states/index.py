@@ -3,14 +3,14 @@
 from functools import partial
 from pathlib import Path
 
-from content_node.indexing.plan import Progress
-from content_node.indexing.written import written
-from content_node.reader.lower import Lower, open_lower
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
-from content_node.states.known import Known
-from content_node.states.manifest import DATA, StatesManifest
-from content_node.states.writing import Advance, Started, StatesWriter
 from winnow.bundle import Bundle, Manifest
+from winnow.content_node.indexing.plan import Progress
+from winnow.content_node.indexing.written import written
+from winnow.content_node.reader.lower import Lower, open_lower
+from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
+from winnow.content_node.states.known import Known
+from winnow.content_node.states.manifest import DATA, StatesManifest
+from winnow.content_node.states.writing import Advance, Started, StatesWriter
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions

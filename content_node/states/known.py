@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Protocol
 
-from content_node.shard.manifest import read_shard_manifest
-from content_node.shard.store import PassageStore
-from content_node.states.file import StateFile, open_states
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.states.file import StateFile, open_states
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.reader.lower import Lower
-from content_node.shard.manifest import read_shard_manifest
-from content_node.shard.saving import save_array
-from content_node.shard.store import PassageStore
-from content_node.states.file import StateFile
-from content_node.states.known import Either, Known, Nothing, OfGeneration
-from content_node.states.manifest import (
+from winnow.content_node.reader.lower import Lower
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.shard.saving import save_array
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.states.file import StateFile
+from winnow.content_node.states.known import Either, Known, Nothing, OfGeneration
+from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
     STATES_FILE,
@@ -28,7 +28,7 @@ from content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from content_node.states.states import packed_size, unpacked
+from winnow.content_node.states.states import packed_size, unpacked
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.files.durable import sync_directory, sync_file

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from content_node.reader.halves import HalvesModel
-from content_node.reader.lower import OUTPUTS as STATES
-from content_node.reader.lower import Lower
-from content_node.reader.model import ReadingModel
-from content_node.reader.reader import Reader
-from content_node.reader.whole import OUTPUTS, WholeModel
-from content_node.shard.store import StoredPassage
 from models.data.rows import Passage
 from models.progress import followed
 from winnow.bundle import Manifest
+from winnow.content_node.reader.halves import HalvesModel
+from winnow.content_node.reader.lower import OUTPUTS as STATES
+from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.model import ReadingModel
+from winnow.content_node.reader.reader import Reader
+from winnow.content_node.reader.whole import OUTPUTS, WholeModel
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading

@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from content_node.indexing.counting import count_words
-from content_node.shard.bm25 import BuiltRarities
-from content_node.shard.words import WordIndex
 from models.data.rows import DataError, Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.words import WordIndex
 
 CANDIDATES = 100
 MOST = 1.0

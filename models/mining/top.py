@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.shard import open_shard, view_of
-from content_node.shard.manifest import read_index_manifest
-from content_node.shard.retrieving import retrieve
 from models.data.rows import Passage
 from winnow.bundle import Bundle
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.manifest import read_index_manifest
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.text.tokenizer import Tokenizer

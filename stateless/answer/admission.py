@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from stateless.metrics import AdmissionMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
@@ -19,6 +18,7 @@ from winnow.policy.attempts import Asker
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import Load, LoadSettings, Ticket
 from winnow.policy.refusals import Refusals
+from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
 _MOST_REMEMBERED = 1_000

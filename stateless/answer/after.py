@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from stateless.heads.validation import refuse
 from winnow.domain.position import Position
 from winnow.errors import Violation
+from winnow.stateless.heads.validation import refuse
 
 _FIELD = "after"
 

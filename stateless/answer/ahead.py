@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Self
 
-from stateless.answer.choose import Ranked
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
 from winnow.errors import WinnowError
 from winnow.searcher import Read
+from winnow.stateless.answer.choose import Ranked
 
 Send = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
 _Task = asyncio.Task[Read]

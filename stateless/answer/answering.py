@@ -2,17 +2,6 @@
 
 from collections.abc import Callable, Collection
 
-from stateless.answer.admission import Admitted
-from stateless.answer.calls import Calls, Limits
-from stateless.answer.cover import cover
-from stateless.answer.fields import fields_of_index
-from stateless.answer.merge import merge
-from stateless.answer.recording import Recording
-from stateless.answer.scatter import failed_shards
-from stateless.answer.search import search
-from stateless.cluster.cluster import Cluster
-from stateless.encoding import Cut, QuestionEncoder
-from stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.confidence import Confidence
@@ -20,6 +9,17 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
+from winnow.stateless.answer.admission import Admitted
+from winnow.stateless.answer.calls import Calls, Limits
+from winnow.stateless.answer.cover import cover
+from winnow.stateless.answer.fields import fields_of_index
+from winnow.stateless.answer.merge import merge
+from winnow.stateless.answer.recording import Recording
+from winnow.stateless.answer.scatter import failed_shards
+from winnow.stateless.answer.search import search
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.encoding import Cut, QuestionEncoder
+from winnow.stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.telemetry.tracing.span import current, span
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from stateless.answer.recording import Recording
-from stateless.answer.scatter import Gathered, scatter
-from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Question, Retriever
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.stateless.answer.recording import Recording
+from winnow.stateless.answer.scatter import Gathered, scatter
+from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
 
 Result = TypeVar("Result")
 _LONGEST_WAIT = 10.0

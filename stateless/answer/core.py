@@ -11,14 +11,6 @@ from typing import Any
 
 import structlog
 
-from stateless.answer.admission import Admission
-from stateless.answer.after import check_shards
-from stateless.answer.answering import Answerer
-from stateless.answer.packing import Packing
-from stateless.answer.remembered import Asked, Find, RememberedAnswers
-from stateless.answer.validation import Defaults, validate
-from stateless.heads.questions import QuestionHeads
-from stateless.metrics import FrontMetrics
 from winnow import caller
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
@@ -26,6 +18,14 @@ from winnow.domain.question import Question
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
 from winnow.policy.attempts import Asker
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.after import check_shards
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.packing import Packing
+from winnow.stateless.answer.remembered import Asked, Find, RememberedAnswers
+from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.metrics import FrontMetrics
 from winnow.telemetry.tracing.span import current
 
 _log = structlog.get_logger("stateless.answer")

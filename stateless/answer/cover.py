@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from stateless.answer.findings import Searched
-from stateless.answer.scatter import Failure, error_of
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
+from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.scatter import Failure, error_of
 
 
 def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:

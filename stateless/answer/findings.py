@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stateless.answer.scatter import Failure, Gathered, incomplete
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.reading import Reading
 from winnow.plural import were
 from winnow.policy.logs import same_log
 from winnow.searcher import Read, Retrieved
+from winnow.stateless.answer.scatter import Failure, Gathered, incomplete
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What an answer or a failure lacked that another attempt might have. Pure."""
 
-from stateless.answer.scatter import failed_shards
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.policy.attempts import Lack
+from winnow.stateless.answer.scatter import failed_shards
 
 _OF_STATUS = {
     ShardStatus.TIMEOUT: Lack.TIME,

@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from stateless.answer.lacking import lack_of_answer, lack_of_error
-from stateless.answer.weight import weight
-from stateless.cluster.edition import Edition
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
@@ -20,6 +17,9 @@ from winnow.domain.question import Question
 from winnow.policy.attempts import Asker
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight
+from winnow.stateless.answer.lacking import lack_of_answer, lack_of_error
+from winnow.stateless.answer.weight import weight
+from winnow.stateless.cluster.edition import Edition
 from winnow.telemetry.tracing.span import span
 
 Find = Callable[[], Coroutine[Any, Any, Answered]]

@@ -11,8 +11,6 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from stateless.answer.ended import Ended
-from stateless.policy.waiting import AdaptiveTimeout, Wait
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import (
     DeadlineExceededError,
@@ -23,6 +21,8 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.plural import many
+from winnow.stateless.answer.ended import Ended
+from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait
 
 Result = TypeVar("Result")
 _MOST_NAMED, _LONGEST_REASON = 8, 160

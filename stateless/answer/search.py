@@ -5,17 +5,17 @@ Both end in a `Searched`: readings by shard, and the failures of shards.
 
 from collections.abc import Sequence
 
-from stateless.answer.ahead import ReadingAhead
-from stateless.answer.calls import Calls
-from stateless.answer.choose import Ranked, best_overall, by_shard
-from stateless.answer.findings import Findings, Searched
-from stateless.answer.generations import Generations
-from stateless.policy.ahead import at_once
 from winnow.domain.answered import Timings
 from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Retrieved
+from winnow.stateless.answer.ahead import ReadingAhead
+from winnow.stateless.answer.calls import Calls
+from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
+from winnow.stateless.answer.findings import Findings, Searched
+from winnow.stateless.answer.generations import Generations
+from winnow.stateless.policy.ahead import at_once
 from winnow.telemetry.tracing.span import span
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import grpc
 
-from stateless.answer.core import AnswerCore
 from winnow.convert import answer as convert
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import of_context
+from winnow.stateless.answer.core import AnswerCore
 from winnow.v1 import answer_pb2
 
 SERVICE = "winnow.v1.AnswerService"

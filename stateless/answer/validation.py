@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from stateless.answer.after import wrong_positions
-from stateless.answer.fields import unknown_fields
-from stateless.heads.validation import refuse, wrong_heads
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import Filter, parse
+from winnow.stateless.answer.after import wrong_positions
+from winnow.stateless.answer.fields import unknown_fields
+from winnow.stateless.heads.validation import refuse, wrong_heads
 
 MAX_CHARACTERS = 1_000
 MAX_PASSAGES = 100

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from stateless.cluster.membership import View
-from stateless.cluster.node import Node
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
+from winnow.stateless.cluster.membership import View
+from winnow.stateless.cluster.node import Node
 
 
 def absences(

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Mapping
 
-from stateless.cluster.sequences import Sequences
 from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.searcher import Searcher
+from winnow.stateless.cluster.sequences import Sequences
 
 
 class Cluster:

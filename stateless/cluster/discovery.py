@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import structlog
 
-from stateless.cluster.attention import Attention
-from stateless.cluster.node import Node, present
 from winnow.deadline import Clock, Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import Searcher
+from winnow.stateless.cluster.attention import Attention
+from winnow.stateless.cluster.node import Node, present
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2

@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection
 
 import structlog
 
-from stateless.cluster.absence import absences, reasons
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.membership import Encoding, View, form
-from stateless.cluster.node import Node, lost
-from stateless.metrics import ClusterMetrics
-from stateless.policy.replicas import Condition
-from stateless.replicas.replicated import ReplicatedSearcher
 from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError
+from winnow.stateless.cluster.absence import absences, reasons
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.membership import Encoding, View, form
+from winnow.stateless.cluster.node import Node, lost
+from winnow.stateless.metrics import ClusterMetrics
+from winnow.stateless.policy.replicas import Condition
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 _log = structlog.get_logger("stateless.cluster.formation")
 

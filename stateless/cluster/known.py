@@ -5,13 +5,13 @@ Knows the view that is served and what its nodes said last; asks no node anythin
 
 from collections.abc import Callable, Iterator
 
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.discovery import Discovery
-from stateless.cluster.edition import Edition, edition_of
-from stateless.cluster.formation import Formation
-from stateless.cluster.membership import View
-from stateless.policy.capacity import seconds_per_read
-from stateless.words.source import WordSource
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.discovery import Discovery
+from winnow.stateless.cluster.edition import Edition, edition_of
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.membership import View
+from winnow.stateless.policy.capacity import seconds_per_read
+from winnow.stateless.words.source import WordSource
 
 _UNSURE = 0.05
 """Part of the time for which nodes are believed: how often silent ones are looked at again."""

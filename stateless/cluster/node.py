@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
-from stateless.words.source import WordSource
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.searcher import Searcher
+from winnow.stateless.words.source import WordSource
 
 
 class Node:

@@ -6,13 +6,13 @@ Knows the view that is served and what its nodes said last; asks no node anythin
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stateless.cluster.discovery import Discovery
-from stateless.cluster.formation import Formation
-from stateless.cluster.membership import Identity
-from stateless.cluster.node import Node
-from stateless.policy.replicas import Condition
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.errors import LeavingError, NotLoadedError, WinnowError
+from winnow.stateless.cluster.discovery import Discovery
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.membership import Identity
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.policy.replicas import Condition
 
 _OUT = "it failed or was slow: it is tried again soon"
 _NEW = "it has just replied: it gets calls soon"

@@ -8,7 +8,6 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from stateless.settings import FrontSettings
 from winnow.address import Address
 from winnow.keys import following
 from winnow.keys.gate import Gate
@@ -20,6 +19,7 @@ from winnow.rpc.intake import Door
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import Peers
 from winnow.security.secured import Secured, peers, secured
+from winnow.stateless.settings import FrontSettings
 
 _log = structlog.get_logger("stateless")
 

@@ -5,26 +5,26 @@ from functools import partial
 
 import structlog
 
-from stateless.answer.admission import Admission
-from stateless.answer.answering import Answerer
-from stateless.answer.calls import Limits
-from stateless.answer.core import AnswerCore
-from stateless.answer.packing import Packing
-from stateless.answer.remembered import RememberedAnswers
-from stateless.answer.servicer import SERVICE, AnswerServicer
-from stateless.answer.validation import Defaults
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.known import Known
-from stateless.composing.cluster import OpenCluster, open_cluster
-from stateless.composing.front import Front
-from stateless.encoding import QuestionEncoder
-from stateless.heads.questions import QuestionHeads
-from stateless.http.answers import answer_calls
-from stateless.metrics import AdmissionMetrics
-from stateless.words.statistics import WordStatistics
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.packing import Packing
+from winnow.stateless.answer.remembered import RememberedAnswers
+from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.known import Known
+from winnow.stateless.composing.cluster import OpenCluster, open_cluster
+from winnow.stateless.composing.front import Front
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.metrics import AdmissionMetrics
+from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.caches import CacheMetrics
 
 _log = structlog.get_logger("stateless")

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.discovery import Discovery
-from stateless.cluster.formation import Formation
-from stateless.cluster.known import Known
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.composing.front import Front, Part
-from stateless.metrics import ClusterMetrics, ReplicaMetrics
-from stateless.replicas.remote import RemoteSearcher
-from stateless.replicas.replicated import ReplicatedSearcher
-from stateless.words.remote import RemoteWordCounts
-from stateless.words.served import ServedWords
-from stateless.words.source import WordSource
 from winnow.resolving import resolver
 from winnow.rpc.channel import open_channel
 from winnow.security.peers import Peers
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.discovery import Discovery
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.known import Known
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
+from winnow.stateless.words.remote import RemoteWordCounts
+from winnow.stateless.words.served import ServedWords
+from winnow.stateless.words.source import WordSource
 
 _LATELY = 2.5
 """Times the pause between two looks at a node for which it is believed to be unchanged."""

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from stateless.composing.front import Front
 from winnow.bundle import Bundle
 from winnow.domain.encoder import StatesFormat
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.rpc.channel import open_balanced
+from winnow.stateless.composing.front import Front
 from winnow.telemetry.caches import CacheMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder

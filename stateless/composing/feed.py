@@ -2,24 +2,24 @@
 
 import asyncio
 
-from stateless.cluster.membership import Identity
-from stateless.composing.cluster import OpenCluster
-from stateless.composing.front import Front, Part
-from stateless.feed.admission import FeedAdmission
-from stateless.feed.core import FeedCore
-from stateless.feed.encoding import FeedEncoder
-from stateless.feed.metrics import FeedMetrics
-from stateless.feed.preparing import Preparing
-from stateless.feed.remote import RemoteShardWriter
-from stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
-from stateless.feed.storing import Storing
-from stateless.feed.unchanged import UnchangedPuts
-from stateless.feed.writers import Reached, Writers
-from stateless.http.passages import feed_calls
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
+from winnow.stateless.cluster.membership import Identity
+from winnow.stateless.composing.cluster import OpenCluster
+from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.feed.admission import FeedAdmission
+from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.encoding import FeedEncoder
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.preparing import Preparing
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
+from winnow.stateless.feed.storing import Storing
+from winnow.stateless.feed.unchanged import UnchangedPuts
+from winnow.stateless.feed.writers import Reached, Writers
+from winnow.stateless.http.passages import feed_calls
 from winnow.v1 import feed_pb2_grpc
 
 _STREAMS = 128

@@ -8,23 +8,23 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.servicer import SERVICE
-from stateless.composing.access import Access, open_access
-from stateless.doors import Doors
-from stateless.heads.servicer import ARRIVING, LARGEST
-from stateless.heads.servicer import SERVICE as HEAD_SERVICE
-from stateless.http.call import Call
-from stateless.metrics import FrontMetrics
-from stateless.settings import FrontSettings
-from stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
-from stateless.showing.work import Work
-from stateless.supervision import supervised
 from winnow.bundle import Bundle
 from winnow.rpc import process
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
+from winnow.stateless.answer.servicer import SERVICE
+from winnow.stateless.composing.access import Access, open_access
+from winnow.stateless.doors import Doors
+from winnow.stateless.heads.servicer import ARRIVING, LARGEST
+from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from winnow.stateless.http.call import Call
+from winnow.stateless.metrics import FrontMetrics
+from winnow.stateless.settings import FrontSettings
+from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
+from winnow.stateless.showing.work import Work
+from winnow.stateless.supervision import supervised
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 

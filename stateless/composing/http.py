@@ -1,23 +1,23 @@
 """Has a front take calls by HTTP, too."""
 
-from stateless.composing.front import Front, Part
-from stateless.http.app import application
-from stateless.http.crowd import Crowd
-from stateless.http.docs import docs
-from stateless.http.endpoint import Edge
-from stateless.http.hosts import names_of
-from stateless.http.json_text import JsonText
-from stateless.http.metrics import HttpMetrics
-from stateless.http.outside import Outside
-from stateless.http.probes import probes
-from stateless.http.readiness import Readiness
-from stateless.http.server import HttpServer
-from stateless.page.routes import routes
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
 from winnow.packaged import running_version
 from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
+from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.http.app import application
+from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.docs import docs
+from winnow.stateless.http.endpoint import Edge
+from winnow.stateless.http.hosts import names_of
+from winnow.stateless.http.json_text import JsonText
+from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.outside import Outside
+from winnow.stateless.http.probes import probes
+from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.server import HttpServer
+from winnow.stateless.page.routes import routes
 from winnow.telemetry.process import describe_process
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from stateless.composing.encoders import OpenEncoder
-from stateless.heads.ring import Memory
 from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
+from winnow.stateless.composing.encoders import OpenEncoder
+from winnow.stateless.heads.ring import Memory
 
 
 @dataclass(frozen=True, slots=True)

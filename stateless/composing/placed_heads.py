@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from stateless.composing.encoders import OpenEncoder
-from stateless.composing.front import Front
-from stateless.composing.open_heads import OpenHeads
 from winnow.heads.finding import follow, placed_heads
 from winnow.heads.placed import PlacedHeads
 from winnow.resolving import resolver
+from winnow.stateless.composing.encoders import OpenEncoder
+from winnow.stateless.composing.front import Front
+from winnow.stateless.composing.open_heads import OpenHeads
 
 
 class PlacedHeadsOfRings:

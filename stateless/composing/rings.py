@@ -2,20 +2,20 @@
 
 import asyncio
 
-from stateless.composing.encoders import Encoders, OpenEncoder
-from stateless.composing.front import Front, Part
-from stateless.composing.open_heads import HeadsOfRings
-from stateless.composing.placed_heads import PlacedHeadsOfRings
-from stateless.composing.warm_heads import WarmHeadsOfRings
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.heads.servicer import HeadServicer
-from stateless.http.predictions import predict_calls
 from winnow.bundle import load_bundle
+from winnow.stateless.composing.encoders import Encoders, OpenEncoder
+from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.open_heads import HeadsOfRings
+from winnow.stateless.composing.placed_heads import PlacedHeadsOfRings
+from winnow.stateless.composing.warm_heads import WarmHeadsOfRings
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.servicer import HeadServicer
+from winnow.stateless.http.predictions import predict_calls
 from winnow.v1 import head_pb2_grpc
 
 _SPECIAL = 2

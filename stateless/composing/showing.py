@@ -2,15 +2,15 @@
 
 import time
 
-from stateless.cluster.showing import Showing
-from stateless.composing.cluster import OpenCluster
-from stateless.composing.front import Front
-from stateless.heads.rings import Rings
-from stateless.http.showing import showing_calls
-from stateless.showing.core import Names, ShowingCore
-from stateless.showing.servicer import ClusterServicer
 from winnow.domain.cluster_state import ClusterState
 from winnow.packaged import running_version
+from winnow.stateless.cluster.showing import Showing
+from winnow.stateless.composing.cluster import OpenCluster
+from winnow.stateless.composing.front import Front
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.servicer import ClusterServicer
 from winnow.v1 import cluster_pb2_grpc
 
 

@@ -2,15 +2,15 @@
 
 from functools import partial
 
-from stateless.composing.encoders import OpenEncoder
-from stateless.composing.front import Front
-from stateless.composing.open_heads import OpenHeads
-from stateless.heads.ring import Memory
 from winnow.domain.predicted import HeadInMemory
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
 from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.composing.encoders import OpenEncoder
+from winnow.stateless.composing.front import Front
+from winnow.stateless.composing.open_heads import OpenHeads
+from winnow.stateless.heads.ring import Memory
 
 
 class WarmHeadsOfRings:

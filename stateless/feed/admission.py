@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
-from stateless.feed.metrics import FeedMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.feeding import Deletion, Put
 from winnow.errors import OverloadedError
@@ -19,6 +18,7 @@ from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.policy.pace import Pace
+from winnow.stateless.feed.metrics import FeedMetrics
 
 _CHARACTERS = 2_000
 """Of a passage that counts as one."""

@@ -10,19 +10,19 @@ from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TypeVar
 
-from stateless.feed.admission import FeedAdmission, work_of
-from stateless.feed.encoding import EncodedPut
-from stateless.feed.lane import Lane, Turn
-from stateless.feed.metrics import FeedMetrics
-from stateless.feed.preparing import Prepared, Preparing
-from stateless.feed.storing import Storing
-from stateless.feed.tally import Tally
-from stateless.feed.unchanged import IdsInHand
-from stateless.feed.validation import validate_deletions, validate_puts
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Put, WriteResult
 from winnow.domain.write import Write
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.feed.admission import FeedAdmission, work_of
+from winnow.stateless.feed.encoding import EncodedPut
+from winnow.stateless.feed.lane import Lane, Turn
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.preparing import Prepared, Preparing
+from winnow.stateless.feed.storing import Storing
+from winnow.stateless.feed.tally import Tally
+from winnow.stateless.feed.unchanged import IdsInHand
+from winnow.stateless.feed.validation import validate_deletions, validate_puts
 from winnow.telemetry.tracing.span import span
 
 _RESERVE = 0.05

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from stateless.feed.validation import MOST_TOKENS, too_many_tokens
 from winnow.bundle import Bundle
 from winnow.domain.feeding import Put
 from winnow.domain.write import EncodedPassage, Write
@@ -19,6 +18,7 @@ from winnow.inference.local import some_text
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.passages.encoding import SPECIAL, PassageEncoder
+from winnow.stateless.feed.validation import MOST_TOKENS, too_many_tokens
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _WARM_UP = (16, 64, 128)

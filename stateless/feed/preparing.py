@@ -5,11 +5,11 @@ Knows the encoder and who knows what is unchanged; does not know how anything is
 
 from collections.abc import Collection, Iterator, Sequence
 
-from stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
-from stateless.feed.storing import Placed
-from stateless.feed.unchanged import UnchangedPuts
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Put, WriteResult
+from winnow.stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
+from winnow.stateless.feed.storing import Placed
+from winnow.stateless.feed.unchanged import UnchangedPuts
 
 Prepared = EncodedPut | WriteResult
 """A write that is to be stored, or what became of one that changes nothing."""

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from stateless.feed.admission import FeedAdmission
-from stateless.feed.core import FeedCore
 from winnow.convert import feed as convert
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
@@ -13,6 +11,8 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
 from winnow.rpc.intake import Door, Metadata
+from winnow.stateless.feed.admission import FeedAdmission
+from winnow.stateless.feed.core import FeedCore
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"

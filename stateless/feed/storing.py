@@ -7,9 +7,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
-from stateless.feed.metrics import FeedMetrics
-from stateless.feed.writers import Writers
-from stateless.policy.feeding import pause
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_of
 from winnow.domain.position import Position
@@ -23,6 +20,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.plural import many
+from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.writers import Writers
+from winnow.stateless.policy.feeding import pause
 from winnow.telemetry.tracing.span import Kind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)

@@ -14,14 +14,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from stateless.feed.storing import Notice, Placed
-from stateless.feed.writers import Writers
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Put
 from winnow.domain.layout import shard_of
 from winnow.domain.position import Position
 from winnow.errors import WinnowError
 from winnow.passages.canonical import PassageDigest, digest
+from winnow.stateless.feed.storing import Notice, Placed
+from winnow.stateless.feed.writers import Writers
 
 _SHARE = 4
 """The part of the time left that shards have: what they do not tell in time is encoded."""

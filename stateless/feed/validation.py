@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from stateless.heads.validation import refuse
 from winnow.domain.feeding import Deletion, FedPassage, Put
 from winnow.domain.passage import Passage
 from winnow.errors import Violation
 from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import CUT
 from winnow.passages.feeding import wrong_deletion, wrong_passage
+from winnow.stateless.heads.validation import refuse
 
 MOST_PASSAGES = 100
 """Of a request."""

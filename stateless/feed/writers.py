@@ -6,11 +6,11 @@ Knows the view of the index that questions have, too; does not know how a node i
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stateless.cluster.membership import Identity, View
-from stateless.feed.targets import BEGINS, target
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
+from winnow.stateless.cluster.membership import Identity, View
+from winnow.stateless.feed.targets import BEGINS, target
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stateless.heads.metrics import HeadMetrics
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
 from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
+from winnow.stateless.heads.metrics import HeadMetrics
 
 _RETRY_AFTER = 0.1
 """Seconds."""

@@ -7,12 +7,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from stateless.heads.admission import TextAdmission
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor, encode, failures, for_heads
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.heads.validation import Asked, refuse, validate, wordless
 from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import (
@@ -24,6 +18,12 @@ from winnow.domain.predicted import (
 )
 from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor, encode, failures, for_heads
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.validation import Asked, refuse, validate, wordless
 from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 

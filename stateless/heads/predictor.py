@@ -9,11 +9,6 @@ from collections.abc import Sequence
 
 import structlog
 
-from stateless.heads.entities import entities
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.heads.text import EncodedText
 from winnow.deadline import Deadline
 from winnow.domain.predicted import HeadPrediction
 from winnow.domain.prediction import Applied, SequencePrediction
@@ -26,6 +21,11 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import quoted
+from winnow.stateless.heads.entities import entities
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.text import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import Then
 from winnow.text.tokenizer import Tokens

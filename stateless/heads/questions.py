@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import structlog
 
-from stateless.encoding import QuestionEncoder
-from stateless.heads.predictor import Predictor, failures
-from stateless.heads.ring import Ring
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import Question
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.predictor import Predictor, failures
+from winnow.stateless.heads.ring import Ring
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]

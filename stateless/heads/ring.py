@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from stateless.heads.text import EncodedText
 from winnow.domain.predicted import HeadInMemory, RingInfo
 from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
+from winnow.stateless.heads.text import EncodedText
 from winnow.text.encoder import TextEncoder, Then
 from winnow.text.tokenizer import Tokenizer, Tokens
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from stateless.heads.ring import Ring
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.quoting import quoted
+from winnow.stateless.heads.ring import Ring
 
 
 class Rings:

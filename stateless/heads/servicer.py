@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from stateless.heads.core import PredictCore
 from winnow.convert import head as convert
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import of_context
+from winnow.stateless.heads.core import PredictCore
 from winnow.v1 import head_pb2, head_pb2_grpc
 
 SERVICE = "winnow.v1.HeadService"

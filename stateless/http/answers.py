@@ -7,16 +7,16 @@ from functools import partial
 
 import structlog
 
-from stateless.answer.core import AnswerCore
-from stateless.http.call import ESCAPED, Call, Refusal, Until
-from stateless.http.packed_answers import PackedReply, SeveralReplies
-from stateless.http.patience import in_time
-from stateless.http.problems import problem_of
 from winnow.convert import answer as convert
 from winnow.errors import InvalidRequestError, Violation, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.http.call import ESCAPED, Call, Refusal, Until
+from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
+from winnow.stateless.http.patience import in_time
+from winnow.stateless.http.problems import problem_of
 from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")

@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from stateless.http.absent import absent
-from stateless.http.call import Call
-from stateless.http.endpoint import Edge, Endpoint
-from stateless.http.problems import HttpRefusedError, response_of
 from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
 from winnow.rpc import request_id
+from winnow.stateless.http.absent import absent
+from winnow.stateless.http.call import Call
+from winnow.stateless.http.endpoint import Edge, Endpoint
+from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 
 def application(calls: Iterable[Call], edge: Edge, further: Sequence[BaseRoute]) -> ASGIApp:

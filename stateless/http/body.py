@@ -4,9 +4,9 @@ from http import HTTPStatus
 
 from starlette.types import Receive
 
-from stateless.http.headers import Headers, find
-from stateless.http.problems import HttpRefusedError
 from winnow.quoting import quoted
+from winnow.stateless.http.headers import Headers, find
+from winnow.stateless.http.problems import HttpRefusedError
 
 _READ_ON = 1 << 20
 """Bytes beyond the largest body that are read and dropped, so that its sender reads what is wrong,

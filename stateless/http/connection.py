@@ -11,9 +11,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from stateless.http.crowd import Crowd
-from stateless.http.malformed import malformed
-from stateless.http.parsing import RationedConnection
+from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.malformed import malformed
+from winnow.stateless.http.parsing import RationedConnection
 
 KEY = "connection"
 """Where the state of an ASGI scope has the connection."""

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.metrics import HttpMetrics
 
 HEAD_SECONDS = 10.0
 """From the first byte of a request to the end of its headers; from connecting to the end of a TLS

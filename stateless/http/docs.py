@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stateless.http.call import Call
-from stateless.http.openapi import ABOUT, openapi
-from stateless.http.schemas import Schema
+from winnow.stateless.http.call import Call
+from winnow.stateless.http.openapi import ABOUT, openapi
+from winnow.stateless.http.schemas import Schema
 
 _POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 _STYLE = """

@@ -14,20 +14,20 @@ from google.protobuf.message import Message
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from stateless.http.body import Body, GoneError, check_media_type
-from stateless.http.call import Call
-from stateless.http.headers import Headers, text_of
-from stateless.http.json_text import JsonText
-from stateless.http.patience import in_time, until_of
-from stateless.http.presence import while_there
-from stateless.http.problems import LateBodyError, response_of
-from stateless.http.readiness import Readiness
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.arrival import Arrivals
 from winnow.rpc.boundary import name_call
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
+from winnow.stateless.http.body import Body, GoneError, check_media_type
+from winnow.stateless.http.call import Call
+from winnow.stateless.http.headers import Headers, text_of
+from winnow.stateless.http.json_text import JsonText
+from winnow.stateless.http.patience import in_time, until_of
+from winnow.stateless.http.presence import while_there
+from winnow.stateless.http.problems import LateBodyError, response_of
+from winnow.stateless.http.readiness import Readiness
 from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import Message
 
-from stateless.http.booleans import misplaced_boolean
-from stateless.http.call import LongReply
-from stateless.http.choices import short_names, with_full_names
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
+from winnow.stateless.http.booleans import misplaced_boolean
+from winnow.stateless.http.call import LongReply
+from winnow.stateless.http.choices import short_names, with_full_names
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _ASIDE = 8 * 1024

@@ -5,10 +5,10 @@ from http import HTTPStatus
 
 import structlog
 
-from stateless.http.headers import ALWAYS
-from stateless.http.json_text import written
-from stateless.http.problems import MEDIA_TYPE, HttpRefusedError, problem_of
 from winnow.rpc import request_id
+from winnow.stateless.http.headers import ALWAYS
+from winnow.stateless.http.json_text import written
+from winnow.stateless.http.problems import MEDIA_TYPE, HttpRefusedError, problem_of
 
 _log = structlog.get_logger("stateless.http")
 _WRONG = HttpRefusedError(HTTPStatus.BAD_REQUEST, "request", "is no HTTP/1.1, or too long")

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from stateless.http.call import Call
-from stateless.http.patience import TIMEOUT
-from stateless.http.problems import MEDIA_TYPE
-from stateless.http.schemas import Schema, Schemas
 from winnow.rpc import client_key, request_id
+from winnow.stateless.http.call import Call
+from winnow.stateless.http.patience import TIMEOUT
+from winnow.stateless.http.problems import MEDIA_TYPE
+from winnow.stateless.http.schemas import Schema, Schemas
 from winnow.v1 import http_pb2
 
 ABOUT = (

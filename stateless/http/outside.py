@@ -12,16 +12,16 @@ import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stateless.http.connection import HttpConnection, connection_of
-from stateless.http.crowd import TAKING_SECONDS
-from stateless.http.headers import ALWAYS, Headers, find, text_of
-from stateless.http.metrics import HttpMetrics
-from stateless.http.presence import until_gone
-from stateless.http.problems import HttpRefusedError, response_of
-from stateless.http.readiness import Readiness
 from winnow import caller
 from winnow.quoting import quoted
 from winnow.rpc import request_id
+from winnow.stateless.http.connection import HttpConnection, connection_of
+from winnow.stateless.http.crowd import TAKING_SECONDS
+from winnow.stateless.http.headers import ALWAYS, Headers, find, text_of
+from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.presence import until_gone
+from winnow.stateless.http.problems import HttpRefusedError, response_of
+from winnow.stateless.http.readiness import Readiness
 
 _log = structlog.get_logger("stateless.http")
 _UNREAD = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)

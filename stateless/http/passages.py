@@ -7,12 +7,12 @@ on, and ids of passages may be anything.
 
 from functools import partial
 
-from stateless.feed.core import FeedCore
-from stateless.feed.servicer import LARGEST
-from stateless.http.call import ESCAPED, Call, Refusal, Until
-from stateless.http.patience import in_time
 from winnow.convert import feed as convert
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.feed.core import FeedCore
+from winnow.stateless.feed.servicer import LARGEST
+from winnow.stateless.http.call import ESCAPED, Call, Refusal, Until
+from winnow.stateless.http.patience import in_time
 from winnow.v1 import feed_pb2
 
 

@@ -6,11 +6,11 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TypeVar
 
-from stateless.http.call import Until
-from stateless.http.headers import Headers, find
 from winnow.deadline import LONGEST, Deadline
 from winnow.errors import DeadlineExceededError, InvalidRequestError, Violation
 from winnow.quoting import quoted
+from winnow.stateless.http.call import Until
+from winnow.stateless.http.headers import Headers, find
 
 TIMEOUT = "x-winnow-timeout"
 """The header with the seconds that a request may take, such as 0.5."""

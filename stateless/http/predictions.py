@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from stateless.heads.core import PredictCore
-from stateless.heads.servicer import LARGEST
-from stateless.http.call import ESCAPED, Call, Until
-from stateless.http.patience import in_time
 from winnow.convert import head as convert
 from winnow.rpc import request_id
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.servicer import LARGEST
+from winnow.stateless.http.call import ESCAPED, Call, Until
+from winnow.stateless.http.patience import in_time
 from winnow.v1 import head_pb2
 
 

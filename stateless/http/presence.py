@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
-from stateless.http.body import GoneError
+from winnow.stateless.http.body import GoneError
 
 Result = TypeVar("Result")
 

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stateless.http.endpoint import Gate
-from stateless.http.headers import find, text_of
-from stateless.http.problems import response_of
-from stateless.http.readiness import Readiness
 from winnow.errors import WinnowError
 from winnow.rpc import request_id
+from winnow.stateless.http.endpoint import Gate
+from winnow.stateless.http.headers import find, text_of
+from winnow.stateless.http.problems import response_of
+from winnow.stateless.http.readiness import Readiness
 from winnow.telemetry.exposition import exposition
 
 

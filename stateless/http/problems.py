@@ -6,7 +6,6 @@ from http import HTTPStatus
 from grpc import StatusCode
 from starlette.responses import Response
 
-from stateless.http.json_text import written
 from winnow.disclosure import message_of, violations_of
 from winnow.errors import (
     DeadlineExceededError,
@@ -17,6 +16,7 @@ from winnow.errors import (
 )
 from winnow.rpc.request_id import KEY
 from winnow.rpc.status import INTERNAL_MESSAGE, code_of
+from winnow.stateless.http.json_text import written
 from winnow.v1 import http_pb2
 
 MEDIA_TYPE = "application/problem+json"

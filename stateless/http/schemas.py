@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from stateless.http.choices import short_names
+from winnow.stateless.http.choices import short_names
 
 Schema = dict[str, Any]
 _KINDS: Mapping[int, Schema] = {

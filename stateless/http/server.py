@@ -13,13 +13,13 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from stateless.http.accepting import Acceptor
-from stateless.http.connection import HttpConnection
-from stateless.http.crowd import Crowd
-from stateless.http.readiness import Readiness
 from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.rpc.server import AGE
+from winnow.stateless.http.accepting import Acceptor
+from winnow.stateless.http.connection import HttpConnection
+from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.readiness import Readiness
 
 _FOREVER = 86_400
 """Seconds; `crowd` ends what is idle."""

@@ -1,8 +1,8 @@
 """`/v1/cluster`: call, convert."""
 
-from stateless.http.call import Call, Until
-from stateless.showing.core import ShowingCore
 from winnow.convert import cluster as convert
+from winnow.stateless.http.call import Call, Until
+from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2
 
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stateless.page.assets import Asset, assets
+from winnow.stateless.page.assets import Asset, assets
 
 _ALLOWED = {
     "default-src": "'none'",

@@ -4,12 +4,12 @@ Knows to which replicas it was sent and when, a deadline and what is usual; does
 requests are sent. It is sent at most three times: first, once as a hedge, and once as a retry.
 """
 
-from stateless.policy.hedging import Usual
-from stateless.policy.replicas import Attempt
-from stateless.policy.retrying import RetrySettings, should_retry
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 from winnow.policy.outcomes import Outcome, outcome_of
+from winnow.stateless.policy.hedging import Usual
+from winnow.stateless.policy.replicas import Attempt
+from winnow.stateless.policy.retrying import RetrySettings, should_retry
 
 
 class Race:

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-from stateless.policy.progress import Progress
 from winnow.deadline import Clock
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import OutlierSettings, Record, Standing
 from winnow.policy.recent import DecayedMean
+from winnow.stateless.policy.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from stateless.metrics import ShardCallMetrics
-from stateless.policy.hedging import HedgeBudget, HedgeDelay
-from stateless.policy.race import Race
-from stateless.replicas.pool import ReplicaPool, Send, Try
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
 from winnow.policy.outcomes import Outcome
+from winnow.stateless.metrics import ShardCallMetrics
+from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay
+from winnow.stateless.policy.race import Race
+from winnow.stateless.replicas.pool import ReplicaPool, Send, Try
 
 Result = TypeVar("Result")
 

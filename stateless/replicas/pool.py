@@ -12,13 +12,13 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from stateless.metrics import ReplicaMetrics
-from stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.stateless.metrics import ReplicaMetrics
+from winnow.stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
 from winnow.telemetry.tracing.span import Kind, span
 
 _log = structlog.get_logger("stateless.replicas.pool")

@@ -9,19 +9,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from stateless.metrics import ReplicaMetrics
-from stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
-from stateless.policy.race import Race
-from stateless.policy.replicas import Condition, ReplicaSettings
-from stateless.policy.retrying import RetrySettings
-from stateless.replicas.call import HedgedCall
-from stateless.replicas.pool import ReplicaPool, Send
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.stateless.metrics import ReplicaMetrics
+from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
+from winnow.stateless.policy.race import Race
+from winnow.stateless.policy.replicas import Condition, ReplicaSettings
+from winnow.stateless.policy.retrying import RetrySettings
+from winnow.stateless.replicas.call import HedgedCall
+from winnow.stateless.replicas.pool import ReplicaPool, Send
 from winnow.telemetry.tracing.span import span
 
 Result = TypeVar("Result")

@@ -6,10 +6,10 @@ Knows neither gRPC nor HTTP: both call `show`, and convert.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from stateless.showing.work import Work
 from winnow.deadline import Clock
 from winnow.domain.cluster_state import ClusterState, FrontState, Shown
 from winnow.domain.predicted import RingInfo
+from winnow.stateless.showing.work import Work
 
 
 @dataclass(frozen=True, slots=True)

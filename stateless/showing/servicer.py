@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from stateless.showing.core import ShowingCore
 from winnow.convert import cluster as convert
+from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 SERVICE = "winnow.v1.ClusterService"

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from stateless.cluster.cluster import Cluster
-from stateless.words.source import WordSource
-from stateless.words.statistics import WordStatistics
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.words.source import WordSource
+from winnow.stateless.words.statistics import WordStatistics
 
 _log = structlog.get_logger("stateless.words.served")
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import structlog
 
-from stateless.cluster.cluster import Cluster
-from stateless.words.counts import IndexCounts, same
-from stateless.words.source import WordSource
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import IdentityError, UnavailableError, WinnowError
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.words.counts import IndexCounts, same
+from winnow.stateless.words.source import WordSource
 
 _log = structlog.get_logger("stateless.words.statistics")
 _TIMEOUT = 1.0

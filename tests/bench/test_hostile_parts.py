@@ -17,9 +17,9 @@ from bench.hostile.judge import LABEL, OUTCOME, none_named, outcomes, takes_no_l
 from bench.hostile.labels import KNOWN, strange
 from bench.hostile.pacing import paced
 from bench.hostile.table import scenarios
-from content_node.metrics import NodeMetrics
-from stateless.http.metrics import HttpMetrics
-from stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
+from winnow.content_node.metrics import NodeMetrics
+from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.v1 import answer_pb2
 

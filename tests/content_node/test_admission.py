@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from content_node.admission import AdmittedSearcher
-from content_node.metrics import NodeMetrics
+from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion

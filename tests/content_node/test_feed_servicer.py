@@ -11,12 +11,12 @@ import pytest
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
-from content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.shard import LiveShard
-from content_node.metrics import FeedMetrics
-from content_node.shard import open_shard
+from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import open_shard
 from winnow.convert import shard_feed as convert
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Outcome, Write, Written

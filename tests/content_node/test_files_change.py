@@ -15,18 +15,17 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from content_node.changing import Changing
-from content_node.metrics import NodeMetrics
-from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.searcher import LocalSearcher
-from content_node.servicer import SERVICE, ShardServicer
-from content_node.shard import StoredSegment, open_shard, view_of
-from content_node.shard.changes import Change, after, change_of
-from content_node.shard.store import PassageStore
-from content_node.watching import watch
-from stateless.replicas.remote import RemoteSearcher
 from winnow.bundle import Bundle
+from winnow.content_node.changing import Changing
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.servicer import SERVICE, ShardServicer
+from winnow.content_node.shard import StoredSegment, open_shard, view_of
+from winnow.content_node.shard.changes import Change, after, change_of
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.watching import watch
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion
@@ -36,6 +35,7 @@ from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
 from winnow.searcher import Read
+from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc

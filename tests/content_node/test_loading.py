@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from content_node.loading import Loading
+from winnow.content_node.loading import Loading
 from winnow.errors import ArtefactError
 
 LONG = 60.0
@@ -69,8 +69,8 @@ ENDLESS = """
 import sys
 import threading
 from pathlib import Path
-import content_node.__main__ as node
-from content_node.settings import NodeSettings
+import winnow.content_node.__main__ as node
+from winnow.content_node.settings import NodeSettings
 
 def load(*_):
     print("loading", file=sys.stderr, flush=True)

@@ -11,16 +11,16 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from content_node.identity import shard_info
-from content_node.metrics import NodeMetrics
-from content_node.reader import open_reader
-from content_node.reader.pool import Done, Item, ReaderPool, Result
-from content_node.searcher import LocalSearcher
-from content_node.shard import StoredSegment, View, open_shard, view_of
-from content_node.shard.retrieving import retrieve
-from content_node.shard.store import PassageStore, StoredPassage
-from content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.bundle import Bundle
+from winnow.content_node.identity import shard_info
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import Done, Item, ReaderPool, Result
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.shard import StoredSegment, View, open_shard, view_of
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.store import PassageStore, StoredPassage
+from winnow.content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit

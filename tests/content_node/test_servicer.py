@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from content_node.servicer import SERVICE, ShardServicer
-from stateless.replicas.remote import RemoteSearcher
+from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import NotLoadedError, OverloadedError, UnavailableError, WinnowError
@@ -17,6 +16,7 @@ from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
+from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 

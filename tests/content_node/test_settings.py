@@ -2,7 +2,7 @@
 
 import pytest
 
-from content_node.settings import NodeSettings
+from winnow.content_node.settings import NodeSettings
 from winnow.settings.source import SettingsError
 
 

@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from content_node.shard.changes import Change
-from content_node.supervision import keep_running
-from content_node.watching import watch
+from winnow.content_node.shard.changes import Change
+from winnow.content_node.supervision import keep_running
+from winnow.content_node.watching import watch
 
 
 class Stage:

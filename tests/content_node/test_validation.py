@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from content_node.metrics import NodeMetrics
-from content_node.reader import open_reader
-from content_node.reader.pool import ReaderPool
-from content_node.searcher import LocalSearcher
-from content_node.servicer import ShardServicer
-from content_node.shard import open_shard, view_of
-from content_node.validation import question_limits
 from winnow.bundle import Bundle
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.servicer import ShardServicer
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.validation import question_limits
 from winnow.domain.layout import shard_name
 from winnow.errors import WinnowError
 from winnow.policy.pace import Pace

@@ -7,10 +7,10 @@ import numpy as np
 from manual_clock import ManualClock
 from numpy.typing import NDArray
 
-from content_node.reader import Reader
-from content_node.reader.whole import WholeModel
-from content_node.warmup import warm_up
 from winnow.bundle import Bundle
+from winnow.content_node.reader import Reader
+from winnow.content_node.reader.whole import WholeModel
+from winnow.content_node.warmup import warm_up
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokenizer
 

@@ -23,10 +23,10 @@ from helm_chart import (
     rendered,
 )
 
-from content_node.settings import NodeSettings
-from stateless.settings import FrontSettings
+from winnow.content_node.settings import NodeSettings
 from winnow.rpc.health import LIVE
 from winnow.settings.common import ServiceSettings
+from winnow.stateless.settings import FrontSettings
 from winnow.tools.commands import app
 from winnow.tools.help_texts import with_flowing_help
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from content_node.settings import NodeSettings
-from stateless.http.hosts import names_of
-from stateless.settings import FrontSettings
 from winnow.address import Address
+from winnow.content_node.settings import NodeSettings
 from winnow.settings.common import ServiceSettings
+from winnow.stateless.http.hosts import names_of
+from winnow.stateless.settings import FrontSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hatch_build import MOVED
-
 ROOT = Path(__file__).parents[2]
+SERVICES = ("stateless", "content_node", "encoder_node", "head_node")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 pytestmark = pytest.mark.timeout(300)
@@ -63,13 +62,13 @@ def test_its_one_top_level_package_is_winnow(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"winnow", f"winnow_qa-{VERSION}.dist-info"}
     assert len(names) == len(set(names))
     shipped = ("default_bundle/reader-lower.onnx", "default_heads/store.json")
-    for name in (*(f"{moved}/cli.py" for moved in MOVED), *shipped):
+    for name in (*(f"{service}/cli.py" for service in SERVICES), *shipped):
         assert f"winnow/{name}" in names
 
 
 def test_it_holds_every_module_of_the_checkout(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder, place in (("winnow", ""), *((moved, "winnow/") for moved in MOVED)):
+    for folder, place in (("winnow", ""), *((service, "winnow/") for service in SERVICES)):
         for file in (ROOT / folder).rglob("*.py"):
             assert place + file.relative_to(ROOT).as_posix() in names
 
@@ -84,7 +83,7 @@ def test_it_holds_the_page_and_can_serve_it(wheel: Path, installed: Installation
 
 def test_the_services_are_imported_from_winnow_alone(installed: Installation) -> None:
     assert installed.run("python", "-c", "import winnow.stateless.cli").returncode == 0
-    for folder in (*MOVED, "models", "hatch_build"):
+    for folder in (*SERVICES, "models"):
         assert installed.run("python", "-c", f"import {folder}").returncode == 1, folder
 
 

@@ -22,10 +22,10 @@ from tenacious import until
 from written import PAGES, Block, Command, Kind, blocks, commands
 from written_rules import PROGRAMS, How, rule_of
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
 from winnow.bundle import Bundle
 from winnow.client.messages import AnswerClient
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
 from winnow.heads.store import open_store
 from winnow.packaged import demo_corpus
 from winnow.tools.commands import app

@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoder_node.settings import EncoderSettings
+from winnow.encoder_node.settings import EncoderSettings
 from winnow.settings.common import cores
 from winnow.settings.source import SettingsError
 

@@ -98,7 +98,7 @@ async def test_heads_leave_time_for_the_way_back(
 ) -> None:
     """Or one late head would lose what all others said."""
     deadline = Deadline.after(left, ManualClock())
-    monkeypatch.setattr("head_node.servicer.of_context", lambda *_: deadline)
+    monkeypatch.setattr("winnow.head_node.servicer.of_context", lambda *_: deadline)
     await stub.Apply(asking("a"), timeout=LONG)
     assert heads.left == [pytest.approx(left - reserve)]
 

@@ -7,9 +7,6 @@ import pytest
 import torch
 from restored import assert_alike
 
-from content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
-from content_node.reader.whole import OUTPUTS
-from content_node.states.states import rounded
 from models.data.rows import DataError
 from models.network import apart
 from models.network.apart import ApartReader, as_stored, levels, split
@@ -19,6 +16,9 @@ from models.network.restoring import restored_halves, take_over
 from models.network.slimming import slim
 from models.network.watching import Inputs
 from models.steps.apart import quantise_halves
+from winnow.content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
+from winnow.content_node.reader.whole import OUTPUTS
+from winnow.content_node.states.states import rounded
 from winnow.inference.onnx import OnnxSession
 
 QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]

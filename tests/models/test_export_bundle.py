@@ -13,15 +13,15 @@ from conftest import PASSAGES, Recorder
 from numpy.typing import NDArray
 from typer.testing import CliRunner, Result
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.verify import verify_index
-from content_node.reader import open_reader
-from content_node.shard import open_shard, view_of
-from content_node.shard.retrieving import retrieve
-from content_node.shard.store import StoredPassage
 from models.cli import app
 from winnow.bundle import Bundle, load_bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.reader import open_reader
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import Depth, EncodedQuestion

@@ -8,7 +8,6 @@ import torch
 from checkpoints import LENGTHS, TOKENS, WIDTH, make, sentence_layout, sequences, unit, whole
 from numpy.typing import NDArray
 
-from content_node.shard.nearest import ExactIndex
 from models.exporting.comparison import FoundByProduct, norm_bound
 from models.exporting.encoder import CheckpointEncoder, Side, open_encoder
 from models.exporting.graph import Precision, write_graph
@@ -17,6 +16,7 @@ from models.exporting.network import body
 from models.exporting.parity import Probes
 from models.exporting.sentence import Pooling, Similarity
 from models.network.export import ENCODER_OUTPUTS, INPUTS
+from winnow.content_node.shard.nearest import ExactIndex
 from winnow.inference.onnx import OnnxSession
 
 Vector = NDArray[np.float32]

@@ -19,10 +19,6 @@ from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
 
-from stateless.feed.remote import RemoteShardWriter
-from stateless.feed.targets import target
-from stateless.http.problems import problem_of
-from stateless.replicas.remote import RemoteSearcher
 from winnow.bundle import Bundle
 from winnow.convert import answer as convert
 from winnow.convert import head as convert_head
@@ -35,6 +31,10 @@ from winnow.errors import LEAVING, NOT_LOADED, NOT_WRITABLE, UnavailableError, W
 from winnow.heads.remote import RemoteHeads
 from winnow.keys.scope import Scope
 from winnow.rpc.status import rich_status
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.feed.targets import target
+from winnow.stateless.http.problems import problem_of
+from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.remote import RemoteTextEncoder
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from stateless.encoding import QuestionEncoder
 from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.errors import InvalidRequestError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.stateless.encoding import QuestionEncoder
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 

@@ -8,9 +8,6 @@ from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from tenacious import happens, turn
 
-from stateless.cluster.sequences import PATIENCE
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.progress import SETTLED
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
@@ -18,6 +15,9 @@ from winnow.domain.position import Position
 from winnow.domain.question import Depth, EncodedQuestion, ReadScope
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.fakes import FINGERPRINT
+from winnow.stateless.cluster.sequences import PATIENCE
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.progress import SETTLED
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)

@@ -11,14 +11,14 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 from small_heads import small_head
 
-import stateless.__main__ as front
-from stateless.cluster.discovery import Discovery
-from stateless.composing import cluster, placed_heads
-from stateless.settings import FrontSettings
+import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.store import open_store
+from winnow.stateless.cluster.discovery import Discovery
+from winnow.stateless.composing import cluster, placed_heads
+from winnow.stateless.settings import FrontSettings
 from winnow.tools.local.ports import free_ports
 
 

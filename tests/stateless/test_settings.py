@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from stateless.answer.validation import Defaults, validate
-from stateless.heads.ring_setting import RingSetting
-from stateless.settings import FrontSettings
 from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.settings.source import SettingsError
+from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.heads.ring_setting import RingSetting
+from winnow.stateless.settings import FrontSettings
 
 NODE = "127.0.0.1:9000"
 

@@ -17,17 +17,17 @@ import pytest
 from nats_server import NatsServer, needs_nats
 from tenacious import available, until
 
-from content_node.live.entry import Logged
-from content_node.live.reading import entries, log_path
-from content_node.shard.manifest import ShardManifest, read_shard_manifest
-from stateless.feed.remote import RemoteShardWriter
-from stateless.replicas.remote import RemoteSearcher
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.reading import entries, log_path
+from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage, Write
 from winnow.rpc.channel import open_channel
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.tokenizer import Tokens
 
 pytestmark = [needs_nats, pytest.mark.timeout(300)]

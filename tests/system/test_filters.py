@@ -10,9 +10,9 @@ from conftest import PASSAGES, QUESTIONS, Recorder
 from google.protobuf.json_format import MessageToDict
 from whole_cluster import Running, running
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
 from winnow.errors import WinnowError
 from winnow.filtering import parse
 from winnow.v1 import answer_pb2

@@ -21,19 +21,6 @@ from random_messages import MARK, SHARD, metadata, predictions, questions, shard
 from whole_cluster import running
 
 from bench.hostile.labels import strange
-from stateless.answer.admission import Admission, Admitted
-from stateless.answer.core import AnswerCore
-from stateless.answer.servicer import SERVICE, AnswerServicer
-from stateless.answer.validation import Defaults
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.heads.servicer import LARGEST, HeadServicer
-from stateless.heads.servicer import SERVICE as HEAD_SERVICE
-from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.bundle import Bundle, default_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
@@ -44,6 +31,19 @@ from winnow.fakes import FakeHeads, FakeTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.servicer import LARGEST, HeadServicer
+from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2, head_pb2, head_pb2_grpc

@@ -10,11 +10,6 @@ from prometheus_client import CollectorRegistry
 from small_heads import small_head
 from whole_cluster import running, warm_ring
 
-from stateless.heads.admission import TextAdmission
-from stateless.heads.core import PredictCore
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.rings import Rings
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
 from winnow.deadline import Deadline
@@ -23,6 +18,11 @@ from winnow.domain.predicted import Predicted
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.rings import Rings
 from winnow.text.tokenizer import Tokenizer
 
 TEN = tuple(f"head-{n}" for n in range(10))

@@ -12,21 +12,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from content_node.servicer import SERVICE, ShardServicer
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.formation import Formation
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.metrics import ClusterMetrics, ReplicaMetrics
-from stateless.replicas.remote import RemoteSearcher
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 

@@ -12,10 +12,10 @@ import pytest
 from conftest import PASSAGES, QUESTIONS, Recorder
 from tenacious import until
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
 from winnow.bundle import Bundle, default_bundle
 from winnow.client import Client, PassageFields, Position, Reply, ShardStatus
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
 from winnow.errors import DeadlineExceededError
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 

@@ -13,11 +13,11 @@ import needs
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.validation import MAX_CHARACTERS
 from winnow.client.channels import SERVICE
 from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.answer.validation import MAX_CHARACTERS
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.tools.evaluation.replies import read_whole_replies
 from winnow.v1 import answer_pb2, answer_pb2_grpc

@@ -13,10 +13,8 @@ import pytest
 from conftest import QUESTIONS
 from tenacious import turn
 
-from content_node.merging.names import newest_first, sequence_of
-from stateless.feed.remote import RemoteShardWriter
-from stateless.replicas.remote import RemoteSearcher
 from winnow.bundle import Bundle
+from winnow.content_node.merging.names import newest_first, sequence_of
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
@@ -26,6 +24,8 @@ from winnow.domain.write import EncodedPassage, Outcome, Write
 from winnow.errors import UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
 from winnow.rpc.channel import open_channel
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.tokenizer import Tokenizer
 from winnow.tools.local.ports import free_ports
 from winnow.tools.local.processes import Processes

@@ -16,15 +16,15 @@ from tenacious import happens
 from traced import Traced
 from whole_cluster import Running, running
 
-from stateless.cluster.discovery import DiscoverySettings
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.replicas import ReplicaSettings
-from stateless.replicas.replicated import ReplicaPolicies
 from winnow.bundle import Bundle
 from winnow.client.channels import open_aio_channel
 from winnow.errors import UnavailableError
 from winnow.packaged import default_heads
 from winnow.policy.outliers import OutlierSettings
+from winnow.stateless.cluster.discovery import DiscoverySettings
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.replicas import ReplicaSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 from winnow.telemetry.exposition import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import Kind

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from stateless.settings import FrontSettings
 from winnow.errors import UnavailableError
 from winnow.resolving import Dns, resolver
 from winnow.settings.source import SettingsError
+from winnow.stateless.settings import FrontSettings
 
 
 def found(*addresses: str) -> Dns:

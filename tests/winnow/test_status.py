@@ -11,7 +11,6 @@ from grpc.aio import AioRpcError, Metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.http.problems import problem_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -28,6 +27,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import INTERNAL_MESSAGE, code_of, error_of, error_of_node, rich_status
+from winnow.stateless.http.problems import problem_of
 
 TABLE = [
     (InvalidRequestError(Violation("f", "d")), StatusCode.INVALID_ARGUMENT),

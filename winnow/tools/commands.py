@@ -44,9 +44,12 @@ _COMMANDS = {
         "winnow.tools.local.cli:up",
         "Run a whole cluster on this machine, one process per node.",
     ),
-    "front": ("stateless.cli:front", "Run a front node: take questions, merge answers."),
-    "node": ("content_node.cli:node", "Run a content node: serve one shard."),
-    "encoder": ("encoder_node.cli:encoder", "Run an encoder node: encode texts for front nodes."),
+    "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),
+    "node": ("winnow.content_node.cli:node", "Run a content node: serve one shard."),
+    "encoder": (
+        "winnow.encoder_node.cli:encoder",
+        "Run an encoder node: encode texts for front nodes.",
+    ),
     "feed": (
         "winnow.tools.feed.cli:feed",
         "Put passages into a running index, or take them out.",
@@ -61,7 +64,10 @@ _COMMANDS = {
     ),
 }
 _GROUPS = {
-    "index": ("content_node.indexing.cli:app", "Build, inspect, verify, copy and restore indexes."),
+    "index": (
+        "winnow.content_node.indexing.cli:app",
+        "Build, inspect, verify, copy and restore indexes.",
+    ),
     "bundle": ("winnow.tools.bundle.cli:app", "Publish and pull bundles of models."),
     "heads": ("winnow.tools.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "keys": ("winnow.tools.keys.cli:app", "Make, list and remove keys of a front node."),
@@ -70,20 +76,29 @@ _GROUPS = {
 }
 _WITHIN = {
     "index": {
-        "snapshot": ("content_node.snapshots.cli:snapshot", "Copy an index to a directory or URL."),
+        "snapshot": (
+            "winnow.content_node.snapshots.cli:snapshot",
+            "Copy an index to a directory or URL.",
+        ),
         "snapshots": (
-            "content_node.snapshots.cli:snapshots",
+            "winnow.content_node.snapshots.cli:snapshots",
             "List the snapshots at a directory or URL.",
         ),
-        "restore": ("content_node.snapshots.cli:restore", "Copy a snapshot into a new directory."),
-        "pull": ("content_node.snapshots.cli:pull", "Restore a shard unless it is there already."),
+        "restore": (
+            "winnow.content_node.snapshots.cli:restore",
+            "Copy a snapshot into a new directory.",
+        ),
+        "pull": (
+            "winnow.content_node.snapshots.cli:pull",
+            "Restore a shard unless it is there already.",
+        ),
         "measure": (
-            "content_node.measuring.cli:measure",
+            "winnow.content_node.measuring.cli:measure",
             "Measure what a content node costs on this machine.",
         ),
     },
     "heads": {
-        "serve": ("head_node.cli:serve", "Run a head node: apply heads for front nodes."),
+        "serve": ("winnow.head_node.cli:serve", "Run a head node: apply heads for front nodes."),
         "refit": ("models.cli.heads:refit", "Train the heads of a store anew for another encoder."),
     },
 }

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, Vectors
-from content_node.indexing.workers.worker import Recipe, Worker
+from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, Vectors
+from winnow.content_node.indexing.workers.worker import Recipe, Worker
 from winnow.errors import IdentityError, WinnowError
 
 

@@ -3,15 +3,15 @@
 import contextlib
 from collections.abc import Iterator
 
-from content_node.indexing.engine import ENCODING, open_encoder
-from content_node.indexing.plan import Progress
-from content_node.indexing.staging import Staging
-from content_node.indexing.workers.cluster import check_ray, cluster
-from content_node.indexing.workers.crew import RayCrew
-from content_node.indexing.workers.piece import Came, Done, Piece, piece_of
-from content_node.indexing.workers.sharing import share_out
-from content_node.indexing.workers.worker import encode_piece, recipe_of
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.engine import ENCODING, open_encoder
+from winnow.content_node.indexing.plan import Progress
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.indexing.workers.cluster import check_ray, cluster
+from winnow.content_node.indexing.workers.crew import RayCrew
+from winnow.content_node.indexing.workers.piece import Came, Done, Piece, piece_of
+from winnow.content_node.indexing.workers.sharing import share_out
+from winnow.content_node.indexing.workers.worker import encode_piece, recipe_of
 from winnow.settings.common import cores
 
 PIECE = 32

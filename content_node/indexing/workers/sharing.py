@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece
+from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece
 from winnow.errors import UnavailableError
 
 AHEAD = 2

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from content_node.indexing.workers.piece import Piece, Vectors
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import Manifest
+from winnow.content_node.indexing.workers.piece import Piece, Vectors
 from winnow.files.checksum import verify
 from winnow.inference.encoder import open_passage_encoder
 from winnow.passages.encoding import PassageEncoder

@@ -17,10 +17,10 @@ from bench.simulation.load import closed_loop, made_up, on_machine, open_loop
 from bench.simulation.measured import Known
 from bench.simulation.pages import replaced
 from bench.simulation.plot import plot
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.waiting import WaitingSettings
-from stateless.replicas.replicated import ReplicaPolicies
 from winnow.domain.layout import shard_of
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.waiting import WaitingSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 NONE = Pauses()
 UNHEDGED = ReplicaPolicies(hedge=HedgeSettings(budget=0.0))

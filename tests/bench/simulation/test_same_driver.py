@@ -14,16 +14,16 @@ from virtual_loop import VirtualLoop
 
 from bench.simulation.node import Ask, Steps
 from bench.simulation.shard import Shard, Tally
-from stateless.metrics import ReplicaMetrics
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.replicas import ReplicaSettings
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.fakes import FINGERPRINT, FakeSearcher
 from winnow.policy.outliers import OutlierSettings
 from winnow.searcher import Retrieved
+from winnow.stateless.metrics import ReplicaMetrics
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.replicas import ReplicaSettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
 NAMES = ("a", "b")
 _TICK = 2.0**-20

@@ -9,15 +9,15 @@ import pytest
 from conftest import PASSAGES, Recorder
 from live_writes import put
 
-import content_node.indexing.encode
-from content_node.indexing.builder import build_index
-from content_node.indexing.intake import BadRowsError
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.verify import verify_index
-from content_node.live.state import LiveState
-from content_node.shard import open_shard, view_of
-from content_node.shard.retrieving import retrieve
+import winnow.content_node.indexing.encode
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.intake import BadRowsError
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.live.state import LiveState
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.layout import shard_name, shard_of
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.write import Outcome
@@ -68,7 +68,7 @@ def test_an_interrupted_build_goes_on_and_equals_an_uninterrupted_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(content_node.indexing.encode, "CHUNK", 5)
+    monkeypatch.setattr(winnow.content_node.indexing.encode, "CHUNK", 5)
     plan = BuildPlan(passages_file, tmp_path / "index", 3, threads=2)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shards_made import make, passages
 
-from content_node.indexing.contents import Asked, check_contents
+from winnow.content_node.indexing.contents import Asked, check_contents
 
 
 def test_five_hundred_equal_passages_are_no_fault_of_the_graph(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from manual_clock import ManualClock
 from numpy.typing import NDArray
 
-from content_node.indexing.encode import encode_pending
-from content_node.indexing.staging import Staging
+from winnow.content_node.indexing.encode import encode_pending
+from winnow.content_node.indexing.staging import Staging
 from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens

@@ -21,18 +21,18 @@ from conftest import Recorder
 from tenacious import until
 from typer.testing import CliRunner
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.cli import app
-from content_node.indexing.engine import open_encoder
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.workers import engine
-from content_node.indexing.workers.cluster import check_ray, cluster
-from content_node.indexing.workers.crew import RayCrew
-from content_node.indexing.workers.engine import RayEngine
-from content_node.indexing.workers.piece import Came, Done, Lost, Piece
-from content_node.indexing.workers.sharing import share_out
-from content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.cli import app
+from winnow.content_node.indexing.engine import open_encoder
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.workers import engine
+from winnow.content_node.indexing.workers.cluster import check_ray, cluster
+from winnow.content_node.indexing.workers.crew import RayCrew
+from winnow.content_node.indexing.workers.engine import RayEngine
+from winnow.content_node.indexing.workers.piece import Came, Done, Lost, Piece
+from winnow.content_node.indexing.workers.sharing import share_out
+from winnow.content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
 from winnow.domain.layout import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from conftest import PASSAGES, Recorder
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.verify import verify_index
-from content_node.shard import open_shard
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256

@@ -9,15 +9,15 @@ from conftest import PASSAGES, Recorder
 from fed_index import FedIndex, held, shards_of, tombstones
 from live_writes import logged, put
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.staging import Staging
-from content_node.indexing.verify import verify_index
-from content_node.live.opening import open_log
-from content_node.live.reading import log_path
-from content_node.live.state import LiveState
-from content_node.shard import open_shard
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.live.state import LiveState
+from winnow.content_node.shard import open_shard
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
 

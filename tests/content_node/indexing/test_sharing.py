@@ -5,8 +5,8 @@ from collections import deque
 import numpy as np
 import pytest
 
-from content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, piece_of
-from content_node.indexing.workers.sharing import AHEAD, share_out
+from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, piece_of
+from winnow.content_node.indexing.workers.sharing import AHEAD, share_out
 from winnow.errors import UnavailableError
 
 

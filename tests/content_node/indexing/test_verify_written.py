@@ -11,16 +11,16 @@ from fed_index import FedIndex
 from live_writes import logged
 from typer.testing import CliRunner
 
-from content_node.indexing import verify_writes
-from content_node.indexing.cli import app
-from content_node.indexing.verify import ShardReport, verify_index
-from content_node.live.copying import check_in_use
-from content_node.live.entry import Logged
-from content_node.live.reading import log_path
-from content_node.merging.names import generation_path
-from content_node.shard.saving import FILES
-from content_node.states.manifest import DATA, STATES_FILE
-from content_node.states.writing import StatesWriter
+from winnow.content_node.indexing import verify_writes
+from winnow.content_node.indexing.cli import app
+from winnow.content_node.indexing.verify import ShardReport, verify_index
+from winnow.content_node.live.copying import check_in_use
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.merging.names import generation_path
+from winnow.content_node.shard.saving import FILES
+from winnow.content_node.states.manifest import DATA, STATES_FILE
+from winnow.content_node.states.writing import StatesWriter
 
 FIRST, SECOND = PASSAGES[0][0], PASSAGES[1][0]
 

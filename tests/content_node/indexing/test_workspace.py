@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from conftest import PASSAGES, Recorder
 
-import content_node.indexing.builder
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.staging import Staging
+import winnow.content_node.indexing.builder
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.staging import Staging
 from winnow.errors import ArtefactError
 
 
@@ -217,7 +217,7 @@ def test_an_error_of_the_system_names_path_reason_and_what_to_do(
     def refuse(path: Path, *_: object) -> None:
         raise system(number, path)
 
-    monkeypatch.setattr(content_node.indexing.builder, "write", refuse)
+    monkeypatch.setattr(winnow.content_node.indexing.builder, "write", refuse)
     recorder = Recorder()
     with pytest.raises(ArtefactError, match=f"cannot write .*/index.json: .*{advice}"):
         build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
@@ -230,7 +230,7 @@ def test_a_source_that_may_not_be_read_is_named(
     def refuse(path: Path) -> str:
         raise system(errno.EACCES, path)
 
-    monkeypatch.setattr(content_node.indexing.builder, "sha256", refuse)
+    monkeypatch.setattr(winnow.content_node.indexing.builder, "sha256", refuse)
     with pytest.raises(ArtefactError, match=f"^cannot read {passages_file}: Permission denied$"):
         build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, Recorder())
     assert tree(tmp_path) == set()

@@ -11,8 +11,8 @@ from live_writes import delete, put
 from manual_clock import ManualClock
 from tenacious import happens
 
-from content_node.journal.journaled import JournaledShard
-from content_node.journal.messages import JournalMessages
+from winnow.content_node.journal.journaled import JournaledShard
+from winnow.content_node.journal.messages import JournalMessages
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.write import Outcome, Write, Written

@@ -16,17 +16,17 @@ from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
 from tenacious import available, happens
 
-from content_node.journal.composing import FollowedShard
-from content_node.live.entry import Logged
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.reading import entries, log_path
-from content_node.live.shard import LiveShard
-from content_node.metrics import FeedMetrics
-from content_node.shard import open_shard
-from content_node.shard.changes import Change
-from content_node.snapshots.pulling import pull
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.journal.composing import FollowedShard
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.reading import entries, log_path
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.changes import Change
+from winnow.content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.shard import ShardInfo

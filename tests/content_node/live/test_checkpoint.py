@@ -14,13 +14,13 @@ import pytest
 from live_writes import logged
 from small_disks import mounted, take_all
 
-from content_node.live import wal
-from content_node.live.checkpoint import cut_wal
-from content_node.live.copying import check_in_use
-from content_node.live.entry import Logged
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.live.reading import entries, log_path, wal_path
+from winnow.content_node.live import wal
+from winnow.content_node.live.checkpoint import cut_wal
+from winnow.content_node.live.copying import check_in_use
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import entries, log_path, wal_path
 from winnow.errors import NotWritableError, OverloadedError, UnavailableError
 
 ONE = logged(1, text="words " * 500)

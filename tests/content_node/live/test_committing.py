@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from live_writes import delete
 
-from content_node.live.committing import Committing
+from winnow.content_node.live.committing import Committing
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError

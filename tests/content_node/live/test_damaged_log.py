@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from live_writes import logged
 
-from content_node.live.acknowledged import ACKNOWLEDGED
-from content_node.live.entry import Logged
-from content_node.live.opening import open_log
-from content_node.live.reading import LOG
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import LOG
 from winnow.errors import ArtefactError
 
 PLACES = 400

@@ -19,11 +19,11 @@ import pytest
 from live_writes import logged
 from small_disks import mounted
 
-from content_node.live.entry import Logged
-from content_node.live.failures import failure
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.live.reading import log_path
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.failures import failure
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import log_path
 from winnow.errors import ArtefactError, NotWritableError, OverloadedError
 
 LONG = "words " * 500

@@ -16,16 +16,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from live_writes import DIMENSION, delete, encoded, put
 from prometheus_client import CollectorRegistry
 
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.shard import LiveShard
-from content_node.merging.merge import merge
-from content_node.merging.newest import open_newest
-from content_node.metrics import FeedMetrics
-from content_node.shard import StoredSegment, View, open_shard
-from content_node.shard.retrieving import retrieve
-from content_node.snapshots.restoring import restore
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import StoredSegment, View, open_shard
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.question import Depth, EncodedQuestion

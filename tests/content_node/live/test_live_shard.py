@@ -14,15 +14,15 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
-from content_node.live import shard as shard_module
-from content_node.live.limits import WriteLimits
-from content_node.live.loading import open_live
-from content_node.live.reading import log_path
-from content_node.live.room import RoomMetrics
-from content_node.live.shard import LiveShard
-from content_node.merging.merge import merge
-from content_node.metrics import FeedMetrics
-from content_node.shard import View, open_shard
+from winnow.content_node.live import shard as shard_module
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.live.room import RoomMetrics
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.shard import View, open_shard
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
 from winnow.errors import (

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from live_writes import logged
 
-from content_node.live.acknowledged import ACKNOWLEDGED
-from content_node.live.entry import Logged
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.live.reading import entries, log_path, wal_path
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import entries, log_path, wal_path
 from winnow.errors import ArtefactError, NotWritableError
 
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from content_node.live.turns import Turns
+from winnow.content_node.live.turns import Turns
 
 
 def test_a_thread_that_waits_comes_before_one_that_comes_again() -> None:

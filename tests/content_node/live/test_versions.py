@@ -2,7 +2,7 @@
 
 import pytest
 
-from content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
+from winnow.content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
 from winnow.domain.write import Outcome
 
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from content_node.live.waiting import Served
+from winnow.content_node.live.waiting import Served
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
 

@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 from whole_bundle import WHOLE
 
-from content_node.measuring import reading
-from content_node.measuring.finding import measure_graph, measure_shard
-from content_node.measuring.made_up import Text, Vectors
-from content_node.measuring.timing import milliseconds, spread, together
 from winnow.bundle import Bundle, load_bundle
+from winnow.content_node.measuring import reading
+from winnow.content_node.measuring.finding import measure_graph, measure_shard
+from winnow.content_node.measuring.made_up import Text, Vectors
+from winnow.content_node.measuring.timing import milliseconds, spread, together
 from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
 from winnow.sizing.units import SHARES

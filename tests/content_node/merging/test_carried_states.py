@@ -11,16 +11,16 @@ import pytest
 from fake_halves import LowerSession, lower
 from live_shards import Fed, built
 
-from content_node.merging.lock import locked
-from content_node.merging.merge import merge
-from content_node.merging.said import Merged
-from content_node.merging.states import write_states
-from content_node.merging.tidying import tidy
-from content_node.shard import open_shard
-from content_node.states.dropping import are_whole
-from content_node.states.known import known_states
-from content_node.states.manifest import DATA, FILES, STATES_FILE
-from content_node.states.writing import LOCK, StatesWriter
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.states import write_states
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.shard import open_shard
+from winnow.content_node.states.dropping import are_whole
+from winnow.content_node.states.known import known_states
+from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
+from winnow.content_node.states.writing import LOCK, StatesWriter
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 OF = "f" * 16

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from content_node.merging.names import (
+from winnow.content_node.merging.names import (
     damaged_path,
     generation_path,
     newest_first,

@@ -14,15 +14,15 @@ from live_shards import Fed, built
 from live_writes import DIMENSION
 from whole_bundle import WHOLE
 
-from content_node.live.reading import log_path
-from content_node.merging.child import MergeChild
-from content_node.merging.lock import locked
-from content_node.merging.merge import merge
-from content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
-from content_node.merging.said import Merged
-from content_node.shard import StoredSegment, open_shard
-from content_node.states.writing import StatesWriter
 from winnow.bundle import default_bundle
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from live_shards import Fed, built
 
-from content_node.merging.child import MergeChild
-from content_node.merging.merge import merge
-from content_node.merging.names import newest_first
-from content_node.shard import open_shard
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.names import newest_first
+from winnow.content_node.shard import open_shard
 from winnow.errors import WinnowError
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7} " + "and more words " * 40 for n in range(40)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from content_node.merging.policy import MergePolicy, Pending, Reason, is_holed, retry_after
+from winnow.content_node.merging.policy import MergePolicy, Pending, Reason, is_holed, retry_after
 
 
 @pytest.mark.parametrize(

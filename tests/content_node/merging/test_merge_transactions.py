@@ -8,10 +8,10 @@ import pytest
 from live_shards import Fed, built
 from live_writes import logged
 
-from content_node.live.checkpoint import cut_wal
-from content_node.live.reading import log_path, wal_path
-from content_node.merging.passages import Passages, Span
-from content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.live.checkpoint import cut_wal
+from winnow.content_node.live.reading import log_path, wal_path
+from winnow.content_node.merging.passages import Passages, Span
+from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.errors import ArtefactError
 
 WRITES = 5_000

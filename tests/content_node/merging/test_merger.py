@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from content_node.merging.merger import Merger
-from content_node.merging.policy import MergePolicy, Pending
-from content_node.merging.said import Merged
-from content_node.metrics import MergeMetrics
+from winnow.content_node.merging.merger import Merger
+from winnow.content_node.merging.policy import MergePolicy, Pending
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.metrics import MergeMetrics
 from winnow.errors import WinnowError
 
 

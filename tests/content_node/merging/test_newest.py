@@ -8,12 +8,12 @@ import pytest
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
-from content_node.merging.lock import locked
-from content_node.merging.merge import merge
-from content_node.merging.names import LOCK, damaged_path, generation_path
-from content_node.merging.newest import open_newest
-from content_node.merging.tidying import tidy
-from content_node.shard import StoredSegment, open_shard
+from winnow.content_node.merging.lock import locked
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.merging.names import LOCK, damaged_path, generation_path
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.errors import ArtefactError, IdentityError
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(20)}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from content_node import __main__ as node
-from content_node.merging.child import MergeChild
-from content_node.merging.policy import Reason
-from content_node.merging.said import Merged
-from content_node.metrics import MergeMetrics
-from content_node.settings import NodeSettings
 from winnow.bundle import default_bundle, load_bundle
+from winnow.content_node import __main__ as node
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.policy import Reason
+from winnow.content_node.merging.said import Merged
+from winnow.content_node.metrics import MergeMetrics
+from winnow.content_node.settings import NodeSettings
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from content_node.merging.said import Failed, Heard, Merged, Said, Stage, of_line, to_line
+from winnow.content_node.merging.said import Failed, Heard, Merged, Said, Stage, of_line, to_line
 
 SAID = [Stage("graph"), Failed("no room: “disk”\nfull"), Merged("live/x", 2**53, 4, 5, "no room")]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from content_node.reader.decode import best_span
+from winnow.content_node.reader.decode import best_span
 
 logits = st.integers(1, 40).flatmap(
     lambda n: st.tuples(

@@ -13,13 +13,13 @@ from fake_halves import APART, ENTRY, SPECIAL, LowerSession, UpperSession, lower
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from content_node.reader.halves import HalvesModel
-from content_node.reader.lower import Lower
-from content_node.reader.model import WindowLogits
-from content_node.reader.prepare import longest_question
-from content_node.shard.store import StoredPassage
-from content_node.states.states import rounded
 from winnow.bundle.manifest import ApartEntry
+from winnow.content_node.reader.halves import HalvesModel
+from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.model import WindowLogits
+from winnow.content_node.reader.prepare import longest_question
+from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.states.states import rounded
 from winnow.domain.passage import Passage
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokens

@@ -12,8 +12,8 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
-from content_node.metrics import NodeMetrics
-from content_node.reader.pool import ReaderPool
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.stop import Stop

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from content_node.reader import Reader, open_reader
-from content_node.reader.prepare import longest_question, prepare
-from content_node.reader.reader import combine
-from content_node.reader.whole import WholeModel
-from content_node.shard.store import StoredPassage
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
+from winnow.content_node.reader import Reader, open_reader
+from winnow.content_node.reader.prepare import longest_question, prepare
+from winnow.content_node.reader.reader import combine
+from winnow.content_node.reader.whole import WholeModel
+from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import InferenceOptions

@@ -3,7 +3,7 @@
 import pytest
 from fake_halves import ENTRY, SPECIAL
 
-from content_node.reader.whole import usual_read
+from winnow.content_node.reader.whole import usual_read
 
 
 @pytest.mark.parametrize(("most", "tokens"), [(512, 160), (128, 128), (5, 5)])

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_filters import filters, metadata
 
-from content_node.shard.attribute_tables import AttributesInMemory, write_attributes
-from content_node.shard.attributes import Attributes
-from content_node.shard.passage_fields import PassageFields
+from winnow.content_node.shard.attribute_tables import AttributesInMemory, write_attributes
+from winnow.content_node.shard.attributes import Attributes
+from winnow.content_node.shard.passage_fields import PassageFields
 from winnow.errors import ArtefactError, InvalidRequestError, StoppedError
 from winnow.filtering import Filter, Value, fields_of, parse
 from winnow.inference.stop import Stop

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from content_node.identity import shard_info
-from content_node.shard import open_shard, view_of
-from content_node.shard.manifest import (
+from winnow.bundle import Bundle, default_bundle, load_bundle, read_manifest
+from winnow.bundle.manifest import FILE, Manifest
+from winnow.content_node.identity import shard_info
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
     IndexManifest,
     ShardManifest,
     read_index_manifest,
 )
-from content_node.shard.retrieving import retrieve
-from winnow.bundle import Bundle, default_bundle, load_bundle, read_manifest
-from winnow.bundle.manifest import FILE, Manifest
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.convert.shard import info_to_message
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Depth, EncodedQuestion

@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
 
-from content_node.shard import StoredSegment, View, view_of
-from content_node.shard import equal_passages as module
-from content_node.shard.equal_passages import EqualPassages, groups_of, hashed
-from content_node.shard.memory_passages import MemoryPassages
-from content_node.shard.memory_segment import MemorySegment
-from content_node.shard.memory_vectors import MemoryVectors
-from content_node.shard.nearest import GraphIndex, build_graph
-from content_node.shard.retrieving import retrieve
-from content_node.shard.store import PassageStore
-from content_node.shard.view import Placed
-from stateless.answer.choose import best_overall
+from winnow.content_node.shard import StoredSegment, View, view_of
+from winnow.content_node.shard import equal_passages as module
+from winnow.content_node.shard.equal_passages import EqualPassages, groups_of, hashed
+from winnow.content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.shard.memory_segment import MemorySegment
+from winnow.content_node.shard.memory_vectors import MemoryVectors
+from winnow.content_node.shard.nearest import GraphIndex, build_graph
+from winnow.content_node.shard.retrieving import retrieve
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.view import Placed
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.write import EncodedPassage
 from winnow.searcher import Retrieved
+from winnow.stateless.answer.choose import best_overall
 
 WEIGHT = 0.05
 _TEXTS = passages(8)

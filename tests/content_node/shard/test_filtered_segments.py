@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from conftest import Recorder
 
-from content_node.indexing.builder import build_index
-from content_node.indexing.plan import BuildPlan
-from content_node.indexing.verify import verify_index
-from content_node.shard import open_shard, view_of
-from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
-from content_node.shard.memory_passages import MemoryPassages
-from content_node.shard.memory_segment import MemorySegment
-from content_node.shard.saving import STORE, file_entry
-from content_node.shard.store import PassageStore
-from content_node.shard.view import Placed
 from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.shard.memory_segment import MemorySegment
+from winnow.content_node.shard.saving import STORE, file_entry
+from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.view import Placed
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage

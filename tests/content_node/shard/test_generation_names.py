@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from content_node.shard.manifest import FORMAT, ShardManifest, WordsEntry, read_shard_manifest
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import (
     ConfidenceEntry,
@@ -15,6 +14,12 @@ from winnow.bundle.manifest import (
     Manifest,
     ScoreEntry,
     StoppingEntry,
+)
+from winnow.content_node.shard.manifest import (
+    FORMAT,
+    ShardManifest,
+    WordsEntry,
+    read_shard_manifest,
 )
 from winnow.errors import ArtefactError
 from winnow.files.vouching import vouched

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from manual_clock import ManualClock
 
-from content_node.shard import StoredSegment, View, open_shard, view_of
-from content_node.shard.generations import Generations
+from winnow.content_node.shard import StoredSegment, View, open_shard, view_of
+from winnow.content_node.shard.generations import Generations
 from winnow.deadline import Deadline
 from winnow.errors import GenerationGoneError
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from content_node.shard import open_shard, view_of
-from content_node.shard.manifest import FORMAT, SHARD_FILE
-from content_node.shard.nearest import ExactIndex, GraphIndex
-from content_node.shard.retrieving import retrieve
+from winnow.content_node.shard import open_shard, view_of
+from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE
+from winnow.content_node.shard.nearest import ExactIndex, GraphIndex
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import ArtefactError
 

@@ -6,9 +6,9 @@ import hnswlib
 import numpy as np
 import pytest
 
-from content_node.shard.graph_vectors import GraphVectors
-from content_node.shard.nearest import build_graph
-from content_node.shard.saving import save_graph
+from winnow.content_node.shard.graph_vectors import GraphVectors
+from winnow.content_node.shard.nearest import build_graph
+from winnow.content_node.shard.saving import save_graph
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from content_node.shard.joining import LARGEST, tail_to_join
+from winnow.content_node.shard.joining import LARGEST, tail_to_join
 
 
 @pytest.mark.parametrize(

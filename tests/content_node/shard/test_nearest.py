@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content_node.shard.memory_vectors import MemoryVectors
-from content_node.shard.nearest import (
+from winnow.content_node.shard.memory_vectors import MemoryVectors
+from winnow.content_node.shard.nearest import (
     WALKED,
     ExactIndex,
     GraphIndex,

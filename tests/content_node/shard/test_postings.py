@@ -9,14 +9,14 @@ import shards_made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content_node.shard import open_shard
-from content_node.shard.bm25 import BuiltRarities
-from content_node.shard.inverting import inverted
-from content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
-from content_node.shard.postings import in_memory
-from content_node.shard.saving import file_entry
-from content_node.shard.segment import Rows, Terms
-from content_node.shard.words import WordIndex
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.shard.postings import in_memory
+from winnow.content_node.shard.saving import file_entry
+from winnow.content_node.shard.segment import Rows, Terms
+from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.stop import Stop
 

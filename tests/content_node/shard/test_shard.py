@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from content_node.indexing.contents import recall_at
-from content_node.indexing.verify import verify_index
-from content_node.shard import open_shard
-from content_node.shard.manifest import SHARD_FILE, read_index_manifest
-from content_node.shard.saving import FILES
+from winnow.content_node.indexing.contents import recall_at
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
+from winnow.content_node.shard.saving import FILES
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksum import sha256
@@ -168,7 +168,7 @@ def test_something_that_is_no_index_says_so(tmp_path: Path) -> None:
 
 
 def test_graph_and_exact_search_agree_to_the_bit(indexes: dict[int, Path]) -> None:
-    from content_node.shard.nearest import ExactIndex, load_graph
+    from winnow.content_node.shard.nearest import ExactIndex, load_graph
 
     directory = indexes[1] / shard_name(0, 1)
     opened = open_shard(directory, ef=64)

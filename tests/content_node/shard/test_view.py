@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
 
-from content_node.shard import StoredSegment, View, view_of
-from content_node.shard.memory_passages import MemoryPassages
-from content_node.shard.memory_segment import MemorySegment
-from content_node.shard.retrieving import Candidates, retrieve
-from content_node.shard.view import Placed, live_generation
-from stateless.answer.choose import best_overall
+from winnow.content_node.shard import StoredSegment, View, view_of
+from winnow.content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.shard.memory_segment import MemorySegment
+from winnow.content_node.shard.retrieving import Candidates, retrieve
+from winnow.content_node.shard.view import Placed, live_generation
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
@@ -27,6 +26,7 @@ from winnow.domain.write import EncodedPassage
 from winnow.errors import GenerationGoneError, InvalidRequestError, StoppedError
 from winnow.inference.stop import Stop
 from winnow.searcher import Retrieved
+from winnow.stateless.answer.choose import best_overall
 
 WEIGHT = 0.05
 ALL = passages(60)

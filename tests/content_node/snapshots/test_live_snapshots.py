@@ -12,20 +12,20 @@ from live_writes import logged
 from prometheus_client import CollectorRegistry
 from tenacious import until
 
-from content_node.live.acknowledged import ACKNOWLEDGED
-from content_node.live.entry import Logged
-from content_node.live.log import WriteLog
-from content_node.live.opening import open_log
-from content_node.live.reading import LIVE, LOG, log_path
-from content_node.merging.names import generation_path
-from content_node.shard.manifest import SHARD_FILE, read_shard_manifest
-from content_node.shard.manifest import write as write_manifest
-from content_node.snapshots import shard as of_shard
-from content_node.snapshots.log_copy import LogCopy, copy_log
-from content_node.snapshots.manifest import SnapshotShard
-from content_node.snapshots.metrics import SnapshotMetrics
-from content_node.snapshots.restoring import restore
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED
+from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.reading import LIVE, LOG, log_path
+from winnow.content_node.merging.names import generation_path
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
+from winnow.content_node.shard.manifest import write as write_manifest
+from winnow.content_node.snapshots import shard as of_shard
+from winnow.content_node.snapshots.log_copy import LogCopy, copy_log
+from winnow.content_node.snapshots.manifest import SnapshotShard
+from winnow.content_node.snapshots.metrics import SnapshotMetrics
+from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, UnavailableError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import Recorder
 
-from content_node.snapshots.pulling import pull
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 

@@ -12,15 +12,15 @@ import fsspec
 import pytest
 from conftest import Recorder
 
-from content_node.indexing.verify import verify_index
-from content_node.snapshots.copying import in_megabytes
-from content_node.snapshots.finding import names, snapshots
-from content_node.snapshots.local_place import LocalPlace
-from content_node.snapshots.manifest import Snapshot
-from content_node.snapshots.opening import open_place, split
-from content_node.snapshots.place import FILES, SNAPSHOTS
-from content_node.snapshots.restoring import restore
-from content_node.snapshots.taking import take_snapshot
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.snapshots.copying import in_megabytes
+from winnow.content_node.snapshots.finding import names, snapshots
+from winnow.content_node.snapshots.local_place import LocalPlace
+from winnow.content_node.snapshots.manifest import Snapshot
+from winnow.content_node.snapshots.opening import open_place, split
+from winnow.content_node.snapshots.place import FILES, SNAPSHOTS
+from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.aside import open_aside
@@ -146,7 +146,9 @@ def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
 ) -> None:
     place = tmp_path / "snapshots"
     with monkeypatch.context() as patched:
-        patched.setattr("content_node.snapshots.taking.open_place", lambda url: Full(Path(url)))
+        patched.setattr(
+            "winnow.content_node.snapshots.taking.open_place", lambda url: Full(Path(url))
+        )
         with pytest.raises(UnavailableError, match="no room"):
             taken(index, place)
     assert names(LocalPlace(place)) == []
@@ -286,7 +288,7 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     target = tmp_path / "restored"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "content_node.snapshots.finding.open_place", lambda url: Breaking(Path(url))
+            "winnow.content_node.snapshots.finding.open_place", lambda url: Breaking(Path(url))
         )
         with pytest.raises(ArtefactError, match=r"graph.hnsw: No space left on device: make room"):
             restore(url, target, Recorder())

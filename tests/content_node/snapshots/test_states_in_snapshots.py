@@ -9,13 +9,13 @@ from fake_halves import lower
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
-from content_node.indexing.written import written
-from content_node.merging.merge import merge
-from content_node.shard import StoredSegment, open_shard
-from content_node.snapshots.restoring import restore
-from content_node.snapshots.taking import take_snapshot
-from content_node.states.manifest import DATA, FILES, STARTS, STATES_FILE
-from content_node.states.writing import StatesWriter
+from winnow.content_node.indexing.written import written
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.snapshots.restoring import restore
+from winnow.content_node.snapshots.taking import take_snapshot
+from winnow.content_node.states.manifest import DATA, FILES, STARTS, STATES_FILE
+from winnow.content_node.states.writing import StatesWriter
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 

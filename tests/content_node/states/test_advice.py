@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from content_node.merging.names import generation_path
-from content_node.states.advice import remedy
 from winnow.bundle import default_bundle
+from winnow.content_node.merging.names import generation_path
+from winnow.content_node.states.advice import remedy
 
 
 def test_a_generation_is_named_by_its_shard() -> None:

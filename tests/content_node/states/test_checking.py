@@ -7,12 +7,12 @@ import pytest
 from fake_halves import lower
 from live_shards import Fed, built
 
-from content_node.indexing.written import written
-from content_node.merging.merge import merge
-from content_node.states import checking
-from content_node.states.checking import states_fault
-from content_node.states.manifest import DATA, STARTS, STATES_FILE, read_states_manifest
-from content_node.states.writing import StatesWriter
+from winnow.content_node.indexing.written import written
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.states import checking
+from winnow.content_node.states.checking import states_fault
+from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, read_states_manifest
+from winnow.content_node.states.writing import StatesWriter
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 

@@ -11,14 +11,14 @@ from fake_halves import LowerSession, lower
 from live_shards import Fed, built
 from rich.console import Console
 
-from content_node.indexing import cli
-from content_node.indexing.progress import BuildProgress
-from content_node.indexing.written import written
-from content_node.merging.merge import merge
-from content_node.shard import open_shard
-from content_node.states.index import shards, write_shard_states, write_states
-from content_node.states.manifest import STATES_FILE
 from winnow.bundle import Bundle
+from winnow.content_node.indexing import cli
+from winnow.content_node.indexing.progress import BuildProgress
+from winnow.content_node.indexing.written import written
+from winnow.content_node.merging.merge import merge
+from winnow.content_node.shard import open_shard
+from winnow.content_node.states.index import shards, write_shard_states, write_states
+from winnow.content_node.states.manifest import STATES_FILE
 from winnow.errors import ArtefactError
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}

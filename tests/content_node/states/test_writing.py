@@ -8,14 +8,14 @@ from fake_halves import LowerSession, lower
 from shards_made import make, passages
 from structlog.testing import capture_logs
 
-from content_node.reader.lower import Lower
-from content_node.shard import open_shard
-from content_node.shard.manifest import read_shard_manifest
-from content_node.shard.segment import Segment
-from content_node.states import file, writing
-from content_node.states.file import open_states
-from content_node.states.known import known_states
-from content_node.states.manifest import (
+from winnow.content_node.reader.lower import Lower
+from winnow.content_node.shard import open_shard
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.shard.segment import Segment
+from winnow.content_node.states import file, writing
+from winnow.content_node.states.file import open_states
+from winnow.content_node.states.known import known_states
+from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
     STATES_FILE,
@@ -24,7 +24,7 @@ from content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from content_node.states.writing import StatesWriter
+from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.files.opened import OpenFile

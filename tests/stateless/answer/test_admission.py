@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admission
-from stateless.metrics import AdmissionMetrics
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.errors import OverloadedError
 from winnow.policy.load import Load, LoadSettings
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.metrics import AdmissionMetrics
 
 SETTINGS = LoadSettings(
     most_reads=100, usable=1.0, calm=0.5, least_share=0.3, kept=0.0, shortest_wait=0.05

@@ -2,10 +2,10 @@
 
 import pytest
 
-from stateless.answer.after import check_shards
 from winnow.domain.position import Position
 from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
+from winnow.stateless.answer.after import check_shards
 
 
 def test_the_error_of_very_many_wrong_shards_can_be_sent() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 from tenacious import happens, turn
 
-from stateless.answer.ahead import ReadingAhead
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.fakes import reading
 from winnow.searcher import Read
+from winnow.stateless.answer.ahead import ReadingAhead
 
 A, B = Hit(0, "a", 0.1, 0.1), Hit(1, "b", 0.2, 0.2)
 

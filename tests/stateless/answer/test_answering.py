@@ -8,12 +8,6 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admitted
-from stateless.answer.answering import Answerer
-from stateless.answer.calls import Limits
-from stateless.cluster.cluster import Cluster
-from stateless.encoding import QuestionEncoder
-from stateless.metrics import FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.confidence import Confidence
@@ -29,6 +23,12 @@ from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
+from winnow.stateless.answer.admission import Admitted
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.calls import Limits
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.metrics import FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 

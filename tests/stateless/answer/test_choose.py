@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content_node.shard.contenders import Way, contenders
-from stateless.answer.choose import best_overall, by_shard
+from winnow.content_node.shard.contenders import Way, contenders
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth
 from winnow.searcher import Retrieved
+from winnow.stateless.answer.choose import best_overall, by_shard
 
 
 def hit(name: int, distance: int, words: int, weight: int = 1) -> Hit:

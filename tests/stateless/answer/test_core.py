@@ -7,13 +7,6 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from stateless.answer.admission import Admission, Admitted
-from stateless.answer.core import AnswerCore
-from stateless.answer.remembered import RememberedAnswers
-from stateless.answer.validation import Defaults
-from stateless.cluster.edition import Edition
-from stateless.encoding import Cut
-from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
@@ -27,6 +20,13 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.policy.load import Load, LoadSettings
+from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.remembered import RememberedAnswers
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.encoding import Cut
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.tokenizer import Tokens
 
 IN_FLIGHT = "winnow_front_questions_in_flight"

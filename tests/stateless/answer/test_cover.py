@@ -2,15 +2,15 @@
 
 import pytest
 
-from stateless.answer.cover import cover
-from stateless.answer.findings import Findings, Searched
-from stateless.answer.scatter import Failure
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.fakes import FINGERPRINT, reading
 from winnow.searcher import Retrieved
+from winnow.stateless.answer.cover import cover
+from winnow.stateless.answer.findings import Findings, Searched
+from winnow.stateless.answer.scatter import Failure
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")

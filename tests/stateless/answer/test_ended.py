@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tenacious import turn
 
-from stateless.answer.ended import Ended
+from winnow.stateless.answer.ended import Ended
 
 
 async def said(what: str, after: asyncio.Event | None = None) -> str:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from stateless.answer.fields import fields_of_index, unknown_fields
 from winnow.domain.shard import MOST_FIELDS, ShardInfo
 from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
+from winnow.stateless.answer.fields import fields_of_index, unknown_fields
 
 
 def info(*fields: str, generation: str = "rows") -> ShardInfo:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tenacious import happens, turn
 
-from stateless.answer.generations import Generations, replacements
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.passage import Hit
@@ -19,6 +18,7 @@ from winnow.domain.stopping import StoppingRule
 from winnow.errors import GenerationGoneError
 from winnow.fakes import FakeSearcher, reading
 from winnow.searcher import Read
+from winnow.stateless.answer.generations import Generations, replacements
 
 OLD = [reading("a", distance=0.1), reading("b", distance=0.2), reading("c", distance=0.9)]
 NEW = [reading("c", distance=0.9), reading("b", distance=0.2), reading("d", distance=0.3)]

@@ -2,8 +2,6 @@
 
 import pytest
 
-from stateless.answer.lacking import lack_of_answer, lack_of_error
-from stateless.answer.scatter import Failure, error_of
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.question import ReadScope
@@ -15,6 +13,8 @@ from winnow.errors import (
     Violation,
 )
 from winnow.policy.attempts import Lack
+from winnow.stateless.answer.lacking import lack_of_answer, lack_of_error
+from winnow.stateless.answer.scatter import Failure, error_of
 
 S = ShardStatus
 

@@ -6,9 +6,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.answer.merge import merge
 from winnow.domain.reading import Reading, rank
 from winnow.fakes import reading
+from winnow.stateless.answer.merge import merge
 
 found = st.lists(
     st.builds(

@@ -7,11 +7,11 @@ from fake_shards import LIMITS, find, passages, question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.answer.findings import Searched
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule
 from winnow.fakes import FakeSearcher, reading
+from winnow.stateless.answer.findings import Searched
 
 scores = st.lists(st.integers(-3, 9), min_size=1, max_size=20)
 """Of passages, nearest first."""

@@ -10,10 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.answer.packing import Packing
-from stateless.answer.weight import weight
-from stateless.http.json_text import written
-from stateless.http.packed_answers import PackedReply
 from winnow.convert import answer as convert
 from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -21,6 +17,10 @@ from winnow.domain.passage import Passage
 from winnow.domain.question import ReadScope
 from winnow.fakes import reading
 from winnow.inference.fair_threads import FairThreads
+from winnow.stateless.answer.packing import Packing
+from winnow.stateless.answer.weight import weight
+from winnow.stateless.http.json_text import written
+from winnow.stateless.http.packed_answers import PackedReply
 from winnow.v1 import answer_pb2
 
 LONG = json.dumps({"years": list(range(1_000))})

@@ -8,21 +8,6 @@ import pytest
 from known_caller import called_by
 from prometheus_client import CollectorRegistry
 
-from stateless.answer.admission import Admission
-from stateless.answer.answering import Answerer
-from stateless.answer.calls import Limits
-from stateless.answer.core import AnswerCore
-from stateless.answer.remembered import RememberedAnswers
-from stateless.answer.validation import Defaults
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.edition import Edition
-from stateless.encoding import QuestionEncoder
-from stateless.heads.metrics import HeadMetrics
-from stateless.heads.predictor import Predictor
-from stateless.heads.questions import QuestionHeads
-from stateless.heads.ring import Ring
-from stateless.heads.rings import Rings
-from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.prediction import TokenSpan
@@ -36,6 +21,21 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.keys.scope import Scope
 from winnow.policy.kept import MIB
 from winnow.policy.load import Load, LoadSettings
+from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answering import Answerer
+from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.remembered import RememberedAnswers
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.metrics import HeadMetrics
+from winnow.stateless.heads.predictor import Predictor
+from winnow.stateless.heads.questions import QuestionHeads
+from winnow.stateless.heads.ring import Ring
+from winnow.stateless.heads.rings import Rings
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 

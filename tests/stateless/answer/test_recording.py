@@ -7,13 +7,13 @@ import pytest
 from manual_clock import ManualClock
 from tenacious import turn
 
-from stateless.answer.recording import Recording
 from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import NEVER, Interval
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
 from winnow.errors import UnavailableError
 from winnow.fakes import reading
 from winnow.searcher import Read, Retrieved
+from winnow.stateless.answer.recording import Recording
 
 EIGHTH = Interval(0.125, 0.5)
 

@@ -11,8 +11,6 @@ from manual_clock import ManualClock
 from tenacious import happens, turn
 from traced import Traced
 
-from stateless.answer.remembered import Asked, RememberedAnswers
-from stateless.cluster.edition import Edition
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
@@ -21,6 +19,8 @@ from winnow.domain.question import Patience, Question, ReadScope, Retriever
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.fakes import reading
 from winnow.policy.attempts import Asker
+from winnow.stateless.answer.remembered import Asked, RememberedAnswers
+from winnow.stateless.cluster.edition import Edition
 
 QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
 WHO, WHAT = Asked.of((1,), QUESTION), Asked.of((2,), QUESTION)

@@ -7,8 +7,6 @@ from urllib.parse import quote
 import pytest
 from manual_clock import ManualClock
 
-from stateless.answer.scatter import Failure, Gathered, error_of, scatter
-from stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import (
@@ -20,6 +18,8 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import rich_status
+from winnow.stateless.answer.scatter import Failure, Gathered, error_of, scatter
+from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 
 
 def waits(seconds: float, shards: int = 2, **settings: float) -> AdaptiveTimeout:

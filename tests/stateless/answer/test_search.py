@@ -10,8 +10,6 @@ from manual_clock import ManualClock
 from tenacious import happens, turn
 from virtual_loop import VirtualLoop
 
-from stateless.answer.findings import Searched
-from stateless.answer.scatter import Failure
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
@@ -26,6 +24,8 @@ from winnow.domain.question import (
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.fakes import FakeSearcher, reading
+from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.scatter import Failure
 
 
 def two() -> tuple[FakeSearcher, FakeSearcher]:

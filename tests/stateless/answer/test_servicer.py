@@ -12,11 +12,6 @@ from google.rpc import error_details_pb2, status_pb2
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from stateless.answer.admission import Admission, Admitted
-from stateless.answer.core import AnswerCore
-from stateless.answer.servicer import SERVICE, AnswerServicer
-from stateless.answer.validation import Defaults
-from stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
@@ -25,6 +20,11 @@ from winnow.policy.load import Load, LoadSettings
 from winnow.rpc import client_key
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.core import AnswerCore
+from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
+from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from stateless.answer.validation import Defaults, validate
 from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError
+from winnow.stateless.answer.validation import Defaults, validate
 
 DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
 

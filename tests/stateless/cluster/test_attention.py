@@ -5,7 +5,7 @@ import asyncio
 from manual_clock import ManualClock
 from tenacious import turn
 
-from stateless.cluster.attention import QUIET, Attention
+from winnow.stateless.cluster.attention import QUIET, Attention
 
 HOUR = 3_600.0
 

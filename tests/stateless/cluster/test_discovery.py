@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from tenacious import happens
 
-from stateless.cluster.discovery import Discovery, DiscoverySettings
-from stateless.cluster.node import Node, present
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.fakes import FakeSearcher, reading
+from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.node import Node, present
 
 SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=60.0)
 LATE = DeadlineExceededError("late")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stateless.cluster.edition import Edition, edition_of
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
+from winnow.stateless.cluster.edition import Edition, edition_of
 
 INFOS = {n: ShardInfo(n, 2, "index", 10, 2, "bundle", "print", f"rows-{n}") for n in range(2)}
 NOW = {0: [0.1], 1: [0.1]}

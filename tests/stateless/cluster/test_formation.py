@@ -12,17 +12,17 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import turn
 
-from stateless.cluster.cluster import Cluster
-from stateless.cluster.formation import Formation
-from stateless.cluster.membership import Encoding
-from stateless.cluster.node import Node
-from stateless.metrics import ClusterMetrics, ReplicaMetrics
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.fakes import FINGERPRINT, FakeSearcher, reading
+from winnow.stateless.cluster.cluster import Cluster
+from winnow.stateless.cluster.formation import Formation
+from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 PATIENCE = 60.0

@@ -3,7 +3,7 @@
 import pytest
 from heard_nodes import LATELY, Nodes
 
-from stateless.cluster.edition import Edition
+from winnow.stateless.cluster.edition import Edition
 
 
 @pytest.fixture

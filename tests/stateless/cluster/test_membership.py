@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.cluster.membership import Encoding, Identity, View, form
 from winnow.domain.shard import ShardInfo
+from winnow.stateless.cluster.membership import Encoding, Identity, View, form
 
 OURS = Encoding("print", 384, "bundle")
 NOTHING = View()

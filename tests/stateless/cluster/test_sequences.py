@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from manual_clock import ManualClock
 
-from stateless.cluster.sequences import PATIENCE, Sequences
 from winnow.domain.shard import ShardInfo
+from winnow.stateless.cluster.sequences import PATIENCE, Sequences
 
 INFO = ShardInfo(0, 1, "index", 10, 2, "bundle", "print", "g", sequence=5, log_id="log")
 

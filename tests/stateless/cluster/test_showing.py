@@ -9,7 +9,6 @@ import pytest
 from heard_nodes import Nodes
 from tenacious import happens
 
-from stateless.cluster.showing import Showing
 from winnow.deadline import Deadline
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
 from winnow.domain.question import Depth, EncodedQuestion
@@ -21,6 +20,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.fakes import FINGERPRINT, FakeSearcher
+from winnow.stateless.cluster.showing import Showing
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 

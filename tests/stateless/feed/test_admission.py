@@ -6,12 +6,12 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.feed.admission import FeedAdmission, work_of
-from stateless.feed.metrics import FeedMetrics
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, Put
 from winnow.domain.passage import Passage
 from winnow.errors import OverloadedError
+from winnow.stateless.feed.admission import FeedAdmission, work_of
+from winnow.stateless.feed.metrics import FeedMetrics
 
 
 def admission(most: int, clock: ManualClock | None = None) -> FeedAdmission:

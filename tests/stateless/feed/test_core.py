@@ -12,7 +12,6 @@ from fed_front import FedFront, ids_of, node_info
 from manual_clock import ManualClock
 from tenacious import happens
 
-from stateless.cluster.membership import View
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.feeding import Deletion, FedPassage, WriteResult
@@ -28,6 +27,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.stateless.cluster.membership import View
 
 ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
 

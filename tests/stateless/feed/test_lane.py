@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tenacious import happens
 
-from stateless.feed.lane import Lane, Turn
+from winnow.stateless.feed.lane import Lane, Turn
 
 
 class Work:

@@ -11,8 +11,6 @@ from heap_in_use import counted, kept
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from stateless.feed.remote import LARGEST, RemoteShardWriter
-from stateless.feed.validation import MOST_TOKENS
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -31,6 +29,8 @@ from winnow.passages.feeding import MOST_METADATA, MOST_TITLE
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import KIB, Server
+from winnow.stateless.feed.remote import LARGEST, RemoteShardWriter
+from winnow.stateless.feed.validation import MOST_TOKENS
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokens
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from fed_front import FedFront, ids_of, node_info
 
-from stateless.cluster.membership import View
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.feeding import FedPassage
 from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.fakes import FakeShardWriter
+from winnow.stateless.cluster.membership import View
 
 (NAME,) = ids_of(0, 1)
 

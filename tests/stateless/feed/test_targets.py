@@ -2,9 +2,9 @@
 
 import pytest
 
-from stateless.feed.targets import BEGINS, target
-from stateless.policy.feeding import pause
 from winnow.errors import NotWritableError, UnavailableError
+from winnow.stateless.feed.targets import BEGINS, target
+from winnow.stateless.policy.feeding import pause
 
 
 def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from stateless.feed.validation import (
+from winnow.domain.feeding import Deletion, FedPassage
+from winnow.errors import InvalidRequestError
+from winnow.passages.feeding import MOST_METADATA
+from winnow.stateless.feed.validation import (
     MOST_DELETIONS,
     MOST_PASSAGES,
     validate_deletions,
     validate_puts,
 )
-from winnow.domain.feeding import Deletion, FedPassage
-from winnow.errors import InvalidRequestError
-from winnow.passages.feeding import MOST_METADATA
 
 
 def fed(**changed: Any) -> FedPassage:

@@ -6,9 +6,9 @@ import pytest
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from stateless.heads.admission import TextAdmission
-from stateless.heads.metrics import HeadMetrics
 from winnow.errors import OverloadedError
+from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.metrics import HeadMetrics
 
 
 class Door:

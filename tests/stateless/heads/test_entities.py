@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.heads.entities import entities
 from winnow.bundle import Bundle
 from winnow.domain.prediction import Entity, TokenSpan
 from winnow.errors import UnavailableError
+from winnow.stateless.heads.entities import entities
 from winnow.text.tokenizer import Tokenizer
 
 

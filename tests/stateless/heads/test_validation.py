@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.heads.validation import validate
 from winnow.domain.predict_request import PredictRequest
 from winnow.errors import InvalidRequestError
+from winnow.stateless.heads.validation import validate
 
 
 def refused(request: PredictRequest) -> dict[str, str]:

@@ -11,9 +11,9 @@ import pytest
 from http_front import LONG, METADATA, TEXT, HttpFront, asking, wire
 from tenacious import happens
 
-from stateless.http import json_text, packed_answers
 from winnow.convert import answer as convert
 from winnow.errors import OverloadedError
+from winnow.stateless.http import json_text, packed_answers
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
     refused = OverloadedError("come later", 0.25)
     monkeypatch.setattr(front.admission, "refusal", lambda client: client == "greedy" and refused)
     front.calls.clear()
-    from stateless.http.answers import answer_calls
+    from winnow.stateless.http.answers import answer_calls
 
     front.add(answer_calls(front.core, 2.0, front.admission.refusal, front.boundary.part_finished))
     async with front.serving(), wire(front.address) as line:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stateless.http.choices import short_names, with_full_names
-from stateless.http.json_text import read
 from winnow.errors import InvalidRequestError
+from winnow.stateless.http.choices import short_names, with_full_names
+from winnow.stateless.http.json_text import read
 from winnow.v1 import answer_pb2, cluster_pb2, encoder_pb2, feed_pb2, http_pb2
 
 FIELDS = [

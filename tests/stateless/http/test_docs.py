@@ -7,11 +7,11 @@ import pytest
 from fake_rings import House
 from http_front import HttpFront
 
-from stateless.http.docs import _page
-from stateless.http.openapi import openapi
-from stateless.http.passages import feed_calls
-from stateless.http.predictions import predict_calls
 from winnow.bundle import Bundle
+from winnow.stateless.http.docs import _page
+from winnow.stateless.http.openapi import openapi
+from winnow.stateless.http.passages import feed_calls
+from winnow.stateless.http.predictions import predict_calls
 
 
 @pytest.fixture

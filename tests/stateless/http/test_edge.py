@@ -13,7 +13,6 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from stateless.http.headers import Headers
 from winnow.errors import NotFoundError, UnavailableError
 from winnow.keys.gate import Gate
 from winnow.keys.headers import header_gate
@@ -21,6 +20,7 @@ from winnow.keys.key import Key
 from winnow.keys.scope import Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
+from winnow.stateless.http.headers import Headers
 from winnow.telemetry.tracing.recorded import RecordedSpan
 from winnow.telemetry.tracing.tracer import SamplingTracer
 

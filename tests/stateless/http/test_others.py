@@ -8,9 +8,9 @@ from fake_rings import House
 from fed_front import FedFront
 from http_front import HttpFront
 
-from stateless.http.passages import feed_calls
-from stateless.http.predictions import predict_calls
 from winnow.bundle import Bundle
+from winnow.stateless.http.passages import feed_calls
+from winnow.stateless.http.predictions import predict_calls
 
 PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata": {"year": 2031}}
 

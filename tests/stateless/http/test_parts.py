@@ -14,15 +14,6 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from tenacious import happens
 
-from stateless.composing.access import open_gate
-from stateless.http.answers import answer_calls
-from stateless.http.endpoint import Edge, Endpoint
-from stateless.http.hosts import names_of
-from stateless.http.json_text import JsonText, read, written
-from stateless.http.parsing import RationedConnection
-from stateless.http.patience import in_time
-from stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
-from stateless.http.readiness import Readiness
 from winnow.deadline import Deadline
 from winnow.errors import (
     DeadlineExceededError,
@@ -37,6 +28,15 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import _CODES
+from winnow.stateless.composing.access import open_gate
+from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.http.endpoint import Edge, Endpoint
+from winnow.stateless.http.hosts import names_of
+from winnow.stateless.http.json_text import JsonText, read, written
+from winnow.stateless.http.parsing import RationedConnection
+from winnow.stateless.http.patience import in_time
+from winnow.stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
+from winnow.stateless.http.readiness import Readiness
 from winnow.v1 import answer_pb2, cluster_pb2, feed_pb2, head_pb2, http_pb2
 
 FIELDS = ("question", "answers", "maxLoss", "after", "requests", "passages", "metadata", "id")

@@ -20,17 +20,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from stateless.http.accepting import Acceptor
-from stateless.http.app import application
-from stateless.http.crowd import Crowd
-from stateless.http.metrics import HttpMetrics
-from stateless.http.outside import Outside
-from stateless.http.readiness import Readiness
-from stateless.http.server import HttpServer
 from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.serving import http_context
+from winnow.stateless.http.accepting import Acceptor
+from winnow.stateless.http.app import application
+from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.outside import Outside
+from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.server import HttpServer
 
 GET = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 FOREVER = 3_600.0
@@ -341,7 +341,7 @@ async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPat
         def close(self) -> None:
             taken.close()
 
-    monkeypatch.setattr("stateless.http.accepting._PAUSE", 0.01)
+    monkeypatch.setattr("winnow.stateless.http.accepting._PAUSE", 0.01)
     port = acceptor.port
     monkeypatch.setattr(acceptor, "_listening", Scarce())
     async with wire(f"127.0.0.1:{port}"):

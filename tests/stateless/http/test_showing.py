@@ -3,10 +3,10 @@
 from http_front import HttpFront
 from manual_clock import ManualClock
 
-from stateless.http.showing import showing_calls
-from stateless.showing.core import Names, ShowingCore
-from stateless.showing.work import Work
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
+from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.work import Work
 
 
 def showing() -> ShowingCore:

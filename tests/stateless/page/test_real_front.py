@@ -8,10 +8,10 @@ from browser import FLAGS, PATIENCE, needs_browser
 from http_front import TEXT, HttpFront
 from manual_clock import ManualClock
 
-from stateless.http.showing import showing_calls
-from stateless.showing.core import Names, ShowingCore
-from stateless.showing.work import Work
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
+from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.work import Work
 
 pytestmark = pytest.mark.timeout(300)
 

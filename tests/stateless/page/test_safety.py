@@ -10,11 +10,11 @@ from page_front import PageFront
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-import stateless.page
-from stateless.page.assets import assets
-from stateless.page.routes import POLICY, routes
+import winnow.stateless.page
+from winnow.stateless.page.assets import assets
+from winnow.stateless.page.routes import POLICY, routes
 
-STATIC = Path(stateless.page.__file__).parent / "static"
+STATIC = Path(winnow.stateless.page.__file__).parent / "static"
 EVIL = "<img src=x onerror='window.broken = 1'><script>window.broken = 1</script>"
 
 

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeDelays, HedgeSettings, Usual
+from winnow.stateless.policy.hedging import (
+    HedgeBudget,
+    HedgeDelay,
+    HedgeDelays,
+    HedgeSettings,
+    Usual,
+)
 
 
 def delay(samples: list[float], settings: HedgeSettings) -> HedgeDelay:

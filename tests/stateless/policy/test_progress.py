@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.progress import SETTLED, Progress
+from winnow.stateless.policy.progress import SETTLED, Progress
 
 
 def test_at_first_nothing_is_known_to_be_there() -> None:

@@ -5,10 +5,6 @@ import random
 import pytest
 from manual_clock import ManualClock
 
-from stateless.policy.hedging import HedgeDelay, HedgeSettings
-from stateless.policy.race import Race
-from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
-from stateless.policy.retrying import RetrySettings
 from winnow.deadline import Deadline
 from winnow.errors import (
     DeadlineExceededError,
@@ -18,6 +14,10 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.policy.outcomes import Outcome
+from winnow.stateless.policy.hedging import HedgeDelay, HedgeSettings
+from winnow.stateless.policy.race import Race
+from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
+from winnow.stateless.policy.retrying import RetrySettings
 
 GONE = UnavailableError("gone")
 LATE = DeadlineExceededError("late")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import OutlierSettings, Standing
+from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 
 OUTLIERS = OutlierSettings(
     strikes=3, base_ejection=2.0, latency_factor=5.0, least_samples=4, largest_share=0.5

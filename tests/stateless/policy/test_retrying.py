@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.policy.retrying import RetrySettings, should_retry
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -16,6 +15,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
+from winnow.stateless.policy.retrying import RetrySettings, should_retry
 
 SETTINGS = RetrySettings(most=1, least_left=0.005)
 GONE = UnavailableError("connection refused")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, of_step
 from winnow.deadline import Deadline
 from winnow.policy.shares import at_least
+from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait, WaitingSettings, of_step
 
 TIMEOUT = 5.0
 FULL = WaitingSettings(minimum_coverage=1.0, min_factor=0.0, max_factor=0.5)

@@ -15,12 +15,6 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import happens, turn
 
-from stateless.metrics import ReplicaMetrics
-from stateless.policy.hedging import HedgeSettings
-from stateless.policy.progress import SETTLED
-from stateless.policy.replicas import Replica, ReplicaSettings
-from stateless.policy.retrying import RetrySettings
-from stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import (
@@ -36,6 +30,12 @@ from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.searcher import Read
+from winnow.stateless.metrics import ReplicaMetrics
+from winnow.stateless.policy.hedging import HedgeSettings
+from winnow.stateless.policy.progress import SETTLED
+from winnow.stateless.policy.replicas import Replica, ReplicaSettings
+from winnow.stateless.policy.retrying import RetrySettings
+from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)

@@ -7,14 +7,14 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from stateless.showing.core import Names, ShowingCore
-from stateless.showing.servicer import SERVICE, ClusterServicer
-from stateless.showing.work import Work
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.domain.predicted import HeadInMemory, RingInfo
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
+from winnow.stateless.showing.core import Names, ShowingCore
+from winnow.stateless.showing.servicer import SERVICE, ClusterServicer
+from winnow.stateless.showing.work import Work
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logged_shards import Content, LiveReplica, ShardLog, Words, counted
 
-from stateless.words.counts import IndexCounts, same
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_of
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
 from winnow.fakes import FINGERPRINT
+from winnow.stateless.words.counts import IndexCounts, same
 from winnow.text.rarity import mean_length, rarities
 
 EVERY = tuple(range(64))

@@ -6,11 +6,11 @@ import grpc
 import pytest
 from logged_shards import LiveReplica, ShardLog, counted
 
-from stateless.words.remote import RemoteWordCounts
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.channel import open_channel
+from winnow.stateless.words.remote import RemoteWordCounts
 from winnow.v1 import shard_feed_pb2_grpc
 
 BUILT = {"a": (1, 2), "b": (2, 3)}

@@ -9,13 +9,13 @@ from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from stateless.words.served import ServedWords
-from stateless.words.statistics import WordStatistics
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.word_counts import WordChanges
 from winnow.errors import UnavailableError
 from winnow.fakes import FINGERPRINT
+from winnow.stateless.words.served import ServedWords
+from winnow.stateless.words.statistics import WordStatistics
 
 BUILT = [{"a": (1, 2)}, {"b": (2, 3)}]
 INDEX = counted({**BUILT[0], **BUILT[1]})

@@ -6,9 +6,9 @@ import sys
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stateless.settings import FrontSettings
 from winnow.errors import UnavailableError
 from winnow.settings.source import SettingsError
+from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.tracer import NO_TRACER
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless.feed.servicer import LARGEST
 from winnow.client.feeding import put_message
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.passages.feeding import MOST_METADATA
 from winnow.passages.rows import Row
+from winnow.stateless.feed.servicer import LARGEST
 from winnow.tools.feed.batches import MOST_BYTES, PACKED, Batch, batches
 from winnow.tools.feed.ledger import Ledger
 from winnow.tools.feed.patience import backoff
