@@ -4,20 +4,18 @@ uvicorn reads and writes HTTP. Its own server is not used: it takes signals for 
 times a second, and waits for callers that do not take their replies.
 """
 
-import asyncio
 import math
 import socket
 import ssl
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config
-from uvicorn.server import ServerState
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.rpc.server import AGE
 from winnow.stateless.http.accepting import Acceptor
-from winnow.stateless.http.connection import HttpConnection
+from winnow.stateless.http.connection import HttpConnection, Requests
 from winnow.stateless.http.crowd import Crowd
 from winnow.stateless.http.readiness import Readiness
 
@@ -59,7 +57,7 @@ class HttpServer:
             timeout_keep_alive=_FOREVER,
         )
         self._config.load()
-        self._state = ServerState()
+        self._requests = Requests()
         self._acceptor: Acceptor | None = None
 
     async def start(self, address: str) -> int:
@@ -89,9 +87,8 @@ class HttpServer:
             return
         self._acceptor.close()
         await self._crowd.leave(grace)
-        if tasks := tuple(self._state.tasks):
-            await asyncio.wait(tasks)
+        await self._requests.end()
 
     def _came(self, opened: socket.socket) -> None:
-        connection = HttpConnection(self._crowd, self._config, self._state, self._age)
+        connection = HttpConnection(self._crowd, self._config, self._requests, self._age)
         connection.arrive(opened, self._tls)

@@ -25,7 +25,7 @@ from winnow.client.access import Access
 from winnow.client.channels import open_channel
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.scope import Scope
-from winnow.security.expiry import expiries
+from winnow.security.metrics import expiries
 from winnow.tools.keys.changing import add, remove
 from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.tools.local.ports import free_ports

@@ -58,6 +58,17 @@ async def ask(server: Server) -> AsyncIterator[Callable[[bytes], Any]]:
     await made.stop(None)
 
 
+async def test_grpc_calls_have_the_cython_call_underneath() -> None:
+    """It is not public, and `until_replied` cancels it."""
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        method: Any = channel.unary_unary("/any/Method")
+        call = method(b"", timeout=60.0)
+        while not hasattr(call._cython_call, "cancel"):
+            await turn()
+        assert not call._cython_call.done()
+        call.cancel()
+
+
 async def test_a_reply_is_returned(server: Server, ask: Callable[[bytes], Any]) -> None:
     server.go_on.set()
     assert await ask(b"hello") == b"hello"

@@ -1,4 +1,8 @@
-"""Waiting for the reply of a call, so that one that is given up leaves nothing behind."""
+"""Waiting for the reply of a call, so that one that is given up leaves nothing behind.
+
+This file alone uses `_cython_call` of grpc.aio, which is not public. Tried with grpcio
+1.85; `tests/winnow/test_replying.py` fails by name when it moves.
+"""
 
 import asyncio
 from collections.abc import Awaitable

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from cryptography import x509
 from prometheus_client import CollectorRegistry, Gauge
 
 from winnow.security.certificates import Certificates, Pem
-from winnow.security.expiry import expiries
 
 _Choose = Callable[[Iterable[float]], float]
 
@@ -45,10 +45,24 @@ class CertificateMetrics:
         self._expiry.labels(file).set_function(shown)
 
 
+def expiries(pem: bytes) -> list[float]:
+    """Returns when the certificates of a PEM file expire, in the file's order.
+
+    Returns:
+        Seconds since 1970.
+
+    Raises:
+        ValueError: the file holds no certificate, or a broken one.
+
+    """
+    found = x509.load_pem_x509_certificates(pem)
+    return [certificate.not_valid_after_utc.timestamp() for certificate in found]
+
+
 def _expiry(
     certificates: Certificates, content: Callable[[Pem], bytes | None], choose: _Choose
 ) -> float:
-    """Does not raise, or there would be no metrics at all."""
+    """Returns NaN for files that cannot be read: an error would hide all metrics of the process."""
     certificates.look()
     try:
         return choose(expiries(content(certificates.pem) or b""))

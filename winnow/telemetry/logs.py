@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import structlog
@@ -96,16 +96,17 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
     """
     colours = _colours()
     logs = Logs()
+    processors: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        logs.sample,
+        structlog.processors.add_log_level,
+        TimeStamper(fmt="iso", utc=True),
+        format_exc_info,
+        *([naming, bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            logs.sample,
-            structlog.processors.add_log_level,
-            TimeStamper(fmt="iso", utc=True),
-            format_exc_info,
-            *([naming, bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
-        ],
-        wrapper_class=_never_failing(level, logs),
+        processors=[_never_failing(processors, logs)],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=lambda *_: _Handing(logs),
     )
     if sys.stderr is not None:
@@ -125,18 +126,24 @@ class _Handing:
         self.debug = self.info = self.warning = self.error = self.critical = logs.put
 
 
-def _never_failing(level: str, logs: Logs) -> Any:
-    """A bound logger whose methods do not raise, for lines of at least this level."""
-    filtering: Any = structlog.make_filtering_bound_logger(logging.getLevelName(level.upper()))
+def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
+    """One processor for `processors`; an event that one of them fails at is counted, not raised.
 
-    class NeverFailing(filtering):  # type: ignore[misc]
-        def _proxy_to_logger(self, *arguments: Any, **named: Any) -> None:
-            try:
-                super()._proxy_to_logger(*arguments, **named)
-            except Exception:  # noqa: BLE001 (a value that cannot be shown changes no answer)
-                logs.lost()
+    A value that cannot be shown must not change an answer.
+    """
 
-    return NeverFailing
+    def processed(logger: Any, name: str, event: Any) -> Any:
+        try:
+            for process in processors:
+                event = process(logger, name, event)
+        except structlog.DropEvent:
+            raise
+        except Exception as error:
+            logs.lost()
+            raise structlog.DropEvent from error
+        return event
+
+    return processed
 
 
 def _kind(level: str, event: EventDict) -> Kind:

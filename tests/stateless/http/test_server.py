@@ -228,7 +228,7 @@ async def test_a_body_that_is_no_http_ends_its_connection_and_nothing_else(
             line.send("no chunk\r\n\r\n")
             await line.closed()
             site.go_on.set()
-            await happens(lambda: not site.server._state.tasks, LONG)
+            await happens(lambda: not site.server._requests.state.tasks, LONG)
             await happens(lambda: site.open == 0, LONG)
     refusals = [] if answered else ["request refused"]
     assert ([line["event"] for line in logged], caplog.records) == (refusals, [])
@@ -397,7 +397,7 @@ async def test_no_part_of_a_reply_waits_until_the_one_before_is_confirmed() -> N
     async with Site().serving() as site, wire(site.address) as line:
         line.send(GET)
         assert await status(line) == b"200"
-        (connection,) = site.server._state.connections
+        (connection,) = site.server._requests.state.connections
         opened = connection.transport.get_extra_info("socket")
         assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
