@@ -1,5 +1,6 @@
 """The expressions of dashboards and rules, ready to be evaluated."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,20 +8,32 @@ from typing import Any
 
 import yaml
 
-from deploy.grafana.pages import PAGES
-
-PROMETHEUS = Path(__file__).parent.parent / "deploy" / "prometheus"
+_DEPLOY = Path(__file__).parent.parent / "deploy"
+PROMETHEUS = _DEPLOY / "prometheus"
+DASHBOARDS = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((_DEPLOY / "grafana" / "dashboards").glob("*.json"))
+}
+"""Each dashboard by its uid, as Grafana reads it."""
 _METRIC = re.compile(r"\b(?:winnow|process)_[a-z_]+")
 _OF_HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
 
 
 def of_panels() -> Iterator[tuple[str, str]]:
-    """Every expression of every panel, and where it stands."""
-    for page in PAGES:
-        for row in page.rows:
-            for panel in row.panels:
-                for series in panel.series:
-                    yield f"{page.title}, {row.title}, {panel.title}", filled(series.expr)
+    """Yields every expression of every panel, and where it stands."""
+    for page in DASHBOARDS.values():
+        row = ""
+        for panel in page["panels"]:
+            row = panel["title"] if panel["type"] == "row" else row
+            for target in panel.get("targets", ()):
+                place = f"{page['title']}, {row}, {panel['title']}"
+                yield place, filled(target["expr"])
+
+
+def variables(page: dict[str, Any]) -> dict[str, str]:
+    """Returns the query of each variable of a dashboard that people choose values of, by name."""
+    every = page["templating"]["list"]
+    return {each["name"]: each["query"]["query"] for each in every if each["type"] == "query"}
 
 
 def of_rules() -> Iterator[dict[str, Any]]:

@@ -108,7 +108,6 @@ RULES = (
     Rule("txtai-venv/bin/python -m bench.*", How.PARSED, "needs an environment with txtai"),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
-    Rule("python -m deploy.grafana", How.ELSEWHERE, "tests/deploy"),
     # other people's
     Rule("source *", How.SHELL, "changes the shell that it is typed into"),
     Rule("grpcurl *", How.SHELL, "is no package; its request is parsed"),

@@ -1,11 +1,13 @@
 """Places in the program where tests end it as kill -9 does, to see what is left.
 
 Nothing happens at them unless the variable below names one: tests and `bench/crashes` set it for
-the processes that they start.
+the processes that they start. An installation from a wheel ignores the variable.
 """
 
 import os
 import signal
+
+from winnow.packaged import checkout
 
 VARIABLE = "WINNOW_TEST_KILL_AT"
 """`POINT` or `POINT:N`: the process is killed where it comes to the point for the N-th time."""
@@ -50,4 +52,4 @@ class FaultPoints:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-reach = FaultPoints(os.environ.get(VARIABLE, "")).reach
+reach = FaultPoints(os.environ.get(VARIABLE, "") if checkout() else "").reach

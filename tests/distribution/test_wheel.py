@@ -87,6 +87,14 @@ def test_the_services_are_imported_from_winnow_alone(installed: Installation) ->
         assert installed.run("python", "-c", f"import {folder}").returncode == 1, folder
 
 
+def test_nothing_can_switch_its_fault_points_on(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_TEST_KILL_AT", "merge.begun")
+    code = "from winnow.faultpoints import reach; reach('merge.begun'); print('goes on')"
+    assert installed.run("python", "-c", code).stdout == "goes on\n"
+
+
 def test_its_commands_are_listed_but_those_that_need_a_checkout(installed: Installation) -> None:
     shown = installed.run("winnow", "--help")
     assert shown.returncode == 0, shown.stderr

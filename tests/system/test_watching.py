@@ -2,19 +2,19 @@
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import needs
 import pytest
-from expressions import of_panels
+from expressions import DASHBOARDS, of_panels, variables
 from nats_server import NatsServer, needs_nats
 from prometheus_server import PrometheusServer, needs_prometheus
 from tenacious import until
 from watched_cluster import WatchedCluster, watched
 
-from deploy.grafana.pages import PAGES
 from winnow.__main__ import main
 
 pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
@@ -86,10 +86,11 @@ def test_so_do_the_panels_of_a_journal(
 
 
 def test_every_variable_has_values_to_choose(prometheus: PrometheusServer) -> None:
-    for page in PAGES:
-        for variable in page.variables:
-            found = prometheus.label_values(variable.metric, variable.label)
-            assert found, (page.title, variable.name)
+    for uid, page in DASHBOARDS.items():
+        for name, query in variables(page).items():
+            named = re.fullmatch(r"label_values\((\w+), (\w+)\)", query)
+            assert named is not None, query
+            assert prometheus.label_values(named[1], named[2]), (uid, name)
 
 
 def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
