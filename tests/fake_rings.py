@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
+from fakes import FakeHeads, FakeTextEncoder
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
@@ -10,7 +11,6 @@ from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import HeadInMemory, Predicted
 from winnow.domain.prediction import TokenSpan
-from winnow.fakes import FakeHeads, FakeTextEncoder
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.stateless.heads.admission import TextAdmission

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from fakes import FINGERPRINT, FakeSearcher
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
 from winnow.domain.stopping import StoppingRule
-from winnow.fakes import FINGERPRINT, FakeSearcher
 from winnow.stateless.answer.calls import Calls, Limits
 from winnow.stateless.answer.findings import Searched
 from winnow.stateless.answer.search import search

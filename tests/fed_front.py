@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from fakes import FakeShardWriter
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -12,7 +13,6 @@ from winnow.bundle import Bundle
 from winnow.domain.layout import shard_of
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage
-from winnow.fakes import FakeShardWriter
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime
 from winnow.rpc.boundary import Boundary

@@ -3,12 +3,12 @@
 import random
 from typing import Any
 
+from fakes import FINGERPRINT, FakeSearcher, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
 from winnow.stateless.cluster.formation import Formation
 from winnow.stateless.cluster.known import Known

@@ -4,6 +4,7 @@ import random
 from functools import cache
 from typing import Any
 
+from fakes import FINGERPRINT, FakeTextEncoder
 from logged_shards import LiveReplica
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -15,7 +16,6 @@ from winnow.domain.position import Position
 from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
-from winnow.fakes import FINGERPRINT, FakeTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answering import Answerer

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from fakes import FINGERPRINT
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.deadline import Deadline
@@ -15,7 +16,6 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
-from winnow.fakes import FINGERPRINT
 from winnow.searcher import Read, Retrieved
 
 Words = tuple[int, ...]

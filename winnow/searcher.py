@@ -1,7 +1,7 @@
 """The one interface of a shard: local, remote or fake.
 
 The front node knows nothing else of content nodes. Implementations: `content_node.searcher` (a
-shard in this process), `stateless.replicas.remote` (a shard behind gRPC), `winnow.fakes` (a
+shard in this process), `stateless.replicas.remote` (a shard behind gRPC), `tests.fakes` (a
 scripted one).
 """
 

@@ -1,7 +1,7 @@
 """The one interface of a shard that takes writes: local, remote or fake.
 
 Implementations: `content_node.live` (a shard in this process), `stateless.feed.remote` (a node
-behind gRPC), `winnow.fakes` (a scripted one).
+behind gRPC), `tests.fakes` (a scripted one).
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT, FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -18,7 +19,6 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.policy.pace import Pace
 
 QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.errors import NotLoadedError, OverloadedError, UnavailableError, WinnowError
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
 from winnow.rpc.server import Server

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from tenacious import happens, turn
@@ -14,7 +15,6 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.question import Depth, EncodedQuestion, ReadScope
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
-from winnow.fakes import FINGERPRINT
 from winnow.stateless.cluster.sequences import PATIENCE
 from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.progress import SETTLED

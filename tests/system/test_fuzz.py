@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
+from fakes import FakeHeads, FakeTextEncoder
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from hypothesis import given, settings
@@ -27,7 +28,6 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import ReadScope
-from winnow.fakes import FakeHeads, FakeTextEncoder
 from winnow.policy.load import Load, LoadSettings
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server

@@ -5,13 +5,13 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import FILE
 from winnow.domain.confidence import Confidence
-from winnow.fakes import reading
 from winnow.files.vouching import vouched
 
 FITTED = Confidence(relevance=0.5, span=0.3, distance=-1.0, bias=-2.0)

@@ -4,11 +4,11 @@ import math
 import random
 from dataclasses import replace
 
+from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.reading import Reading, rank
-from winnow.fakes import reading
 
 scores = st.one_of(st.floats(allow_nan=True), st.sampled_from([0.0, 1.0, math.nan]))
 readings = st.lists(

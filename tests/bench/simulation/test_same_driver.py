@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import simpy
+from fakes import FINGERPRINT, FakeSearcher
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -17,7 +18,6 @@ from bench.simulation.shard import Shard, Tally
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import Depth, EncodedQuestion
-from winnow.fakes import FINGERPRINT, FakeSearcher
 from winnow.policy.outliers import OutlierSettings
 from winnow.searcher import Retrieved
 from winnow.stateless.metrics import ReplicaMetrics

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from fakes import reading
 from tenacious import happens, turn
 
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.fakes import reading
 from winnow.searcher import Read
 from winnow.stateless.answer.ahead import ReadingAhead
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from fakes import FINGERPRINT, FakeSearcher, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -19,7 +20,6 @@ from winnow.errors import (
     DeadlineExceededError,
     UnavailableError,
 )
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB

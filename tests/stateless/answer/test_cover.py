@@ -1,12 +1,12 @@
 """What an answer covers, as a table."""
 
 import pytest
+from fakes import FINGERPRINT, reading
 
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.fakes import FINGERPRINT, reading
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.cover import cover
 from winnow.stateless.answer.findings import Findings, Searched

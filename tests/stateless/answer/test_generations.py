@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_shards import LIMITS, find, passages, question
+from fakes import FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 from tenacious import happens, turn
@@ -16,7 +17,6 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import PartialResults, ReadScope
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import GenerationGoneError
-from winnow.fakes import FakeSearcher, reading
 from winnow.searcher import Read
 from winnow.stateless.answer.generations import Generations, replacements
 

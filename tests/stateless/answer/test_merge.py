@@ -3,11 +3,11 @@
 import math
 import random
 
+from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.reading import Reading, rank
-from winnow.fakes import reading
 from winnow.stateless.answer.merge import merge
 
 found = st.lists(

@@ -4,13 +4,13 @@ import asyncio
 from dataclasses import replace
 
 from fake_shards import LIMITS, find, passages, question
+from fakes import FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule
-from winnow.fakes import FakeSearcher, reading
 from winnow.stateless.answer.findings import Searched
 
 scores = st.lists(st.integers(-3, 9), min_size=1, max_size=20)

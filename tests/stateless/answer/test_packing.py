@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import ReadScope
-from winnow.fakes import reading
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.answer.packing import Packing
 from winnow.stateless.answer.weight import weight

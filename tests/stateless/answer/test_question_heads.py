@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
 from known_caller import called_by
 from prometheus_client import CollectorRegistry
 
@@ -15,7 +16,6 @@ from winnow.domain.question import ReadScope
 from winnow.domain.request import AnswerRequest
 from winnow.domain.shard import ShardInfo
 from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
-from winnow.fakes import FINGERPRINT, FakeHeads, FakeSearcher, FakeTextEncoder, reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.keys.scope import Scope

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from fakes import reading
 from manual_clock import ManualClock
 from tenacious import turn
 
@@ -11,7 +12,6 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import NEVER, Interval
 from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
 from winnow.errors import UnavailableError
-from winnow.fakes import reading
 from winnow.searcher import Read, Retrieved
 from winnow.stateless.answer.recording import Recording
 

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -17,7 +18,6 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.question import Patience, Question, ReadScope, Retriever
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.fakes import reading
 from winnow.policy.attempts import Asker
 from winnow.stateless.answer.remembered import Asked, RememberedAnswers
 from winnow.stateless.cluster.edition import Edition

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_shards import LIMITS, find, passages, question
+from fakes import FakeSearcher, reading
 from manual_clock import ManualClock
 from tenacious import happens, turn
 from virtual_loop import VirtualLoop
@@ -23,7 +24,6 @@ from winnow.domain.question import (
 )
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
-from winnow.fakes import FakeSearcher, reading
 from winnow.stateless.answer.findings import Searched
 from winnow.stateless.answer.scatter import Failure
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
+from fakes import FakeSearcher, reading
 from tenacious import happens
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
-from winnow.fakes import FakeSearcher, reading
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
 from winnow.stateless.cluster.node import Node, present
 

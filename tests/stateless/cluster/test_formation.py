@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT, FakeSearcher, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -16,7 +17,6 @@ from winnow.deadline import Deadline
 from winnow.domain.question import Depth, EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.formation import Formation
 from winnow.stateless.cluster.membership import Encoding

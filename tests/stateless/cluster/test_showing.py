@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT, FakeSearcher
 from heard_nodes import Nodes
 from tenacious import happens
 
@@ -19,7 +20,6 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.fakes import FINGERPRINT, FakeSearcher
 from winnow.stateless.cluster.showing import Showing
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)

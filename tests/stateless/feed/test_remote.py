@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FakeShardWriter
 from heap_in_use import counted, kept
 from prometheus_client import CollectorRegistry
 from tenacious import happens
@@ -22,7 +23,6 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.fakes import FakeShardWriter
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.checks import MAX_TEXT
 from winnow.passages.feeding import MOST_METADATA, MOST_TITLE

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from fakes import FakeShardWriter
 from fed_front import FedFront, ids_of, node_info
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.feeding import FedPassage
 from winnow.errors import DeadlineExceededError, UnavailableError
-from winnow.fakes import FakeShardWriter
 from winnow.stateless.cluster.membership import View
 
 (NAME,) = ids_of(0, 1)

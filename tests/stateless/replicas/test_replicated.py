@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT, FakeSearcher, reading
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -26,7 +27,6 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.fakes import FINGERPRINT, FakeSearcher, reading
 from winnow.policy.outcomes import Outcome
 from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.searcher import Read

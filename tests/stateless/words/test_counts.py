@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT
 from hypothesis import given
 from hypothesis import strategies as st
 from logged_shards import Content, LiveReplica, ShardLog, Words, counted
@@ -11,7 +12,6 @@ from winnow.domain.layout import shard_of
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
-from winnow.fakes import FINGERPRINT
 from winnow.stateless.words.counts import IndexCounts, same
 from winnow.text.rarity import mean_length, rarities
 

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from fakes import FINGERPRINT
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
@@ -13,7 +14,6 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.word_counts import WordChanges
 from winnow.errors import UnavailableError
-from winnow.fakes import FINGERPRINT
 from winnow.stateless.words.served import ServedWords
 from winnow.stateless.words.statistics import WordStatistics
 
