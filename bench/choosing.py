@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.stopping import right
+from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.text.scores import exact_match
-from winnow.tools.evaluation.replies import read_whole_replies
 
 
 def chosen_and_there(row: dict[str, Any], passages: int) -> tuple[bool, bool]:

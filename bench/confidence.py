@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.text.scores import exact_match
-from winnow.tools.evaluation.replies import read_whole_replies
 
 PARTS = 10
 PRECISIONS = (0.7, 0.8, 0.9, 0.95)

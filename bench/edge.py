@@ -24,10 +24,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from bench.idle import spent
 from winnow import signals
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client.channels import open_aio_channel
 from winnow.rpc.client_key import KEY
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 _TIMEOUT = 2.0

@@ -28,6 +28,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
 from winnow.domain.passage import Passage
@@ -38,8 +40,6 @@ from winnow.passages.encoding import PassageEncoder
 from winnow.passages.rows import Row, read_rows
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 AT_ONCE = 4

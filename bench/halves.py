@@ -20,6 +20,8 @@ from pathlib import Path
 
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.bundle.manifest import Manifest
+from winnow.cli.drawing import check_drawable, pyplot
+from winnow.cli.outputs import writing
 from winnow.content_node.reader import Reader, open_reader
 from winnow.content_node.reader.lower import open_lower
 from winnow.content_node.shard.store import StoredPassage
@@ -27,8 +29,6 @@ from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import INT8
 from winnow.text.tokenizer import Tokenizer, Tokens
-from winnow.tools.drawing import check_drawable, pyplot
-from winnow.tools.outputs import writing
 
 _FIRST_ID, _LAST_ID = 1_000, 20_000
 _QUESTION = range(3_000, 3_012)

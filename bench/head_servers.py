@@ -25,13 +25,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from winnow.cli.local.ports import free_ports
 from winnow.deadline import Deadline
 from winnow.heads.finding import placed_heads
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.heads.store import open_store
 from winnow.heads.writing import write_head
-from winnow.tools.local.ports import free_ports
 
 SERVERS, TOKENS = 3, 15
 WIDTH, LABELS = 384, 30

@@ -24,9 +24,9 @@ from statistics import quantiles
 
 from winnow import signals
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 _TIMEOUT = 30.0

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from winnow import signals
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.messages import AnswerClient
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
 from winnow.v1 import answer_pb2
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -30,6 +30,9 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
+from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.content_node.reader.prepare import Window, prepare
 from winnow.content_node.reader.whole import OUTPUTS
@@ -38,9 +41,6 @@ from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.local.ports import free_ports
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 BLOCK = 10

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import sync_playwright
 
-from winnow.tools.questions import read_questions
+from winnow.cli.questions import read_questions
 
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 _FIRST = 2

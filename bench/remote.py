@@ -25,6 +25,8 @@ from statistics import median
 import grpc
 
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.questions import read_questions
 from winnow.domain.encoder import StatesFormat
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
@@ -34,8 +36,6 @@ from winnow.settings.common import cores
 from winnow.text.encoder import TextEncoder
 from winnow.text.remote import SERVICE, RemoteTextEncoder
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.ports import free_ports
-from winnow.tools.questions import read_questions
 
 HERE = "here"
 AT_ONCE = 8

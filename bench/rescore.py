@@ -14,9 +14,9 @@ from typing import Any
 
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import ScoreEntry
+from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.content_node.reader.reader import combine
 from winnow.text.scores import exact_match, f1
-from winnow.tools.evaluation.replies import read_whole_replies
 
 STEPS = (1, 2, 5, 10, 20)
 

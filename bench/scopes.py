@@ -17,13 +17,13 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from winnow.bundle import default_bundle
+from winnow.cli.evaluation.tally import Outcome, report
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
+from winnow.cli.questions import AskedQuestion, read_questions
 from winnow.client.messages import AnswerClient
 from winnow.convert.answer import read_scope_message
 from winnow.domain.question import ReadScope
-from winnow.tools.evaluation.tally import Outcome, report
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.local.ports import free_ports
-from winnow.tools.questions import AskedQuestion, read_questions
 from winnow.v1 import answer_pb2
 
 SHARDS = (1, 2, 4)

@@ -26,6 +26,7 @@ import numpy as np
 
 from bench.words import memory
 from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.questions import read_questions
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.nearest import GraphIndex
@@ -34,7 +35,6 @@ from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.layout import shard_name
 from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.questions import read_questions
 
 K, TOP = 100, 10
 _ROUNDING = 1e-5

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from winnow.bundle import default_bundle, read_manifest
+from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.text.scores import exact_match
-from winnow.tools.evaluation.replies import read_whole_replies
 
 
 def stopped(ranked: list[dict[str, Any]], rule: StoppingRule) -> int:

@@ -27,14 +27,14 @@ from typing import Any
 from bench.tracing import BLOCK, Way, measure
 from winnow import signals
 from winnow.bundle import default_bundle
+from winnow.cli.keys.changing import add
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.keys.scope import Scope
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
-from winnow.tools.keys.changing import add
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 
 _CONNECTIONS = 30
 _PLAIN, _MUTUAL, _KEYED = "plain text", "mutual TLS", "mutual TLS and keys"

@@ -36,11 +36,11 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from bench.idle import spent
 from winnow import signals
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 BLOCK = 10

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.questions import AskedQuestion, read_questions
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.content_node.shard.postings import load_postings
@@ -46,7 +47,6 @@ from winnow.domain.layout import shard_name
 from winnow.files.opened import OpenFile
 from winnow.text.scores import normalise
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.questions import AskedQuestion, read_questions
 
 K = 100
 STEPS = (1, 10, 100)

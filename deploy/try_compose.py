@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow import Client
+from winnow.cli.questions import read_questions
 from winnow.errors import WinnowError
 from winnow.packaged import demo_corpus
-from winnow.tools.questions import read_questions
 
 _FILE = Path(__file__).with_name("compose.yaml")
 _SKIPPED = 77

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import PassageFields
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
 
 WON: PassageFields = {
     "id": "zorblax",

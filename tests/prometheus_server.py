@@ -17,7 +17,7 @@ import yaml
 from expressions import PROMETHEUS
 from tenacious import until
 
-from winnow.tools.local.ports import free_ports
+from winnow.cli.local.ports import free_ports
 
 PROGRAM = shutil.which("prometheus")
 needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)

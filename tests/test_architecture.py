@@ -121,7 +121,7 @@ PURE = [
     "content_node/measuring",
     "content_node/searcher.py",
     "winnow/sizing",
-    "winnow/tools/plan",
+    "winnow/cli/plan",
 ]
 
 POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
@@ -201,13 +201,13 @@ def test_policies_only_calculate(place: str) -> None:
             assert known, f"{file} imports {name}"
 
 
-def test_nothing_imports_the_tools_but_tools() -> None:
+def test_nothing_imports_the_commands_but_commands() -> None:
     for package in ARROWS:
         for file in files(package):
-            if "winnow/tools" in str(file) or file.name == "__main__.py":
+            if "winnow/cli" in str(file) or file.name == "__main__.py":
                 continue
             for name in imports(file):
-                assert not name.startswith("winnow.tools"), f"{file} imports {name}"
+                assert not name.startswith("winnow.cli"), f"{file} imports {name}"
 
 
 def test_only_processes_put_themselves_together() -> None:
@@ -225,8 +225,8 @@ def test_services_never_import_the_training_libraries() -> None:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
             assert not roots & {"torch", "transformers", "tantivy"}, file
-            # a tool that makes models to measure them, and serves nobody
-            assert "onnx" not in roots or "winnow/tools/ladder" in str(file), file
+            # a command that makes models to measure them, and serves nobody
+            assert "onnx" not in roots or "winnow/cli/ladder" in str(file), file
 
 
 def test_one_file_knows_opentelemetry() -> None:
@@ -255,7 +255,7 @@ def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
 
 
 def test_the_commands_of_services_are_named_and_not_imported() -> None:
-    text = (ROOT / "winnow" / "tools" / "commands.py").read_text(encoding="utf-8")
+    text = (ROOT / "winnow" / "cli" / "commands.py").read_text(encoding="utf-8")
     assert "winnow.stateless.cli:front" in text
     assert "winnow.content_node.cli:node" in text
     assert "winnow.encoder_node.cli:encoder" in text

@@ -11,6 +11,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
+from winnow.cli.local.cluster import shard_directories
 from winnow.client.messages import AnswerClient
 from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.metrics import NodeMetrics
@@ -66,7 +67,6 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.cluster import shard_directories
 from winnow.v1 import head_pb2_grpc, shard_pb2_grpc
 
 OFTEN = DiscoverySettings(poll_every=0.05)

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import typer
 from written import ROOT, Command
 
-from winnow.tools.commands import app
+from winnow.cli.commands import app
 
 _A_NUMBER = "N"
 

@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs a command; exits 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    from winnow.tools.commands import main as run  # noqa: PLC0415
+    from winnow.cli.commands import main as run  # noqa: PLC0415
 
     run(arguments)
 

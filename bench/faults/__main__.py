@@ -24,7 +24,7 @@ from bench.faults.report import as_json, table, tell
 from bench.faults.stage import staged
 from bench.faults.table import SCENARIOS, Scenario
 from winnow import signals
-from winnow.tools.questions import read_questions
+from winnow.cli.questions import read_questions
 
 
 def main() -> int:

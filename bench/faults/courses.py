@@ -8,8 +8,8 @@ from pathlib import Path
 from bench.faults.rows import HEALTH, Row
 from bench.faults.stage import LOOK, Stage
 from bench.faults.strangers import Stranger
+from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.tools.local.processes import Processes
 from winnow.v1 import answer_pb2
 
 _VICTIM = 0

@@ -14,9 +14,9 @@ from bench.faults.judge import Observed, seconds
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from winnow.bundle import default_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.local.ports import free_ports
 
 DEADLINE = 2.0
 """Seconds that every question has."""

@@ -36,12 +36,12 @@ from bench.faults.judge import availability, latency
 from bench.faults.load import Load
 from bench.faults.rows import Row
 from bench.faults.stage import DEADLINE
+from winnow.cli.local.cluster import shard_directories
+from winnow.cli.local.ports import free_ports
+from winnow.cli.questions import read_questions
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile
-from winnow.tools.local.cluster import shard_directories
-from winnow.tools.local.ports import free_ports
-from winnow.tools.questions import read_questions
 
 _TRANSFORM = "bench.faults.txtai_vectors.transform"
 _ALLOWED = {"ALLOW_RESOLVE_TRANSFORM": "True"}

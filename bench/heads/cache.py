@@ -7,10 +7,10 @@ import numpy as np
 
 from bench.heads.figures import Figure
 from winnow.bundle import Bundle
+from winnow.cli.ladder import zipf
+from winnow.cli.ladder.texts import made_up
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoding, Then
-from winnow.tools.ladder import zipf
-from winnow.tools.ladder.texts import made_up
 
 ROW = "cache"
 _NEAR = 0.03

@@ -11,6 +11,8 @@ import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
 from winnow.client.channels import open_aio_channel
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
@@ -22,8 +24,6 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.ports import free_ports
-from winnow.tools.local.processes import Processes
 from winnow.v1 import head_pb2, head_pb2_grpc
 
 AMPLE = 1 << 30

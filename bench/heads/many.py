@@ -9,9 +9,9 @@ from bench.heads.figures import Figure, quantile, ratio
 from bench.heads.house import House, house, served
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle
+from winnow.cli.ladder import zipf
+from winnow.cli.ladder.texts import Ids, made_up
 from winnow.deadline import Deadline
-from winnow.tools.ladder import zipf
-from winnow.tools.ladder.texts import Ids, made_up
 from winnow.v1 import head_pb2
 
 ROW = "many"

@@ -9,14 +9,14 @@ from pathlib import Path
 from bench.heads.figures import Figure, quantile, ratio
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.progress import BuildProgress
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.questions import read_questions
 from winnow.v1 import answer_pb2
 
 ROW = "question"

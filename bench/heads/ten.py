@@ -8,7 +8,7 @@ from bench.heads.figures import Figure, quantile, ratio
 from bench.heads.house import House, house
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle
-from winnow.tools.ladder.texts import Ids, made_up
+from winnow.cli.ladder.texts import Ids, made_up
 
 ROW = "ten"
 MOST = 1.3

@@ -27,7 +27,7 @@ from bench.faults.report import as_json, table, tell
 from bench.faults.stage import Shape, Stage, staged
 from bench.hostile.table import MINUTES, Scenario, scenarios
 from winnow import signals
-from winnow.tools.questions import read_questions
+from winnow.cli.questions import read_questions
 
 _SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite", http=True)
 _SHARE = 0.5

@@ -17,10 +17,10 @@ from pathlib import Path
 from bench.simulation import compare, tables, tails
 from bench.simulation.pages import replaced
 from bench.simulation.plot import plot
+from winnow.cli.units.measuring import Extent, measure
 from winnow.packaged import checkout
 from winnow.sizing.units import MEASURED, Units, read_units
 from winnow.telemetry.progress import Progress
-from winnow.tools.units.measuring import Extent, measure
 
 _SECONDS = 15.0
 

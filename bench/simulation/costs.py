@@ -5,8 +5,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from winnow.cli.plan.formulae import by_length, half_ms, retrieve_ms
 from winnow.sizing.units import SHARES, FrontUnits, LengthCost, Units
-from winnow.tools.plan.formulae import by_length, half_ms, retrieve_ms
 
 _MS = 1e-3
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from bench.simulation.front import Asked
 from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
+from winnow.cli.units.fronts import write_passages
+from winnow.cli.units.spent import seconds_of
 from winnow.client.messages import AnswerClient
 from winnow.domain.layout import shard_of
 from winnow.errors import WinnowError
 from winnow.sizing.asked import made_up_questions
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.local.ports import free_ports
-from winnow.tools.units.fronts import write_passages
-from winnow.tools.units.spent import seconds_of
 from winnow.v1 import answer_pb2
 
 PASSAGES = 3

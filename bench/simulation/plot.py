@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.simulation.tails import Point
-from winnow.tools.drawing import pyplot
-from winnow.tools.outputs import writing
+from winnow.cli.drawing import pyplot
+from winnow.cli.outputs import writing
 
 _COLOURS = ("tab:red", "tab:blue")
 

@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from bench.simulation.tails import Point
+from winnow.cli.plan.formulae import front_ms
+from winnow.cli.plan.planning import driver, plan
+from winnow.cli.plan.report import lines
+from winnow.cli.plan.wanted import Wanted
 from winnow.sizing.units import Units
-from winnow.tools.plan.formulae import front_ms
-from winnow.tools.plan.planning import driver, plan
-from winnow.tools.plan.report import lines
-from winnow.tools.plan.wanted import Wanted
 
 EXAMPLE = Wanted(passages=21e6, dimension=768, qps=100, p99_ms=300)
 """What `winnow plan --passages 21e6 --dimension 768 --qps 100 --p99 300ms` plans for."""

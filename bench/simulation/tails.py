@@ -16,6 +16,7 @@ from bench.faults.quantiles import quantile
 from bench.simulation.cluster import Layout, on_many_machines
 from bench.simulation.costs import Costs, Pauses
 from bench.simulation.load import made_up, open_loop
+from winnow.cli.plan.formulae import front_ms
 from winnow.policy.outliers import OutlierSettings
 from winnow.settings.common import cores
 from winnow.sizing.units import Units
@@ -23,7 +24,6 @@ from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.replicas import ReplicaSettings
 from winnow.stateless.policy.waiting import WaitingSettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies
-from winnow.tools.plan.formulae import front_ms
 
 SHARDS = (1, 4, 16, 64, 256, 1_000)
 LENGTHS = (110, 130, 150, 170, 190, 210)

@@ -25,9 +25,9 @@ from bench.soak.made_up import make_shard, writes
 from bench.soak.memory import Sample, growth, held, write_csv
 from winnow import signals
 from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
 from winnow.rpc.channel import open_channel
-from winnow.tools.local.ports import free_ports
-from winnow.tools.local.processes import Processes
 
 _LOOK = 0.5
 _ASKERS = 2

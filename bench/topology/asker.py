@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.faults.asking import Asking
 from bench.faults.load import Load
 from bench.faults.rows import Row
+from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.parent import die_with_parent
-from winnow.tools.questions import read_questions
 
 DEADLINE = 2.0
 """Seconds that every question has."""

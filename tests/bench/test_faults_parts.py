@@ -15,10 +15,10 @@ from bench.faults.load import Load
 from bench.faults.proxy import Proxy
 from bench.faults.stage import Stage
 from bench.faults.table import SCENARIOS
+from winnow.cli.local.cluster import LocalCluster
+from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
-from winnow.tools.local.cluster import LocalCluster
-from winnow.tools.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
 

@@ -23,12 +23,12 @@ from helm_chart import (
     rendered,
 )
 
+from winnow.cli.commands import app
+from winnow.cli.help_texts import with_flowing_help
 from winnow.content_node.settings import NodeSettings
 from winnow.rpc.health import LIVE
 from winnow.settings.common import ServiceSettings
 from winnow.stateless.settings import FrontSettings
-from winnow.tools.commands import app
-from winnow.tools.help_texts import with_flowing_help
 
 ROOT = Path(__file__).parents[2]
 ALL = {"small": SMALL, "large": LARGE, "read-only": READ_ONLY}

@@ -83,7 +83,7 @@ def test_its_wheel_has_the_client_and_no_server(wheel: Path) -> None:
     }
     assert {"winnow/client/client.py", "winnow/py.typed", "winnow/v1/answer_pb2.pyi"} <= set(names)
     rooms = {name.split("/")[1] for name in names if name.count("/") > 1}
-    assert not rooms & {"tools", "inference", "bundle", "settings", "stateless", "default_bundle"}
+    assert not rooms & {"cli", "inference", "bundle", "settings", "stateless", "default_bundle"}
     assert wheel.stat().st_size < 200_000
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from winnow import packaged
 from winnow.bundle import read_manifest
+from winnow.cli.local.demo_cli import kept_index
 from winnow.errors import ArtefactError
-from winnow.tools.local.demo_cli import kept_index
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

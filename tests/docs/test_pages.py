@@ -23,15 +23,15 @@ from written import PAGES, Block, Command, Kind, blocks, commands
 from written_rules import PROGRAMS, How, rule_of
 
 from winnow.bundle import Bundle
+from winnow.cli.commands import app
+from winnow.cli.exits import exit_code
+from winnow.cli.help_texts import with_flowing_help
+from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.heads.store import open_store
 from winnow.packaged import demo_corpus
-from winnow.tools.commands import app
-from winnow.tools.exits import exit_code
-from winnow.tools.help_texts import with_flowing_help
-from winnow.tools.local.ports import free_ports
 
 pytestmark = pytest.mark.timeout(300)
 SHARDS = 3

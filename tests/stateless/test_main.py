@@ -13,13 +13,13 @@ from small_heads import small_head
 
 import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.client import AsyncClient
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.store import open_store
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.composing import cluster, placed_heads
 from winnow.stateless.settings import FrontSettings
-from winnow.tools.local.ports import free_ports
 
 
 class Dying(Discovery):

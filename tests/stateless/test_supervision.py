@@ -8,13 +8,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from winnow.cli.local.ports import free_ports
 from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve
 from winnow.stateless.supervision import supervised
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.tools.local.ports import free_ports
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 LONG = 30.0

@@ -15,7 +15,7 @@ from scripted_front import ScriptedFront, full_reply, scripted_front
 from whole_cluster import running
 
 from winnow.bundle import Bundle
-from winnow.tools.local.ports import free_ports
+from winnow.cli.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
 COMMAND = [sys.executable, "-m", "winnow", "ask"]

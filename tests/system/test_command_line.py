@@ -22,10 +22,10 @@ from whole_bundle import WHOLE
 
 from winnow.address import Address
 from winnow.bundle import default_bundle
+from winnow.cli.local.faults import not_loaded
+from winnow.cli.local.ports import expect_free, free_ports
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
-from winnow.tools.local.faults import not_loaded
-from winnow.tools.local.ports import expect_free, free_ports
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)

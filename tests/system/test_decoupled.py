@@ -17,6 +17,7 @@ from small_heads import FINGERPRINT, WIDTH, small_head
 from tenacious import until
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.client import Client, TextPrediction
 from winnow.deadline import Deadline
 from winnow.domain.encoder import StatesFormat
@@ -26,7 +27,6 @@ from winnow.heads.finding import placed_heads
 from winnow.heads.store import open_store
 from winnow.rpc.channel import open_balanced
 from winnow.text.remote import SERVICE, RemoteTextEncoder
-from winnow.tools.local.ports import free_ports
 
 pytestmark = pytest.mark.timeout(300)
 LONG = 60.0

@@ -7,9 +7,9 @@ import pytest
 from fed_cluster import ASKED, WON, fed_cluster
 from tenacious import until
 
+from winnow.cli.local.cluster import LocalCluster
 from winnow.client import Client
 from winnow.errors import InvalidRequestError
-from winnow.tools.local.cluster import LocalCluster
 
 
 @pytest.fixture

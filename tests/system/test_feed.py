@@ -15,8 +15,8 @@ from scripted_front import scripted_front
 from tenacious import happens
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.errors import NotWritableError
-from winnow.tools.local.ports import free_ports
 
 COMMAND = [sys.executable, "-m", "winnow", "feed"]
 

@@ -10,9 +10,9 @@ import pytest
 from fed_cluster import ASKED, WON, fed_cluster
 from tenacious import until
 
+from winnow.cli.local.cluster import LocalCluster
 from winnow.client import Client, Outcome
 from winnow.errors import OverloadedError, UnavailableError
-from winnow.tools.local.cluster import LocalCluster
 
 
 @pytest.fixture

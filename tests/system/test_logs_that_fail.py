@@ -14,10 +14,10 @@ from typing import IO
 import pytest
 from tenacious import until
 
+from winnow.cli.local.cluster import shard_directories
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.tools.local.cluster import shard_directories
-from winnow.tools.local.ports import free_ports
-from winnow.tools.local.processes import Processes
 from winnow.v1 import answer_pb2
 
 CALLS = 200

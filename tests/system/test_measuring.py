@@ -13,13 +13,13 @@ import needs
 import pytest
 from prometheus_client import CollectorRegistry
 
+from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.client.channels import SERVICE
 from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.stateless.answer.validation import MAX_CHARACTERS
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.tools.evaluation.replies import read_whole_replies
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 pytestmark = pytest.mark.timeout(120)

@@ -14,6 +14,8 @@ from conftest import QUESTIONS
 from tenacious import turn
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
 from winnow.content_node.merging.names import newest_first, sequence_of
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
@@ -27,8 +29,6 @@ from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.tokenizer import Tokenizer
-from winnow.tools.local.ports import free_ports
-from winnow.tools.local.processes import Processes
 
 MERGES = 3
 FEW = 12

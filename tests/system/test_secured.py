@@ -20,15 +20,15 @@ from certificates import Authority
 from tenacious import until
 
 from winnow.bundle import default_bundle
+from winnow.cli.keys.changing import add, remove
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
 from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.access import Access
 from winnow.client.channels import open_channel
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.scope import Scope
 from winnow.security.metrics import expiries
-from winnow.tools.keys.changing import add, remove
-from winnow.tools.local.cluster import LocalCluster, LocalPlan
-from winnow.tools.local.ports import free_ports
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 ASKED = "How many hearts does an octopus have?"

@@ -16,10 +16,10 @@ pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 from collector import Collector, collecting
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.domain.encoder import StatesFormat
 from winnow.rpc.channel import open_balanced
 from winnow.text.remote import SERVICE, RemoteTextEncoder
-from winnow.tools.local.ports import free_ports
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.bundle]
 LONG = 120.0

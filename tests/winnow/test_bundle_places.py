@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.pulling import pull_bundle
 from winnow.bundle.pushing import push_bundle
+from winnow.cli.bundle.cli import app
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.aside import open_aside
 from winnow.files.vouching import vouched
-from winnow.tools.bundle.cli import app
 
 FILES = {"encoder.onnx": b"an encoder", "reader.onnx": b"a reader", "tokenizer.json": b"{}"}
 

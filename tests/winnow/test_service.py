@@ -11,12 +11,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
+from winnow.cli.local.ports import free_ports
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.rpc.boundary import Boundary
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.tools.local.ports import free_ports
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from winnow.cli.local.settings import UpSettings
 from winnow.content_node.settings import NodeSettings
 from winnow.encoder_node.settings import EncoderSettings
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.settings.names import TABLES
 from winnow.settings.source import SettingsError, given
 from winnow.stateless.settings import FrontSettings
-from winnow.tools.local.settings import UpSettings
 
 FLAGS = {"shards": ["127.0.0.1:9000"]}
 

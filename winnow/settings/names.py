@@ -13,7 +13,7 @@ NAME_VARIABLE = "WINNOW_PROCESS_NAME"
 
 _PREFIX = "WINNOW_"
 _OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
-"""What tools that ask may find in variables, see `winnow.tools.access`."""
+"""What tools that ask may find in variables, see `winnow.cli.access`."""
 _OTHERS = {CONFIG_VARIABLE, NAME_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"

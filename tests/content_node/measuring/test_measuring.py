@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle
+from winnow.cli.commands import app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
 from winnow.content_node.measuring.made_up import Text, Vectors
@@ -15,7 +16,6 @@ from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
 from winnow.sizing.units import SHARES
 from winnow.text.tokenizer import Tokens
-from winnow.tools.commands import app
 
 TEXTS = [
     Text(

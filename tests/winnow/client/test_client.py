@@ -11,6 +11,7 @@ import pytest
 from scripted_front import ScriptedFront, full_reply, scripted_front
 
 import winnow
+from winnow.cli.local.ports import free_ports
 from winnow.client import (
     AsyncClient,
     CallKind,
@@ -29,7 +30,6 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.tools.local.ports import free_ports
 
 
 class Asks(Protocol):

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from winnow.cli.exits import complain
 from winnow.settings.names import NAME_VARIABLE
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.speaker import before_every_line
-from winnow.tools.exits import complain
 
 
 @pytest.fixture(autouse=True)

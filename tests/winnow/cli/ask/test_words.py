@@ -1,0 +1,68 @@
+"""Words of passages on a terminal."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from winnow.cli.ask.words import MARK, harmless, highlighted
+from winnow.client import Answer, Passage
+
+
+def answer(text: str, start: int, end: int) -> Answer:
+    return Answer(text[start:end], start, end, 1.0, Passage("id", "", text), 0)
+
+
+PASSAGES = [
+    ("The cafe\u0301 was opened by Zoe\u0308 Nowak in 1923.", "Zoe\u0308 Nowak"),
+    ("東京タワーは333メートルの高さです。", "333メートル"),
+    ("A 🎻 and a 👩‍👩‍👧 and a violin 🎻 case", "violin"),
+    ("tabs\tand\r\nreturns\x0band\x0cfeeds, then gold", "gold"),
+    ("a bell\a, \x1b[31mred\x1b[0m and \x9b2J then gold", "gold"),
+    ("gold", "gold"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), PASSAGES)
+def test_just_the_words_of_the_answer_are_marked(text: str, said: str) -> None:
+    start = text.index(said)
+    shown = highlighted(answer(text, start, start + len(said)), plain=False)
+    (span,) = [span for span in shown.spans if span.style == MARK]
+    assert shown.plain[span.start : span.end] == said
+
+
+@pytest.mark.parametrize(("text", "said"), PASSAGES)
+@pytest.mark.parametrize("width", [12, 80])
+def test_they_are_still_marked_on_the_terminal_however_narrow(
+    text: str, said: str, width: int
+) -> None:
+    start = text.index(said)
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, color_system="standard", width=width)
+    console.print(highlighted(answer(text, start, start + len(said)), plain=False))
+    marked = [part.partition("\x1b[0m")[0] for part in out.getvalue().split("\x1b[1;7m")[1:]]
+    assert "".join(marked).replace(" ", "") == said.replace(" ", "")
+
+
+def test_without_styles_asterisks_mark_them() -> None:
+    shown = highlighted(answer("It was Froome.", 7, 13), plain=True)
+    assert (shown.plain, shown.spans) == ("It was **Froome**.", [])
+
+
+def test_where_no_words_were_found_nothing_is_marked() -> None:
+    assert highlighted(answer("It was Froome.", 0, 0), plain=True).plain == "It was Froome."
+
+
+@given(st.text())
+def test_nothing_moves_and_nothing_is_obeyed(text: str) -> None:
+    """As many code points as before, and no control character."""
+    shown = harmless(text)
+    assert len(shown) == len(text)
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
+
+
+def test_line_breaks_stay_where_they_are_wanted() -> None:
+    assert harmless("a\nb\rc") == "a b c"
+    assert harmless("a\nb\rc", lines=True) == "a\nb c"

@@ -1,0 +1,151 @@
+"""Which machines are planned, and why."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+from units_made import units
+
+from winnow.cli.commands import app
+from winnow.cli.plan.planning import driver, plan, soonest
+from winnow.cli.plan.wanted import Wanted
+from winnow.errors import WinnowError
+
+LARGE = Wanted(passages=21e6, dimension=768, qps=1, p99_ms=2_000)
+
+
+def test_a_quiet_index_has_as_many_nodes_as_its_memory_takes() -> None:
+    made = plan(units(), LARGE)
+    assert made is not None
+    # 3.67 KB each, in 14.4 GiB less the models
+    assert made.nodes == made.for_memory == 6
+    assert made.memory_bytes < LARGE.node_bytes
+    assert driver(made, LARGE).startswith("memory")
+
+
+def test_an_index_that_is_fed_has_room_for_two_generations() -> None:
+    made = plan(units(), replace(LARGE, fed=True))
+    assert made is not None
+    assert made.shards == 11
+
+
+def test_a_busy_index_has_as_many_nodes_as_its_reads_take() -> None:
+    wanted = replace(LARGE, passages=1e5, qps=100)
+    made = plan(units(), wanted)
+    assert made is not None
+    assert made.busy <= wanted.busy
+    assert driver(made, wanted).startswith("load")
+    half = plan(units(), replace(wanted, qps=50))
+    assert half is not None
+    assert half.nodes < made.nodes
+
+
+def test_states_take_disk_and_building_and_save_reading() -> None:
+    wanted = replace(LARGE, passages=1e5, qps=100, tokens=150)
+    without, made = plan(units(), wanted), plan(units(), replace(wanted, states=True))
+    assert without is not None
+    assert made is not None
+    assert without.served.read == 15.0
+    assert made.served.read == pytest.approx(6.0 / 0.8)
+    assert made.nodes < without.nodes
+    assert made.shards * made.disk_bytes - without.shards * without.disk_bytes == pytest.approx(
+        2 * 1e5 * 138 * 400
+    )
+    assert made.build_hours - without.build_hours == pytest.approx(1e5 * 6.9 / 4 / 3.6e6)
+
+
+def test_units_that_know_no_states_plan_for_none() -> None:
+    known = units()
+    unknown = known.model_copy(update={"node": known.node.model_copy(update={"states": None})})
+    assert plan(unknown, LARGE) is not None
+    with pytest.raises(ValueError, match="leave out --states"):
+        plan(unknown, replace(LARGE, states=True))
+
+
+def test_an_index_in_a_hurry_has_more_nodes_than_it_would_need() -> None:
+    wanted = replace(LARGE, passages=1e5, p99_ms=45)
+    made = plan(units(), wanted)
+    assert made is not None
+    assert made.p99_ms <= 45
+    assert driver(made, wanted).startswith("latency")
+
+
+def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
+    made = plan(units(), replace(LARGE, replicas=2, fronts=3))
+    assert made is not None
+    assert made.replicas >= 2
+    assert made.fronts == 3
+
+
+def test_what_cannot_be_in_time_has_no_plan_but_a_soonest_one() -> None:
+    wanted = replace(LARGE, p99_ms=5)
+    assert plan(units(), wanted) is None
+    assert soonest(units(), wanted).p99_ms > 5
+
+
+def test_nodes_too_small_for_the_models_are_an_error() -> None:
+    with pytest.raises(ValueError, match="give the nodes more memory"):
+        plan(units(), replace(LARGE, node_bytes=1e8))
+
+
+@pytest.mark.parametrize("passages", [1e12, 1e308])
+def test_more_passages_than_any_index_has_are_an_error(passages: float) -> None:
+    with pytest.raises(ValueError, match="passages do not fit into 4,096 nodes of 16 GiB"):
+        plan(units(), replace(LARGE, passages=passages))
+
+
+def run(*arguments: str) -> Result:
+    words = ["plan", *arguments]
+    return CliRunner().invoke(app(words), words, env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def costs(tmp_path: Path) -> str:
+    path = tmp_path / "units.json"
+    path.write_text(units().model_dump_json())
+    return str(path)
+
+
+ASKED = ("--passages", "21e6", "--dimension", "768", "--qps", "100")
+
+
+def test_the_command_says_what_is_needed_and_what_drives_it(costs: str) -> None:
+    shown = run(*ASKED, "--p99", "300ms", "--units", costs)
+    assert shown.exit_code == 0, shown.output
+    for said in ("content nodes", "front nodes", "p99", "driven by", "made up"):
+        assert said in shown.output
+
+
+def test_it_says_that_stopping_early_is_not_reckoned_unless_a_mean_is_given(costs: str) -> None:
+    asked = (*ASKED, "--p99", "300ms", "--units", costs)
+    whole, mean = run(*asked).output, run(*asked, "--passages-to-read", "4").output
+    assert "to read 10 passages" in whole
+    assert "to read 4 passages" in mean
+    assert ["stopping" in each for each in (whole, mean)] == [True, False]
+
+
+def test_the_command_prints_json_for_programs() -> None:
+    shown = run(*ASKED, "--p99", "1s", "--json")
+    assert shown.exit_code == 0, shown.output
+    made = json.loads(shown.output)
+    assert made["nodes"] == made["shards"] * made["replicas"]
+
+
+def test_the_command_says_what_would_help_where_nothing_is_in_time(costs: str) -> None:
+    shown = run(*ASKED, "--p99", "3ms", "--units", costs)
+    assert isinstance(shown.exception, WinnowError)
+    assert "read fewer passages" in str(shown.exception)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--passages", "0.5"), ("--p99", "soon"), ("--node-memory", "16"), ("--passages", "1e999")],
+)
+def test_a_quantity_that_is_none_is_refused_by_its_option(option: str, value: str) -> None:
+    given = {"--passages": "1e6", "--qps": "1", option: value}
+    shown = run(*(word for pair in given.items() for word in pair))
+    assert shown.exit_code == 2
+    assert option in shown.output
+    assert repr(value) in shown.output

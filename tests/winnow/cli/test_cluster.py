@@ -1,0 +1,113 @@
+"""What a local cluster starts, without starting it."""
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from winnow.cli.local.cluster import LocalCluster, shard_directories
+from winnow.cli.local.plan import LocalPlan
+from winnow.errors import ArtefactError, UnavailableError
+
+
+@dataclass
+class Noted:
+    """Notes what would be started."""
+
+    started: dict[str, Sequence[str]] = field(default_factory=dict)
+    logs: dict[str, IO[bytes]] = field(default_factory=dict)
+
+    def start(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        log: IO[bytes] | None = None,
+    ) -> None:
+        self.started[name] = arguments
+        if log is not None:
+            self.logs[name] = log
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    (tmp_path / "index.json").write_text(json.dumps({"shards": 2}), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def noted(plan: LocalPlan) -> tuple[LocalCluster, Noted]:
+    cluster, processes = LocalCluster(plan), Noted()
+    fake: Any = processes
+    cluster.processes = fake
+    return cluster, processes
+
+
+@pytest.mark.parametrize(
+    "setting", ["listen", "metrics_listen", "http_listen", "node_metrics_from"]
+)
+def test_nothing_is_started_where_an_address_is_in_use(
+    setting: str, index: Path, taken: str
+) -> None:
+    addresses: dict[str, Any] = {"listen": "127.0.0.1:0", setting: taken}
+    cluster, processes = noted(LocalPlan(index, Path("b"), **addresses))
+    with cluster, pytest.raises(UnavailableError, match=f"{taken} is in use"):
+        cluster.start()
+    assert not processes.started
+
+
+def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
+    cluster, processes = noted(LocalPlan(index, Path("b"), "0.0.0.0:0"))
+    with cluster:
+        cluster.start()
+    host, _, port = cluster.address.partition(":")
+    assert host == "127.0.0.1"
+    assert int(port)
+    front = processes.started["front"]
+    assert front[front.index("--listen") + 1] == f"0.0.0.0:{port}"
+
+
+def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(index: Path) -> None:
+    cluster, processes = noted(LocalPlan(index, Path("b"), "127.0.0.1:0"))
+    with cluster:
+        cluster.start()
+        log = processes.logs["front"].fileno()
+        os.write(log, b"line\n" * 7)
+        place = os.lseek(log, 10, os.SEEK_SET)
+        assert cluster.last_words() == "\n  front: line" * 6
+        assert os.lseek(log, 0, os.SEEK_CUR) == place
+
+
+@pytest.mark.parametrize("shards", ["1e999", "0", "-1", "2.7", "null", '"2"', "[2]", "100000"])
+def test_an_index_with_an_impossible_number_of_shards_is_refused(index: Path, shards: str) -> None:
+    (index / "index.json").write_text(f'{{"shards": {shards}}}', encoding="utf-8")
+    with pytest.raises(ArtefactError, match=r"index\.json is damaged"):
+        shard_directories(index)
+
+
+def test_for_a_shard_the_index_that_it_lies_in_is_named(index: Path) -> None:
+    shard = index / "shard-00000-of-00001"
+    shard.mkdir(exist_ok=True)
+    with pytest.raises(ArtefactError, match=re.escape(f"is a part of an index: name {index}")):
+        shard_directories(shard)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000])
+def test_an_index_without_a_readable_manifest_is_refused(index: Path, text: str) -> None:
+    (index / "index.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ArtefactError, match="is damaged"):
+        shard_directories(index)

@@ -1,0 +1,109 @@
+"""How commands end."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from winnow.cli.exits import exit_code
+from winnow.errors import UnauthenticatedError, UnavailableError
+from winnow.settings.source import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Whoever was interrupted takes down the handlers of the process."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def failing(error: BaseException) -> Callable[[], None]:
+    def run() -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UnavailableError("nobody is there"), 1, "error: nobody is there\n"),
+        (
+            UnauthenticatedError("no key was sent"),
+            1,
+            "error: no key was sent; --token-file or WINNOW_TOKEN gives one\n",
+        ),
+        (SettingsError("--x: no"), 2, "error: --x: no\ntry 'winnow up --help'\n"),
+        (
+            typer.BadParameter("Is not a number.", param_hint="'--x'"),
+            2,
+            "error: invalid value for '--x': Is not a number\ntry 'winnow up --help'\n",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (typer.Abort(), 130, ""),
+        (UnavailableError("[bold]x[/bold] " + "long " * 40), 1, None),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_style(
+    error: BaseException, code: int, said: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(failing(error), "winnow up") == code
+    assert capsys.readouterr().err == (f"error: {error}\n" if said is None else said)
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), (3, 3)])
+def test_a_command_says_its_code(returned: int | None, code: int) -> None:
+    assert exit_code(lambda: returned, "winnow up") == code
+
+
+def test_other_errors_are_bugs_and_keep_their_stack() -> None:
+    with pytest.raises(ZeroDivisionError):
+        exit_code(failing(ZeroDivisionError()), "winnow up")
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "typer.Abort"])
+def test_a_signal_while_an_interrupted_command_ends_shows_no_stack(error: str) -> None:
+    code = (
+        "import signal, typer; from winnow.cli.exits import exit_code\n"
+        f"def run(): raise {error}\n"
+        "assert exit_code(run, 'winnow') == 130; signal.raise_signal(signal.SIGINT)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == -signal.SIGINT
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["typer", "onnxruntime"])
+def test_a_signal_while_a_command_is_imported_ends_it_at_once(
+    module: str, number: signal.Signals
+) -> None:
+    code = (
+        "import signal, sys\n"
+        "class Sending:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: signal.raise_signal({int(number)})\n"
+        "sys.meta_path.insert(0, Sending())\n"
+        "from winnow.__main__ import main\n"
+        "main(['node', '--help'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+def test_a_command_looks_after_signals_before_it_imports_much() -> None:
+    root = str(Path(__file__).parents[3])
+    code = (
+        f"import sys; sys.path.insert(0, {root!r}); import winnow.__main__;"
+        "print(*sorted({'asyncio', 'pydantic', 'typer', 'typing'} & set(sys.modules)))"
+    )
+    # without `site`, which imports what installed packages ask for
+    command = [sys.executable, "-I", "-S", "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout == "\n"

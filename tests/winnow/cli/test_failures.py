@@ -1,0 +1,13 @@
+"""Failures are counted by status, with what the first of each said."""
+
+from winnow.cli.failures import failures
+
+
+def test_the_most_frequent_status_comes_first() -> None:
+    found = failures(["INTERNAL: once", "UNAVAILABLE: a: b", "UNAVAILABLE: c", "no status"])
+    assert list(found.errors.items()) == [("UNAVAILABLE", 2), ("INTERNAL", 1), ("no status", 1)]
+    assert found.lines()[0] == "2 failed: UNAVAILABLE: a: b"
+
+
+def test_nothing_failed() -> None:
+    assert failures([]).lines() == []

@@ -1,0 +1,47 @@
+"""Load is offered as promised, and ends."""
+
+import asyncio
+
+from winnow.cli.loadtest.cli import steps
+from winnow.cli.loadtest.loops import closed_loop, open_loop
+from winnow.errors import OverloadedError
+
+
+async def test_a_closed_loop_never_has_more_questions_open_than_clients() -> None:
+    open_now = most = 0
+
+    async def ask(_question: str) -> object:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0)
+        open_now -= 1
+        return None
+
+    load = await closed_loop(ask, ["a", "b"], clients=3, seconds=1.0)
+    assert most <= 3
+    assert load.answered > 0
+    assert load.errors == {}
+
+
+async def test_an_open_loop_asks_at_its_rate_whatever_happens() -> None:
+    async def ask(_question: str) -> object:
+        raise OverloadedError("RESOURCE_EXHAUSTED: full")
+
+    load = await open_loop(ask, ["a"], rate=200, seconds=0.1)
+    assert load.errors == {"RESOURCE_EXHAUSTED": 20}
+    assert load.said == {"RESOURCE_EXHAUSTED": "RESOURCE_EXHAUSTED: full"}
+    assert load.answered == 0
+
+
+def test_closed_loops_double_up_to_the_number_of_clients() -> None:
+    assert list(steps(8)) == [1, 2, 4, 8]
+    assert list(steps(5)) == [1, 2, 4, 5]
+    assert list(steps(0)) == []
+
+
+async def test_an_open_loop_of_less_than_one_question_asks_one() -> None:
+    async def ask(_question: str) -> object:
+        return None
+
+    assert (await open_loop(ask, ["a"], rate=0.1, seconds=0.1)).answered == 1

@@ -1,0 +1,61 @@
+"""Children never outlive their parent."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from winnow.cli.local.processes import Processes
+from winnow.parent import PARENT_VARIABLE
+
+
+@dataclass
+class Stubborn:
+    """A child that does not end by itself; whoever waits for it gets a second Ctrl-C, or whoever
+    tells it to end, or a third one after it was killed.
+    """
+
+    killed: bool = False
+    told: bool = False
+    late: bool = False
+
+    def poll(self) -> int | None:
+        return -9 if self.killed else None
+
+    def send_signal(self, number: int) -> None:
+        if self.told:
+            raise KeyboardInterrupt
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.late or not self.killed:
+            raise KeyboardInterrupt
+        return -9
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+@pytest.mark.parametrize("first", [Stubborn(), Stubborn(told=True), Stubborn(late=True)])
+def test_further_ctrl_cs_end_every_child_at_once(first: Stubborn) -> None:
+    processes = Processes()
+    children = {"front": replace(first), "node 0": replace(first)}
+    stubborn: Any = children
+    processes._children = stubborn
+    with pytest.raises(KeyboardInterrupt):
+        processes.stop()
+    assert all(child.killed for child in children.values())
+
+
+def test_a_child_does_not_tell_its_own_children_that_they_are_its_parents() -> None:
+    code = (
+        "import os; from winnow.parent import die_with_parent; die_with_parent();"
+        f"print(os.environ.get({PARENT_VARIABLE!r}))"
+    )
+    environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "None\n"

@@ -1,0 +1,66 @@
+"""What a user is told to try works with the front as it is set."""
+
+from pathlib import Path
+
+from winnow.cli.local.cli import door
+from winnow.cli.local.trying import Door, activation, feed_line, http_line, predict_line, try_line
+
+ADDRESS = "127.0.0.1:8080"
+
+
+def test_the_page_is_named_as_something_to_open() -> None:
+    said = http_line("127.0.0.1:8088", Door())
+    assert said.startswith("open http://127.0.0.1:8088 in a browser")
+    assert "http://127.0.0.1:8088/docs" in said
+
+
+def test_without_pages_none_is_named() -> None:
+    said = http_line("127.0.0.1:8088", Door(pages=False))
+    assert "browser" not in said
+    assert "/docs" not in said
+
+
+def test_a_front_with_tls_is_not_called_in_plain_text() -> None:
+    locked = Door(tls=True, certificates=True, keys=True)
+    said = try_line(ADDRESS, locked)
+    assert "--ca FILE --cert FILE --key FILE --token-file FILE" in said
+    assert "-plaintext" not in said
+    assert "-cacert FILE -cert FILE -key FILE -H 'authorization: Bearer TOKEN'" in said
+    assert predict_line(ADDRESS, locked).endswith("--token-file FILE")
+    assert feed_line("127.0.0.1:8081", locked).endswith("--token-file FILE")
+    assert http_line("127.0.0.1:8088", locked).startswith("open https://127.0.0.1:8088 ")
+
+
+def test_an_open_front_needs_nothing() -> None:
+    said = try_line(ADDRESS, Door())
+    assert said.splitlines()[0].endswith(f"--address {ADDRESS}")
+    assert "grpcurl -plaintext -d" in said
+
+
+def test_nothing_is_suggested_that_only_the_demo_can_answer() -> None:
+    said = try_line(ADDRESS, Door()) + predict_line(ADDRESS, Door())
+    assert 'winnow ask "QUESTION"' in said
+    assert 'winnow predict "TEXT" --heads HEAD' in said
+    assert '{"question": "Who?"}' in try_line(ADDRESS, Door(), "Who?")
+
+
+def test_what_a_front_asks_is_read_from_its_settings(tmp_path: Path) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\nkeys = "k.json"\n')
+    assert door(config, {}) == Door(tls=True, keys=True)
+    assert door(None, {}) == Door()
+    assert door(None, {"WINNOW_FRONT_HTTP_PAGES": "false"}) == Door(pages=False)
+    config.write_text("[front]\nhttp_pages = false\n")
+    assert door(config, {}) == Door(pages=False)
+
+
+def test_a_new_terminal_is_told_how_to_find_the_command(tmp_path: Path) -> None:
+    script = tmp_path / "checkout" / ".venv" / "bin" / "activate"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    prefix = tmp_path / "checkout" / ".venv"
+    here = tmp_path / "checkout"
+    assert activation(False, prefix, here) == "  source .venv/bin/activate"
+    assert activation(False, prefix, tmp_path / "other") == f"  source {script}"
+    assert activation(True, prefix, here) == ""
+    assert activation(False, tmp_path, here) == "", "no virtual environment"

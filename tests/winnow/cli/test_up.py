@@ -1,0 +1,80 @@
+"""What `winnow up` tells the processes that it starts."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from winnow.cli.local.cli import health, log_flags, run
+from winnow.cli.local.settings import UpSettings
+from winnow.errors import UnavailableError, WinnowError
+from winnow.settings.source import SettingsError
+
+
+@pytest.mark.parametrize(
+    ("at_terminal", "variables", "file", "flags"),
+    [
+        (True, {}, "", ("--log-format", "text")),
+        (False, {}, "", ()),
+        (True, {"WINNOW_NODE_LOG_FORMAT": "json"}, "", ()),
+        (True, {"WINNOW_FRONT_LOG_FORMAT": "json"}, "", ("--log-format", "text")),
+        (True, {}, '[node]\nlog_format = "json"', ()),
+    ],
+)
+def test_logs_are_for_people_at_a_terminal_unless_the_user_chose(
+    at_terminal: bool, variables: dict[str, str], file: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text(file, encoding="utf-8")
+    assert log_flags("node", config, at_terminal, variables) == flags
+
+
+def test_a_store_of_heads_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
+    given = {"index": tmp_path / "index", "heads": str(tmp_path / "typo")}
+    with pytest.raises(UnavailableError, match="typo cannot be used"):
+        run(UpSettings.load(given, None, {}))
+
+
+def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
+    given = {"index": tmp_path / "index", "heads": str(tmp_path)}
+    with pytest.raises(WinnowError, match="index"):
+        run(UpSettings.load(given, None, {}))
+
+
+def test_http_is_served_where_it_was_chosen_and_else_where_there_is_room() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        chosen = UpSettings.load({"index": "index", "http_listen": address}, None, {})
+        assert chosen.http == address, "and says that it is in use"
+    assert UpSettings.load({"index": "index", "http_listen": ""}, None, {}).http == ""
+    assert UpSettings.load({"index": "index"}, None, {}).http.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("setting", ["listen", "feed_listen", "http_listen", "metrics_listen"])
+def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"shards": 1}', encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        given = {"index": tmp_path, "listen": "127.0.0.1:0", setting: address}
+        flag = f"--{setting.replace('_', '-')}"
+        with pytest.raises(UnavailableError, match=f"{address} is in use: .* with {flag}"):
+            run(UpSettings.load(given, None, {}))
+
+
+def test_replicas_of_one_machine_cannot_be_fed() -> None:
+    given = {"index": "index", "replicas": 2, "feed_listen": "127.0.0.1:8081"}
+    with pytest.raises(SettingsError, match="leave it at 1 with --feed-listen"):
+        UpSettings.load(given, None, {})
+
+
+def test_a_front_that_serves_over_tls_is_asked_for_its_health_in_plain_text(
+    tmp_path: Path,
+) -> None:
+    """The command has no certificate to ask with."""
+    config = tmp_path / "w.toml"
+    config.write_text("")
+    assert health(config) == ""
+    config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\n')
+    assert health(config).startswith("127.0.0.1:")
+    config.write_text('[front]\ntls_cert = "c"\nhealth_listen = "127.0.0.1:7"\n')
+    assert health(config) == "127.0.0.1:7"

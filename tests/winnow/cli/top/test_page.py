@@ -1,0 +1,59 @@
+"""A page of metrics: what is read off it, and off the growth between two."""
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from winnow.cli.top.page import Page
+
+
+def page(*seconds: float, calls: int = 0) -> Page:
+    registry = CollectorRegistry()
+    took = Histogram("took", "A time", ("stage",), buckets=(1, 2, 4), registry=registry)
+    took.labels("idle")
+    for each in seconds:
+        took.labels("read").observe(each)
+    Counter("calls", "Calls", ("method",), registry=registry).labels("Read").inc(calls)
+    return Page.parsed(generate_latest(registry).decode())
+
+
+def test_series_that_match_are_added_up() -> None:
+    shown = page(1, 3, calls=2)
+    assert shown.total("took_count") == 2
+    assert shown.total("took_sum", stage="read") == 4
+    assert shown.total("calls_total", method=("Read", "Search")) == 2
+    assert shown.total("calls_total", method="Search") is None
+    assert shown.values("took_count", "stage") == ["idle", "read"]
+    assert shown.mean("took") == 2
+    assert shown.share("took_count", stage="read") == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "at", "expected"),
+    [
+        ([0.5] * 10, 0.5, 0.5),
+        ([0.5] * 5 + [1.5] * 5, 0.75, 1.5),
+        ([1.5] * 9 + [3.0], 0.95, 3.0),
+        ([9.0], 0.5, 4.0),  # beyond the last bound: it was at least that
+        ([], 0.5, None),
+    ],
+)
+def test_a_quantile_lies_between_two_bounds_as_prometheus_has_it(
+    seconds: list[float], at: float, expected: float | None
+) -> None:
+    assert page(*seconds).quantile(at, "took") == expected
+    assert page(*seconds).quantile(at, "took", stage="idle") is None
+
+
+def test_growth_is_what_was_counted_since_and_all_of_it_where_a_process_began_anew() -> None:
+    assert page(1, 1, 3).grown(page(1, 1)).quantile(0.5, "took") == 3
+    assert page(calls=7).grown(page(calls=5)).total("calls_total") == 2
+    assert page(calls=2).grown(page(calls=5)).total("calls_total") == 2
+
+
+def test_pages_of_several_processes_are_one_together() -> None:
+    assert Page.together([page(calls=2), page(calls=3)]).total("calls_total") == 5
+
+
+def test_what_is_no_page_is_refused() -> None:
+    with pytest.raises(ValueError, match="convert"):
+        Page.parsed("nonsense {")

@@ -1,0 +1,121 @@
+"""What `winnow top` says of a cluster, and how it shows it."""
+
+import io
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from rich.console import Console
+from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
+
+from winnow.cli.top.figures import Figures, figures
+from winnow.cli.top.look import Look
+from winnow.cli.top.page import Page
+from winnow.cli.top.processes import Process
+from winnow.cli.top.render import screen
+from winnow.cli.top.words import memory, milliseconds, percent, rate
+from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
+
+
+def page(registry: CollectorRegistry) -> Page:
+    return Page.parsed(generate_latest(registry).decode())
+
+
+def shown(of: GetClusterResponse, found: Figures, rows: int | None = None, fault: str = "") -> str:
+    file = io.StringIO()
+    Console(width=160, file=file).print(screen(of, found, rows, fault))
+    return file.getvalue()
+
+
+def test_rates_and_quantiles_are_those_between_two_looks() -> None:
+    before = Look(100.0, cluster(5), {"f": page(front_metrics(1)), "n": page(node_metrics())})
+    now = Look(102.0, cluster(25, up=62), {"f": page(front_metrics(21)), "n": page(node_metrics())})
+    found = figures(before, now)
+    assert (found.questions, found.refused, found.coverage, found.dimmed) == (10, 0, 0.5, 0)
+    answer, *stages = found.stages
+    assert answer.name == "answer"
+    assert 0.033 < (answer.p50 or 0) < 0.047
+    assert {stage.name for stage in stages if stage.p95 is not None} == {"read"}
+    front, node = found.processes
+    assert (front.part, front.ready, front.calls) == ("front", True, 10)
+    assert (node.part, node.shards, node.ready, node.busy) == ("node", ["1"], False, 0.75)
+
+
+def test_the_first_look_tells_no_rates_and_neither_does_one_after_a_restart() -> None:
+    look = Look(100.0, cluster(5), {"f": page(front_metrics(1))})
+    assert figures(None, look).questions is None
+    assert figures(None, look).stages == []
+    again = figures(look, Look(101.0, cluster(2, up=1.0), {"f": page(front_metrics(3))}))
+    assert again.questions is None
+    assert again.coverage == 0.5
+
+
+def test_a_page_that_cannot_be_had_or_is_another_program_s_is_said() -> None:
+    other = page(CollectorRegistry())
+    look = Look(1.0, cluster(), {"a": "connection refused", "b": other})
+    assert [each.fault for each in figures(look, look).processes] == [
+        "connection refused",
+        "these are not metrics of Winnow",
+    ]
+
+
+def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
+    lines = shown(cluster(), Figures(questions=12.3, refused=0.0)).splitlines()
+    text = "\n".join(lines)
+    assert "winnow 1.2.3, bundle default, up 1 min, 2 shards, 1,234 passages" in text
+    assert (
+        "12 questions/s, 0.0 refused/s, in hand: 3 questions, 24 reads, 0 texts, 0 writes" in text
+    )
+    assert "no replica serves shard 1" in text
+    addresses = [word for line in lines for word in line.split() if word.endswith(":9000")]
+    assert addresses == ["b:9000", "c:9000", "d:9000", "a:9000"]
+    assert "c:9000: refused" in text
+    rows = {line.split()[2]: line.split() for line in lines if ":9000 " in line}
+    assert rows["b:9000"][-2:] == ["12", "5"]
+    assert rows["c:9000"][:2] == ["1", "-"]  # it never replied
+    assert "--metrics" in text
+
+
+def test_what_servers_say_cannot_move_the_cursor() -> None:
+    assert "\x1b" not in shown(cluster(), Figures(processes=[Process("x", fault="\x1b[2J")]))
+
+
+def test_of_many_replicas_as_many_are_shown_as_there_is_room_for() -> None:
+    many = GetClusterResponse(
+        index_id="x",
+        shards=[ShardState(shard=n, replicas=[replica(f"n{n}:1", SERVING)]) for n in range(300)],
+    )
+    text = shown(many, Figures(), rows=24)
+    assert text.count(":1 ") == 10
+    assert "… and 290 more replicas" in text
+    assert shown(many, Figures()).count(":1 ") == 300
+
+
+def test_a_look_that_failed_is_said_beside_what_was_there() -> None:
+    text = shown(cluster(), Figures(), fault="it has gone; trying again")
+    assert "it has gone; trying again" in text
+    assert "a:9000" in text
+
+
+def test_a_front_without_an_index_is_shown_too() -> None:
+    text = shown(GetClusterResponse(), Figures())
+    assert "does not answer questions" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (milliseconds(0.0124), "12.4"),
+        (milliseconds(1.2), "1,200"),
+        (milliseconds(None), "-"),
+        (rate(0.44), "0.4"),
+        (rate(1234.5), "1,234"),
+        (percent(1.0), "100 %"),
+        (percent(0.9999), "> 99.9 %"),
+        (percent(0.0001), "< 0.1 %"),
+        (percent(0.0), "0 %"),
+        (memory(143e6), "143 MB"),
+        (memory(2.13e9), "2.1 GB"),
+    ],
+)
+def test_figures_are_said_as_people_say_them(said: str, expected: str) -> None:
+    assert said == expected

@@ -1,0 +1,87 @@
+"""Parts of measuring a front: what of its time is for what, and the shards that are not there."""
+
+import json
+from pathlib import Path
+
+import grpc
+import pytest
+from typer.testing import CliRunner
+from units_made import units
+
+from winnow.cli.commands import app
+from winnow.cli.plan.formulae import distinct
+from winnow.cli.units.canned import Said, canned_shards
+from winnow.cli.units.fitting import fitted
+from winnow.cli.units.fronts import write_passages
+from winnow.cli.units.processor import processor
+from winnow.cli.units.report import tables
+from winnow.v1 import shard_pb2, shard_pb2_grpc
+
+SAID = Said(
+    shard_pb2.GetShardInfoResponse(shard=0, shards=1, passages=10).SerializeToString(),
+    shard_pb2.RetrieveResponse(
+        hits=[shard_pb2.Hit(row=3, passage_id="p", distance=1.0)], candidate_distances=[1.0, 1.2]
+    ).SerializeToString(),
+    shard_pb2.ReadResponse(readings=[shard_pb2.Reading(passage_id="p")]).SerializeToString(),
+)
+
+
+def test_what_was_spent_is_split_into_what_made_it_up() -> None:
+    spent = {n: 2.0 + 0.3 * n + 0.001 * n**2 + 0.5 for n in (1, 8, 32, 128)}
+    found = fitted(spent, 0.5)
+    assert found.question_ms == pytest.approx(2.0)
+    assert found.shard_ms == pytest.approx(0.3)
+    assert found.pair_us == pytest.approx(1.0)
+    assert found.read_ms == 0.5
+
+
+def test_nothing_costs_less_than_nothing() -> None:
+    found = fitted({1: 3.0, 8: 3.0, 32: 3.4, 128: 4.0}, 0.1)
+    assert min(found.question_ms, found.shard_ms, found.pair_us) >= 0
+
+
+def test_as_many_shards_read_as_hold_a_passage() -> None:
+    assert distinct(1, 8) == pytest.approx(1)
+    assert distinct(2, 2) == pytest.approx(1.5)
+
+
+async def test_canned_shards_say_what_one_said_each_with_its_own_number() -> None:
+    with canned_shards(SAID, 2) as addresses:
+        numbers, distances = [], set()
+        for address in addresses:
+            async with grpc.aio.insecure_channel(address) as channel:
+                stub = shard_pb2_grpc.ShardServiceStub(channel)
+                info = await stub.GetShardInfo(
+                    shard_pb2.GetShardInfoRequest(), timeout=30, wait_for_ready=True
+                )
+                found = await stub.Retrieve(shard_pb2.RetrieveRequest(), timeout=30)
+                read = await stub.Read(shard_pb2.ReadRequest(hits=[found.hits[0]] * 3), timeout=30)
+            numbers.append((info.shard, info.shards, info.index_passages))
+            distances.add(found.hits[0].distance)
+            assert len(read.readings) == 3
+    assert numbers == [(0, 2, 20), (1, 2, 20)]
+    assert len(distances) == 2
+
+
+def test_passages_to_measure_with_are_json_lines(tmp_path: Path) -> None:
+    write_passages(tmp_path / "passages.jsonl")
+    lines = (tmp_path / "passages.jsonl").read_text().splitlines()
+    assert {"id", "title", "text"} == json.loads(lines[0]).keys()
+
+
+def test_the_processor_is_named_with_what_it_can_do(tmp_path: Path) -> None:
+    path = tmp_path / "cpuinfo"
+    path.write_text("model name\t: Fast\nflags\t\t: sse avx512_vnni\n\nmodel name\t: Fast\n")
+    assert processor(path) == "Fast, avx512_vnni"
+    assert processor(tmp_path / "missing")
+
+
+def test_units_are_shown_as_tables() -> None:
+    assert [table.row_count for table in tables(units())] == [9, 3, 7]
+
+
+def test_units_stand_below_bench() -> None:
+    words = ["bench", "units"]
+    shown = CliRunner().invoke(app(words), [*words, "--help"], env={"COLUMNS": "100"})
+    assert shown.exit_code == 0
+    assert "--out" in shown.output

@@ -1,0 +1,150 @@
+"""`winnow ask`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from winnow import signals
+from winnow.cli.access import with_credentials
+from winnow.cli.addresses import DEFAULT_ADDRESS, FrontAddress
+from winnow.cli.ask.desk import Desk
+from winnow.cli.ask.positions import positions
+from winnow.cli.exits import FAILED
+from winnow.cli.filtering import Where
+from winnow.cli.predict.ids import head_ids
+from winnow.cli.stopping import MaxLoss
+from winnow.client import AsyncClient, Credentials, Options, ReadScope, Reply, Retriever
+
+
+@with_credentials
+def ask(
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION",
+            help="The question, quoted or not.",
+            show_default="a prompt, or standard input",
+        ),
+    ] = None,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every reply as one line of JSON.")
+    ] = False,
+    timings: Annotated[
+        bool,
+        typer.Option(
+            "--timings",
+            help="Show where the time went: each stage, each call to a shard, each passage that "
+            "was read. --json always has it.",
+        ),
+    ] = False,
+    passages_to_read: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="Passages to read.", show_default="the server's"),
+    ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100,
+            help="Answers wanted; fewer if reading stops early.",
+            show_default="the server's",
+        ),
+    ] = None,
+    max_loss: MaxLoss = None,
+    read_scope: Annotated[
+        ReadScope | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Read the best passages of the whole cluster, or of each shard.",
+            show_default="the server's",
+        ),
+    ] = None,
+    retriever: Annotated[
+        Retriever | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
+            show_default="the server's",
+        ),
+    ] = None,
+    where: Where = "",
+    heads: Annotated[
+        str,
+        typer.Option(
+            help="Ids of heads to apply to the question, separated by commas.", show_default="none"
+        ),
+    ] = "",
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Read passages even if the answer is known from before."),
+    ] = False,
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARD:SEQUENCE,...",
+            help="Writes that the answer must know of: their positions, as put and delete return "
+            "them, separated by commas.",
+            show_default="none",
+        ),
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds until a question is given up.")
+    ] = 10.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """Ask a running cluster, and see the answer in its passage.
+
+    Without a question there is a prompt, until Ctrl-D or `exit`; Ctrl-C gives up a question there.
+    Where standard input is a file or a pipe, every line of it is a question.
+
+    With --json, every reply is one line with the keys:
+      question, answer (null if none is likely), has_answer, request_id,
+      answers: text, start, end, score, relevance, span_score, distance,
+        hybrid_distance, words, confidence, shard,
+        passage (id, title, text, metadata),
+      coverage: complete, known, searched, failed,
+        shards (shard, passages, status, reason, sequence),
+      timings: queue_ms, tokenise_ms, encode_ms, retrieve_ms, read_ms,
+        merge_ms, total_ms, shards (shard, queue_ms, retrieve_ms, read_ms),
+        retrieve_start_ms, read_start_ms, merge_start_ms,
+        calls (shard, kind, outcome, start_ms, ms, retrieve_start_ms,
+        retrieve_ms, reads (passage_id, start_ms, ms)),
+      passages_read, passages_asked, passages_granted, read_scope,
+      question_truncated, cached, passages_needed, max_loss,
+      heads: head_id, version, failure, out_of_scope,
+        labels (label, score, assigned),
+        entities (label, text, start, end, score).
+
+    Exit codes:
+      0 every question got a reply, even one without a likely answer
+      1 a question got no reply; stderr says why (but 0 after a prompt)
+      2 wrong usage
+      130 Ctrl-C (but not at a prompt)
+    """
+    options = Options(
+        passages_to_read=passages_to_read,
+        answers=answers,
+        max_loss=max_loss,
+        read_scope=read_scope,
+        retriever=retriever,
+        where=where,
+        heads=head_ids(heads),
+        fresh=fresh,
+        after=positions(after),
+    )
+
+    async def put(text: str) -> Reply:
+        async with AsyncClient(address, credentials=credentials) as client:
+            return await client.ask(text, timeout=timeout, **options)
+
+    desk = Desk(lambda text: signals.run(put(text)), as_json, timings)
+    if question:
+        replied = desk.answer(" ".join(question))
+    elif sys.stdin.isatty():
+        replied = desk.prompt()
+    else:
+        replied = desk.answer_lines(sys.stdin)
+    if not replied:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,67 @@
+"""Replies as JSON lines, for looking into what was answered and why."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from winnow.cli.evaluation.tally import Outcome, max_loss_of, same
+from winnow.cli.outputs import writing
+from winnow.errors import WinnowError
+from winnow.v1 import answer_pb2
+
+
+def write_replies(outcomes: Iterable[Outcome], path: Path) -> None:
+    """Writes one line per question: what was accepted, what was answered, best first.
+
+    Raises:
+        WinnowError: the file cannot be written.
+
+    """
+    with writing(path), path.open("w", encoding="utf-8") as file:
+        for outcome in outcomes:
+            file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
+
+
+def read_whole_replies(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file that `write_replies` wrote, if every passage was read.
+
+    Raises:
+        WinnowError: reading may have stopped early, so passages may be missing.
+
+    """
+    with path.open(encoding="utf-8") as file:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in file]
+    if any(not row["failed"] and row.get("max_loss") != 0 for row in rows):
+        raise WinnowError(
+            f"{path}: reading may have stopped early: make it by winnow evaluate --max-loss 0"
+        )
+    return rows
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    answers = outcome.reply.answers if outcome.reply is not None else []
+    return {
+        "question": outcome.asked.question,
+        "accepted": outcome.asked.answers,
+        "milliseconds": round(outcome.seconds * 1e3, 2),
+        "failed": outcome.reply is None,
+        "max_loss": outcome.reply and max_loss_of(outcome.reply),
+        "error": outcome.error,
+        "answers": [_answer(answer, outcome.asked.context) for answer in answers],
+    }
+
+
+def _answer(answer: answer_pb2.Answer, context: str | None) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "passage": answer.passage.id,
+        "title": answer.passage.title,
+        "score": answer.score,
+        "relevance": answer.relevance,
+        "span_score": answer.span_score,
+        "distance": answer.distance,
+        "hybrid_distance": answer.hybrid_distance,
+        "confidence": answer.confidence if answer.HasField("confidence") else None,
+        "gold": context is not None and same(answer.passage.text, context),
+    }

@@ -1,0 +1,185 @@
+"""`winnow feed`."""
+
+import json
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from winnow import signals
+from winnow.cli.access import flags, with_credentials
+from winnow.cli.addresses import FrontAddress
+from winnow.cli.feed.batches import Batch
+from winnow.cli.feed.job import Job, Plan
+from winnow.cli.feed.source import STDIN
+from winnow.cli.feed.telling import FeedProgress
+from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
+from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.plural import are, many, were
+
+
+@with_credentials
+def feed(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
+            "metadata, version), plain, .gz or .zst; - for standard input."
+        ),
+    ],
+    address: FrontAddress = DEFAULT_FEED_ADDRESS,
+    cut: Annotated[
+        bool,
+        typer.Option(
+            "--cut",
+            help="Rows are raw documents: cut each into passages of 100 words. Those of the "
+            "document DOC are called DOC#0, DOC#1 … With --delete: delete all of them.",
+        ),
+    ] = False,
+    delete: Annotated[
+        bool,
+        typer.Option(
+            "--delete",
+            help="Delete the passages with these ids instead; with --cut, the documents.",
+        ),
+    ] = False,
+    form: Annotated[
+        Literal["jsonl", "tsv"] | None,
+        typer.Option("--format", help="Format of the rows.", show_default="told by the name"),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Requests at the same time.")] = 4,
+    batch: Annotated[
+        int,
+        typer.Option(min=1, max=100, help="Most passages of a request; ten times as many ids."),
+    ] = 50,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an interrupted feed of FILE was.")
+    ] = False,
+    resume_file: Annotated[
+        Path | None,
+        typer.Option(help="Where to note how far it is.", show_default="FILE.feeding"),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds to try a request again that may succeed later."),
+    ] = 120.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds until a request is given up.")
+    ] = 60.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what became of it as JSON.")
+    ] = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """Put passages into a running index, or take them out, while questions are answered.
+
+    Example: winnow feed passages.jsonl --address 127.0.0.1:8081
+
+    The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
+    127.0.0.1:8081` sets both. A row whose id is known replaces the old passage. What is counted is
+    durable. Sending rows again changes nothing, so a feed can be repeated from the beginning, or
+    go on with --resume.
+
+    With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
+    (of a lower version than what is stored), truncated (found by its beginning only), bad_rows,
+    retries, line (up to which all is durable), seconds. With --delete --cut, stored and unchanged
+    count documents, and passages counts the passages that were deleted with them.
+
+    Exit codes:
+      0 every row is durable; bad rows were left out if that was asked for
+      1 some are not; stderr says why, and how to go on
+      2 wrong usage
+      130 Ctrl-C
+    """
+    plan = Plan(
+        file, form, cut, delete, concurrency, batch * (10 if delete else 1), skip_bad_rows, patience
+    )
+    noted = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
+    if resume and noted is None:
+        raise typer.BadParameter("name a --resume-file to go on with", param_hint="--resume")
+    with FeedProgress() as progress:
+        job = Job(plan, noted, progress)
+        began = time.perf_counter()
+        try:
+            job.prepare(resume)
+            signals.run(_run(job, address, timeout, credentials))
+        except BaseException:
+            if job.leave():
+                progress.say(_go_on(job, address, resume_file, credentials))
+            raise
+        job.finish()
+    _show(job, time.perf_counter() - began, as_json)
+
+
+async def _run(job: Job, address: str, timeout: float, credentials: Credentials | None) -> None:
+    async with AsyncClient(address, credentials=credentials) as client:
+        await job.run(_ClientFeeds(client, job.plan.delete, timeout))
+
+
+class _ClientFeeds:
+    """Requests by a client."""
+
+    def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
+        self._client, self._delete, self._timeout = client, delete, timeout
+
+    async def store(self, batch: Batch) -> Sequence[WriteResult]:
+        if self._delete:
+            versions = {row.passage.id: row.version for row in batch.rows}
+            return await self._client.delete(versions, timeout=self._timeout)
+        return await self._client.put(batch.fields(), timeout=self._timeout)
+
+    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
+        return await self._client.delete(ids, timeout=self._timeout)
+
+
+def _go_on(
+    job: Job, address: str, resume_file: Path | None, credentials: Credentials | None
+) -> str:
+    """What is durable, and the command that goes on."""
+    plan = job.plan
+    words = ["winnow", "feed", str(plan.file), "--address", address, "--resume"]
+    words += ["--cut"] * plan.cut + ["--delete"] * plan.delete
+    words += ["--skip-bad-rows"] * plan.skip_bad_rows
+    words += ["--format", plan.form] if plan.form else []
+    words += ["--resume-file", str(resume_file)] if resume_file else []
+    words += flags(credentials) if credentials else []
+    return f"all rows up to line {job.line} are durable; to go on: {shlex.join(words)}"
+
+
+def _show(job: Job, seconds: float, as_json: bool) -> None:
+    totals = job.totals
+    counts = {outcome.value: totals.outcomes[outcome] for outcome in Outcome}
+    bad = job.bad_rows + totals.refused
+    if as_json:
+        said = {
+            **counts,
+            **({"passages": totals.passages} if job.plan.deletes_documents else {}),
+            "truncated": totals.truncated,
+            "bad_rows": bad,
+            "retries": totals.retries,
+            "line": job.line,
+            "seconds": round(seconds, 3),
+        }
+        typer.echo(json.dumps(said, indent=2))
+        return
+    done = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
+    rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
+    if job.plan.deletes_documents:
+        rows = (
+            f"{many(counts[Outcome.STORED.value], 'document')} deleted "
+            f"({many(totals.passages, 'passage')}), {counts[Outcome.UNCHANGED.value]} not found"
+        )
+    typer.echo(f"{job.plan.file}: {rows}")
+    if bad:
+        typer.echo(f"{were(bad, 'bad row')} left out")
+    if totals.truncated:
+        typer.echo(
+            f"{are(totals.truncated, 'passage')} too long for the encoder: found by the beginning, "
+            "and read whole"
+        )

@@ -1,0 +1,248 @@
+"""Sends batches, several at a time, until each is durable.
+
+Knows a client and when to try again; does not know where batches come from.
+"""
+
+import asyncio
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from winnow.cli.feed.batches import Batch, following, numbered
+from winnow.cli.feed.claims import Claim
+from winnow.cli.feed.ledger import Ledger
+from winnow.cli.feed.patience import backoff
+from winnow.client import Outcome, WriteResult
+from winnow.deadline import Clock
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    NotLoadedError,
+    NotServedError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.passages.rows import BadRow
+
+_FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
+_PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
+"""Errors after which the same request may succeed,"""
+_LASTING = (NotServedError, NotLoadedError)
+"""but for these."""
+
+_LOOK_AHEAD = 8
+"""Passages of a document that are deleted at a time. A feed that ended among them has deleted some:
+so many may be missing before the next.
+"""
+WHOLE_LOOK_AHEAD = 100
+"""The same where whole documents are deleted."""
+_MOST_IDS = 1_000
+"""Of a request."""
+MOST_DOCUMENTS = _MOST_IDS // WHOLE_LOOK_AHEAD
+"""That are deleted at a time."""
+
+
+class Feeds(Protocol):
+    """What stores a batch, and what deletes ids: one request each."""
+
+    async def store(self, batch: Batch) -> Sequence[WriteResult]: ...
+    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
+
+
+@dataclass
+class Totals:
+    """What became of all rows."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    truncated: int = 0
+    refused: int = 0
+    """Rows that the front refused."""
+    retries: int = 0
+    passages: int = 0
+    """That were deleted with their documents; outcomes are of documents then."""
+
+    def add(self, results: Sequence[WriteResult]) -> None:
+        self.outcomes.update(each.outcome for each in results)
+        self.truncated += sum(each.truncated for each in results)
+
+    def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
+        """Counts documents that were to be deleted, and the passages that were."""
+        found = {numbered(name)[0] for name in deleted}
+        self.passages += len(deleted)
+        self.outcomes.update(
+            Outcome.STORED if each in found else Outcome.UNCHANGED for each in documents
+        )
+
+
+class Sender:
+    """Sends batches. One that would store or delete what one in hand does waits for that one."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        ledger: Ledger,
+        patience: float,
+        refused: Callable[[BadRow], None],
+        stored: Callable[[int], None],
+        waits: Callable[[WinnowError], None],
+        skip: bool = False,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """Sends nothing yet.
+
+        Args:
+            feeds: one request at a time.
+            ledger: is told what is durable.
+            patience: seconds for which a request is tried again.
+            refused: is told of each row that the front refused.
+            stored: is told of numbers of rows that are durable.
+            waits: is told why a request is tried again.
+            skip: whether refused rows are left out; else the first one is an error.
+            rest: waits for so many seconds.
+            clock: seconds.
+
+        """
+        self._feeds, self._ledger, self._patience = feeds, ledger, patience
+        self._refused, self._stored, self._waits = refused, stored, waits
+        self._skip = skip
+        self._rest, self._clock = rest, clock
+        self._in_hand: dict[asyncio.Task[None], Claim] = {}
+        self.totals = Totals()
+
+    async def run(self, next_batch: Callable[[], Awaitable[Batch | None]], at_once: int) -> None:
+        """Sends batches until there are none; raises the first error that no waiting mends.
+
+        What is in hand then ends first, so that what is durable is known.
+        """
+        try:
+            while (batch := await next_batch()) is not None:
+                claim = Claim.of(batch)
+                await self._until(partial(self._room, claim, at_once))
+                task = asyncio.create_task(self._send(batch, self._ledger.begin()))
+                self._in_hand[task] = claim
+            await self._until(lambda: not self._in_hand)
+        except (WinnowError, OSError):
+            await asyncio.gather(*self._in_hand, return_exceptions=True)
+            raise
+        finally:
+            for task in self._in_hand:
+                task.cancel()
+            await asyncio.gather(*self._in_hand, return_exceptions=True)
+
+    def _room(self, claim: Claim, at_once: int) -> bool:
+        met = any(claim.meets(each) for each in self._in_hand.values())
+        return not met and len(self._in_hand) < at_once
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            done, _ = await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                del self._in_hand[task]
+            errors = [task.exception() for task in done]  # of all: asyncio reports what nobody saw
+            for error in filter(None, errors):
+                raise error
+
+    async def _send(self, batch: Batch, number: int) -> None:
+        batch = await self._store(batch)
+        after, doubted = batch.after, False
+        deleted: list[str] = []
+        ahead = WHOLE_LOOK_AHEAD if batch.documents else _LOOK_AHEAD
+        while after:
+            after, doubted = await self._delete_some(after, doubted, ahead, deleted)
+        self.totals.add_documents(batch.documents, deleted if batch.documents else ())
+        self._ledger.end(number, batch.through)
+        self._stored(len(batch.rows) + len(batch.documents))
+
+    async def _delete_some(
+        self, firsts: Sequence[str], doubted: bool, ahead: int, deleted: list[str]
+    ) -> tuple[tuple[str, ...], bool]:
+        """Deletes some passages of documents, from these on; where to go on with those that may
+        have more, and whether that is in doubt: a request that was sent again may have deleted them
+        the first time. After one in doubt only what is known counts, or it would never end.
+
+        `ahead` passages of a document are deleted at a time; `deleted` gets those that were there.
+        """
+        each = max(min(ahead, _MOST_IDS // len(firsts)), 1)
+        runs = [tuple(_run(first, each)) for first in firsts]
+        tries = 0
+
+        async def delete() -> Sequence[WriteResult]:
+            nonlocal tries
+            tries += 1
+            return await self._feeds.delete([name for run in runs for name in run])
+
+        results = await self._tried(delete)
+        doubtful = tries > 1 and not doubted
+        there = [each.id for each in results if each.outcome is Outcome.STORED]
+        deleted += there
+        gone = {each.id for each in results} if doubtful else set(there)
+        return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
+
+    async def _store(self, batch: Batch) -> Batch:
+        """Stores a batch; gives it back without the rows that were refused."""
+        while batch.rows:
+            try:
+                self.totals.add(await self._tried(partial(self._feeds.store, batch)))
+            except InvalidRequestError as error:
+                batch = self._without(batch, error)
+            else:
+                break
+        return batch
+
+    def _without(self, batch: Batch, error: InvalidRequestError) -> Batch:
+        wrong = _rows(error.violations)
+        if not wrong:
+            raise error
+        for number, why in sorted(wrong.items()):
+            row = batch.rows[number]
+            self._refused(BadRow(row.line, f"{why} (id {row.passage.id})"))
+        if not self._skip:
+            raise error
+        self.totals.refused += len(wrong)
+        kept = [row for number, row in enumerate(batch.rows) if number not in wrong]
+        return replace(batch, rows=tuple(kept))
+
+    async def _tried(
+        self, request: Callable[[], Awaitable[Sequence[WriteResult]]]
+    ) -> Sequence[WriteResult]:
+        """Sends a request until it succeeds, or fails for longer than anybody waits."""
+        began, attempt = self._clock(), 0
+        while True:
+            try:
+                return await request()
+            except _PASSING as error:
+                if isinstance(error, _LASTING):
+                    raise
+                attempt += 1
+                wanted = error.retry_after if isinstance(error, OverloadedError) else 0.0
+                wait = backoff(attempt, random.random(), wanted)
+                if self._clock() + wait - began > self._patience:
+                    raise
+                self._waits(error)
+            self.totals.retries += 1
+            await self._rest(wait)
+
+
+def _run(first: str, count: int) -> Iterator[str]:
+    """Ids of passages of a document that come one after the other."""
+    for _ in range(count):
+        yield first
+        first = following(first)
+
+
+def _rows(violations: Sequence[Violation]) -> dict[int, str]:
+    """What is wrong with each row, all of it."""
+    wrong: dict[int, list[str]] = {}
+    for each in violations:
+        if found := _FIELD.fullmatch(each.field):
+            said = f"{found[2] or 'the row'} {each.description}"
+            wrong.setdefault(int(found[1]), []).append(said)
+    return {number: "; ".join(said) for number, said in wrong.items()}

@@ -1,0 +1,115 @@
+"""`winnow keys new`, `list`, `remove`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from winnow.cli.keys.changing import add
+from winnow.cli.keys.changing import remove as take_out
+from winnow.keys.file import read_keys
+from winnow.keys.key import Key
+from winnow.keys.scope import Scope
+from winnow.policy.rates import Rate
+
+app = typer.Typer(no_args_is_help=True)
+
+KeyFile = Annotated[
+    Path, typer.Option("--file", help="File of keys: what a front node has as --keys.")
+]
+DEFAULT_FILE = Path("keys.json")
+
+
+@app.callback()
+def keys() -> None:
+    """Make, list and remove the keys that callers of a front node must have."""
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Whose key it is: 1 to 64 letters, digits or ._:@-")],
+    scope: Annotated[
+        list[Scope],
+        typer.Option(
+            help="What the key is for: ask, predict, feed, or admin (see the cluster). Give it "
+            "once for each."
+        ),
+    ],
+    file: KeyFile = DEFAULT_FILE,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, help="Calls per second, on average.", show_default="any number"),
+    ] = None,
+    burst: Annotated[
+        float | None,
+        typer.Option(
+            min=1, help="Calls at once, after a quiet time.", show_default="those of a second"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to make for the token, which only you can read. One that exists is never "
+            "overwritten.",
+            show_default="print the token",
+        ),
+    ] = None,
+) -> None:
+    """Make a key. Its token is written to --out, or printed; it cannot be shown again.
+
+    Example: winnow keys new alice --scope ask --rate 10 --out alice.token
+
+    Standard output has the token and nothing else. Do not redirect it to a file: the shell empties
+    that file first, even if no key is made. Use --out.
+
+    Clients send the token as `authorization: Bearer TOKEN`. The file of keys has a hash of it.
+    Front nodes that serve with this file as --keys take the key within two seconds.
+    """
+    if burst is not None and rate is None:
+        raise typer.BadParameter("--burst needs --rate", param_hint="--burst")
+    allowed = None if rate is None else Rate(rate, burst or max(rate, 1.0))
+    token = add(file, name, scope, allowed, out)
+    if out is None:
+        typer.echo(f"added key {name} to {file}; this is its token, shown only once:", err=True)
+        typer.echo(token)
+    else:
+        typer.echo(f"added key {name} to {file}; its token is in {out}", err=True)
+
+
+@app.command("list")
+def listed(
+    file: KeyFile = DEFAULT_FILE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the keys of a file: names, scopes and rates, and never a token."""
+    if as_json:
+        typer.echo(json.dumps([_fields(key) for key in read_keys(file)], indent=2))
+        return
+    table = Table("name", "id", "scopes", "rate", "burst", "created")
+    for key in read_keys(file):
+        rate = ("", "") if key.rate is None else (f"{key.rate.per_second:g}", f"{key.rate.burst:g}")
+        scopes = ", ".join(sorted(each.value for each in key.scopes))
+        table.add_row(key.name, key.id, scopes, *rate, key.created)
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def remove(
+    name: Annotated[str, typer.Argument(help="Whose key it is.")], file: KeyFile = DEFAULT_FILE
+) -> None:
+    """Take a key back. Front nodes notice within two seconds, and end the streams that use it."""
+    take_out(file, name)
+
+
+def _fields(key: Key) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "id": key.id,
+        "scopes": sorted(each.value for each in key.scopes),
+        "rate": key.rate.per_second if key.rate else None,
+        "burst": key.rate.burst if key.rate else None,
+        "created": key.created,
+    }

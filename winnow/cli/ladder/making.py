@@ -1,0 +1,100 @@
+"""The ladder's models: made on the spot where they are missing, then kept.
+
+Knows files; what is in them is `graph`'s to say. int8 is ONNX Runtime's dynamic quantisation, the
+weights of matrix products per channel, as in every bundle of this project.
+"""
+
+import importlib.util
+import logging
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from winnow.cli.ladder.steps import Precision, Shape, Step
+from winnow.cli.outputs import writing
+from winnow.errors import UnavailableError
+from winnow.packaged import extra, made_files
+
+_FORMAT = 1
+"""Changes whenever the graphs do, so that older files are made anew."""
+
+
+def directory() -> Path:
+    """Where models are kept."""
+    return made_files() / "ladder" / str(_FORMAT)
+
+
+def encoder_file(place: Path, shape: Shape, precision: Precision) -> Path:
+    """The file of an encoder."""
+    return place / f"{shape.name}-{precision.value}.onnx"
+
+
+def head_file(place: Path, shape: Shape) -> Path:
+    """The file of a head on the states of such an encoder."""
+    return place / f"head-{shape.width}.onnx"
+
+
+def make_missing(place: Path, steps: Iterable[Step], say: Callable[[str], None]) -> None:
+    """Makes the models of all steps that are not there yet.
+
+    Raises:
+        UnavailableError: models are missing, and so is the package that makes them.
+        WinnowError: a file cannot be written.
+
+    """
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
+    for step in steps:
+        for file, make in _files(place, step):
+            if not file.exists():
+                _expect_onnx()
+                say(f"making {file.name}")
+                with writing(file), tempfile.TemporaryDirectory(dir=place) as aside:
+                    made = Path(aside) / file.name
+                    make(made)
+                    made.replace(file)
+
+
+def _files(place: Path, step: Step) -> Iterable[tuple[Path, Callable[[Path], None]]]:
+    shape = step.shape
+    whole = encoder_file(place, shape, Precision.FLOAT)
+    yield whole, lambda to: _save_encoder(shape, to)
+    if step.precision is Precision.INT8:
+        small = encoder_file(place, shape, Precision.INT8)
+        yield small, lambda to: _quantise(whole, to)
+    if step.heads:
+        yield head_file(place, shape), lambda to: _save_head(shape, to)
+
+
+def _expect_onnx() -> None:
+    if importlib.util.find_spec("onnx") is None:
+        raise UnavailableError(f"the ladder makes its models with onnx: {extra('ladder')}")
+
+
+def _save_encoder(shape: Shape, to: Path) -> None:
+    from winnow.cli.ladder import graph  # noqa: PLC0415 (needs an extra)
+
+    graph.save(graph.encoder(shape), str(to))
+
+
+def _save_head(shape: Shape, to: Path) -> None:
+    from winnow.cli.ladder import graph  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(dir=to.parent) as aside:
+        whole = Path(aside) / "head.onnx"
+        graph.save(graph.head(shape.width), str(whole))
+        _quantise(whole, to)
+
+
+def _quantise(whole: Path, to: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
+
+    logging.getLogger().setLevel(logging.ERROR)  # it advises a step that gains nothing here
+    quantize_dynamic(
+        str(whole),
+        str(to),
+        per_channel=True,
+        weight_type=QuantType.QInt8,
+        op_types_to_quantize=["MatMul"],
+        extra_options={"MatMulConstBOnly": True},
+    )

@@ -1,0 +1,56 @@
+"""A step of the ladder, loaded: texts in, predictions out, in the thread that asks.
+
+The sessions are those that services run: one thread each, no spinning, no arena.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.cli.ladder.making import encoder_file, head_file
+from winnow.cli.ladder.steps import Step
+from winnow.cli.ladder.texts import Ids
+from winnow.inference.onnx import OnnxSession
+from winnow.inference.padded import PaddedSession
+from winnow.inference.session import Session, model_inputs
+from winnow.policy.kept import Kept
+
+_CLS, _SEP = 101, 102
+States = NDArray[np.float16]
+
+
+class Model:
+    """Predicts as a step does."""
+
+    def __init__(self, place: Path, step: Step, entries: int = 0) -> None:
+        """`entries`: encodings that the cache holds, where the step has one."""
+        outputs = ["states"] if step.heads else ["logits"]
+        whole = OnnxSession(encoder_file(place, step.shape, step.precision), outputs)
+        self._encoder: Session = PaddedSession(whole, step.pad_to) if step.pad_to else whole
+        file = head_file(place, step.shape)
+        self._heads = [OnnxSession(file, ["logits"]) for _ in range(step.heads)]
+        # counted in entries: how long a text is says nothing of how often it comes
+        self._kept = Kept[Ids, States](entries)
+        self.hits = 0
+        """Texts that were encoded before."""
+
+    def predict(self, ids: Ids) -> list[int]:
+        """The best label of each head, or of the one classifier."""
+        if not self._heads:
+            return [int(self._encode(ids).argmax())]
+        states = self.states(ids).astype(np.float32)
+        return [int(head.run({"states": states})[0].argmax()) for head in self._heads]
+
+    def states(self, ids: Ids) -> States:
+        """The states of a text's tokens, from before if they are kept."""
+        if (kept := self._kept.get(ids)) is not None:
+            self.hits += 1
+            return kept
+        states: States = self._encode(ids)[0].astype(np.float16)
+        self._kept.put(ids, states, 1)
+        return states
+
+    def _encode(self, ids: Ids) -> NDArray[np.float32]:
+        sequence = [_CLS, *ids, _SEP]
+        return self._encoder.run(model_inputs(sequence, [0] * len(sequence)))[0]

@@ -1,0 +1,68 @@
+"""Settings of a cluster on this machine."""
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from winnow.address import Address
+from winnow.bundle import default_bundle
+from winnow.cli.local.ports import or_any
+from winnow.settings.listening import ListenAddress, OptionalListenAddress
+from winnow.settings.models import BUNDLE_HELP, BundlePlace
+from winnow.settings.source import Settings
+
+
+class UpSettings(Settings):
+    """Run a whole cluster in the foreground: a front node and the content nodes of every shard.
+
+    Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it.
+
+    The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
+    and WINNOW_NODE_…, and the tables 'front' and 'node' of the --config file. The options below
+    come first. Content nodes listen on free ports of this machine, and share its cores unless
+    'threads' or 'reader_threads' is set for them. At a terminal logs are text, unless log_format
+    says otherwise.
+    """
+
+    table: ClassVar[str] = "up"
+
+    index: Path = Field(description="Directory of the index.")
+    bundle: BundlePlace = Field(default_factory=default_bundle, description=BUNDLE_HELP)
+    listen: ListenAddress = Field(
+        "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
+    )
+    feed_listen: OptionalListenAddress = Field(
+        "",
+        description="HOST:PORT to take passages and deletions on, while questions are answered; "
+        "empty to take none. Whoever can reach it can change the index.",
+    )
+    http_listen: OptionalListenAddress = Field(
+        "127.0.0.1:8088",
+        description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. Unless "
+        "you choose it, any free port serves if this one is in use.",
+    )
+    heads: str = Field(
+        "",
+        description="Store of heads to predict with, a directory or a URL; empty for none.",
+    )
+    replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard.")
+    metrics_listen: OptionalListenAddress = Field(
+        "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
+    )
+
+    @property
+    def http(self) -> str:
+        """Where HTTP is served: where that was chosen, and else where there is room."""
+        if "http_listen" in self.model_fields_set or not self.http_listen:
+            return self.http_listen
+        return str(or_any(Address.parse(self.http_listen)))
+
+    @model_validator(mode="after")
+    def _check_replicas(self) -> Self:
+        if self.feed_listen and self.replicas > 1:
+            raise ValueError(
+                f"--replicas {self.replicas}: nodes of one machine would write to one directory; "
+                "leave it at 1 with --feed-listen"
+            )
+        return self

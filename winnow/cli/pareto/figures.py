@@ -1,0 +1,148 @@
+"""From outcomes to figures, the front, and the point to choose. Pure."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from winnow.cli.failures import failures
+from winnow.cli.pareto.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One point of the plane. Accuracy in percent, times in milliseconds."""
+
+    point: str
+    exact_match: float | None
+    """Mean of the question files', so that a large one does not drown a small one; None for what
+    is only timed.
+    """
+    by_file: Mapping[str, tuple[float, float]]
+    """Exact match and F1 by question file."""
+    p50: float
+    p95: float
+    """Infinite where more questions failed."""
+    mean: float
+    """Of the answered ones."""
+    read: float
+    """Mean passages read, also those that were read ahead and then not needed."""
+    needed: float
+    """Mean passages that answers rest on."""
+    questions: int
+    failed: int
+    megabytes: float
+    """Size of the bundle."""
+    on_front: bool = False
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """Failed questions by status."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """What the first of each status said."""
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it has an accuracy, and at least every other question was answered."""
+        return self.exact_match is not None and math.isfinite(self.p50)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; times are none where they are infinite."""
+        values = asdict(self)
+        times = {name: values[name] for name in ("p50", "p95", "mean")}
+        return values | {name: ms if math.isfinite(ms) else None for name, ms in times.items()}
+
+
+def figures(
+    outcomes: Iterable[Outcome], sizes: Mapping[str, float], unjudged: Collection[str] = ()
+) -> list[Figures]:
+    """The figures of every point, most accurate first, those on the front marked.
+
+    `sizes` are those of the points' bundles, in megabytes; `unjudged` points have no accuracy.
+    """
+    by_point: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_point.setdefault(outcome.point, []).append(outcome)
+    found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
+    found = [
+        replace(each, exact_match=None, by_file={}) if each.point in unjudged else each
+        for each in found
+    ]
+    best = front(found)
+    marked = [replace(each, on_front=each.point in best) for each in found]
+    return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
+
+
+def front(found: Sequence[Figures]) -> set[str]:
+    """The points that no other beats in both accuracy and median latency."""
+    judged = [each for each in found if each.comparable]
+    return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
+
+
+def recommend(
+    found: Sequence[Figures], max_p95: float | None = None, min_exact_match: float | None = None
+) -> Figures | None:
+    """The most accurate point within a latency, or the fastest with an accuracy; none if there is
+    none. Given neither, the most accurate.
+    """
+    allowed = [
+        each
+        for each in found
+        if each.comparable
+        and (max_p95 is None or each.p95 <= max_p95)
+        and (min_exact_match is None or _accuracy(each) >= min_exact_match)
+    ]
+    if min_exact_match is not None and max_p95 is None:
+        return min(allowed, key=lambda each: each.p95, default=None)
+    return max(allowed, key=lambda each: (_accuracy(each), -each.p95), default=None)
+
+
+def _accuracy(each: Figures) -> float:
+    return -1.0 if each.exact_match is None else each.exact_match
+
+
+def _dominates(one: Figures, other: Figures) -> bool:
+    no_worse = _accuracy(one) >= _accuracy(other) and one.p50 <= other.p50
+    better = _accuracy(one) > _accuracy(other) or one.p50 < other.p50
+    return no_worse and better
+
+
+def _percentiles(times: Sequence[float]) -> tuple[float, float]:
+    """The median and the 95th percentile. What failed took for ever: were it left out, a point
+    would be the faster, the more of its questions time out.
+    """
+    # one of the times, since between two of them may be infinity
+    p50, p95 = np.percentile(times, [50, 95], method="inverted_cdf").tolist()
+    return p50, p95
+
+
+def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
+    by_file: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_file.setdefault(outcome.questions, []).append(outcome)
+    judged = {
+        name: (
+            100 * float(np.mean([o.exact_match for o in own])),
+            100 * float(np.mean([o.f1 for o in own])),
+        )
+        for name, own in sorted(by_file.items())
+    }
+    times = [o.milliseconds for o in outcomes if not o.failed]
+    p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
+    needed = [o.read if o.needed is None else o.needed for o in outcomes]
+    why = failures(o.error for o in outcomes if o.failed)
+    return Figures(
+        point=point,
+        exact_match=float(np.mean([exact for exact, _ in judged.values()])),
+        by_file=judged,
+        p50=p50,
+        p95=p95,
+        mean=float(np.mean(times)) if times else math.inf,
+        read=float(np.mean([o.read for o in outcomes])),
+        needed=float(np.mean(needed)),
+        questions=len(outcomes),
+        failed=sum(o.failed for o in outcomes),
+        megabytes=size,
+        errors=why.errors,
+        said=why.said,
+    )

@@ -1,0 +1,152 @@
+"""Which machines an index needs: the fewest that hold it, carry its load and are in time. Pure."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from winnow.cli.plan import formulae
+from winnow.cli.plan.latency import Served, slowest, usual
+from winnow.cli.plan.wanted import Wanted
+from winnow.domain.layout import MOST_SHARDS
+from winnow.sizing.units import Units
+
+_USABLE = 0.9
+"""Of a machine's memory: the rest is the system's."""
+_STEPS, _MOST_TIMES, _LEAST = 8, 4, 64
+"""Numbers of shards that are tried: from the fewest to so many times as many, or so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Machines, and what they do."""
+
+    shards: int
+    replicas: int
+    fronts: int
+    served: Served
+    """What a question takes where."""
+    node_ms: float
+    """Of the cores of all shards, for a question."""
+    busy: float
+    """Share of the time that the cores of nodes are busy."""
+    p50_ms: float
+    p99_ms: float
+    memory_bytes: float
+    """Of a content node."""
+    disk_bytes: float
+    """Of a content node, with room for the next generation."""
+    for_memory: int
+    """Content nodes that hold the index once."""
+    for_load: int
+    """Content nodes whose cores carry the load."""
+    build_hours: float
+    """To encode and write the index on one node."""
+    load_minutes: float
+    """Of a node, until it serves."""
+
+    @property
+    def nodes(self) -> int:
+        """Content nodes."""
+        return self.shards * self.replicas
+
+
+def plan(units: Units, wanted: Wanted) -> Plan | None:
+    """The fewest nodes that are in time; None if none would be.
+
+    Raises:
+        ValueError: no index of so many shards can be, or a node holds nothing.
+
+    """
+    in_time = (made for made in _candidates(units, wanted) if made.p99_ms <= wanted.p99_ms)
+    return min(in_time, key=lambda made: (made.nodes, made.fronts, made.shards), default=None)
+
+
+def soonest(units: Units, wanted: Wanted) -> Plan:
+    """The plan with the smallest p99, whatever it takes; raises ValueError as `plan`."""
+    return min(_candidates(units, wanted), key=lambda made: (made.p99_ms, made.nodes))
+
+
+def driver(made: Plan, wanted: Wanted) -> str:
+    """What the number of nodes is for."""
+    least = max(made.for_memory * wanted.replicas, made.for_load)
+    if made.nodes > least * 1.2:
+        return "latency: fewer nodes would hold the index and carry the load, but not be in time"
+    if made.for_load > made.for_memory * wanted.replicas:
+        return "load: the nodes have the cores that reading and retrieving take"
+    return "memory: the nodes hold the index, and have cores to spare"
+
+
+def _candidates(units: Units, wanted: Wanted) -> Iterator[Plan]:
+    fewest = _fewest_shards(units, wanted)
+    most = min(max(_MOST_TIMES * fewest, _LEAST), MOST_SHARDS)
+    for shards in range(fewest, most + 1, max(fewest // _STEPS, 1)):
+        served = _served(units, wanted, shards)
+        cores = wanted.qps * _node_ms(units, served) / 1e3 / wanted.busy
+        least = max(math.ceil(cores / (wanted.node_cores * shards)), wanted.replicas)
+        for replicas in (least, least + 1, 2 * least, 4 * least):
+            yield _plan(units, wanted, served, replicas, fewest)
+
+
+def _fewest_shards(units: Units, wanted: Wanted) -> int:
+    """That fit into the nodes' memory."""
+    room = wanted.node_bytes * _USABLE - units.process.node_bytes
+    # a node that is fed holds two generations while it goes from one to the next
+    each = formulae.node_bytes_each(units, wanted.dimension) * (2 if wanted.fed else 1)
+    shards = wanted.passages * each / room if room > 0 else math.inf
+    if shards > MOST_SHARDS:
+        raise ValueError(
+            f"{wanted.passages:,.15g} passages do not fit into {MOST_SHARDS:,} nodes of "
+            f"{wanted.node_bytes / 2**30:.3g} GiB: give the nodes more memory"
+        )
+    return math.ceil(shards)
+
+
+def _served(units: Units, wanted: Wanted, shards: int) -> Served:
+    return Served(
+        shards,
+        wanted.passages_to_read,
+        wanted.node_cores,
+        formulae.front_ms(units, shards, wanted.passages_to_read),
+        formulae.retrieve_ms(units, wanted.passages / shards, wanted.dimension),
+        formulae.read_ms(units, wanted.tokens, states=wanted.states),
+    )
+
+
+def _node_ms(units: Units, served: Served) -> float:
+    return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
+
+
+def _disk_bytes_each(units: Units, wanted: Wanted) -> float:
+    states = formulae.states_bytes_each(units, wanted.tokens) if wanted.states else 0.0
+    return formulae.disk_bytes_each(units, wanted.dimension) + states
+
+
+def _build_ms_each(units: Units, wanted: Wanted) -> float:
+    states = formulae.states_ms_each(units, wanted.tokens) if wanted.states else 0.0
+    return formulae.build_ms_each(units) + states
+
+
+def _plan(units: Units, wanted: Wanted, served: Served, replicas: int, fewest: int) -> Plan:
+    held = wanted.passages / served.shards
+    node_ms = _node_ms(units, served)
+    cores = wanted.qps * node_ms / 1e3
+    busy = cores / (served.shards * replicas * wanted.node_cores)
+    loops = wanted.qps * served.front / 1e3
+    fronts = max(math.ceil(loops / wanted.busy), wanted.fronts)
+    return Plan(
+        shards=served.shards,
+        replicas=replicas,
+        fronts=fronts,
+        served=served,
+        node_ms=node_ms,
+        busy=busy,
+        p50_ms=usual(units, served),
+        p99_ms=slowest(units, served, busy, loops / fronts),
+        memory_bytes=held * formulae.node_bytes_each(units, wanted.dimension)
+        + units.process.node_bytes,
+        disk_bytes=2 * held * _disk_bytes_each(units, wanted),
+        for_memory=fewest,
+        for_load=math.ceil(cores / wanted.busy / wanted.node_cores),
+        build_hours=wanted.passages * _build_ms_each(units, wanted) / wanted.node_cores / 3.6e6,
+        load_minutes=held * formulae.load_ms_each(units) / 6e4,
+    )

@@ -1,0 +1,166 @@
+"""`winnow predict`."""
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from winnow import signals
+from winnow.cli.access import with_credentials
+from winnow.cli.ask.words import harmless
+from winnow.cli.exits import FAILED, complain
+from winnow.cli.predict.batches import Ask, batches, predicted
+from winnow.cli.predict.ids import head_ids
+from winnow.cli.predict.render import heads_shown
+from winnow.client import AsyncClient, Credentials, Predictions, TextPrediction
+from winnow.errors import WinnowError
+from winnow.quoting import quoted
+from winnow.telemetry.progress import Progress
+
+_STDIN = Path("-")
+
+
+@with_credentials
+def predict(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="The text, quoted or not.",
+            show_default="the lines of --file, or of standard input",
+        ),
+    ] = None,
+    heads: Annotated[
+        str, typer.Option(help="Ids of the heads to apply, separated by commas.")
+    ] = "",
+    file: Annotated[
+        Path | None, typer.Option(help="File with one text a line; - for standard input.")
+    ] = None,
+    address: Annotated[
+        str, typer.Option(help="HOST:PORT of a front node, or dns:///HOST:PORT of several.")
+    ] = "127.0.0.1:8080",
+    ring: Annotated[
+        str, typer.Option(help="Ring that holds the heads.", show_default="the server's default")
+    ] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the predictions for a text as one line of JSON.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds until a request is given up.")
+    ] = 10.0,
+    credentials: Credentials | None = None,
+) -> None:
+    """Predict labels and entities of texts with heads on a running front node.
+
+    Example: winnow predict "book me a flight to Oslo" --heads intent,entities
+
+    With --json, there is one line for each text, with the keys:
+      text, truncated,
+      heads: head_id, version, failure, out_of_scope,
+        labels (label, score, assigned),
+        entities (label, text, start, end, score).
+
+    Exit codes:
+      0 every text has its predictions
+      1 a text has none; stderr says why
+      2 wrong usage
+      130 Ctrl-C
+    """
+    ids = head_ids(heads)
+    if not ids:
+        raise typer.BadParameter("name at least one head", param_hint="--heads")
+    if text and file is not None:
+        raise typer.BadParameter("give a text or a file, not both", param_hint="--file")
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the terminal's alphabet is
+            stream.reconfigure(errors="replace")
+
+    async def put(texts: Sequence[str]) -> Predictions:
+        async with AsyncClient(address, credentials=credentials) as client:
+            return await client.predict(list(texts), ids, ring=ring, timeout=timeout)
+
+    def ask(texts: Sequence[str]) -> Predictions:
+        return signals.run(put(texts))
+
+    desk = _Desk(as_json, alone=bool(text))
+    if text:
+        desk.show(ask([" ".join(text)]).results)
+    elif not _of_lines(file, ask, desk):
+        raise typer.Exit(FAILED)
+
+
+class _Desk:
+    """Prints predictions on stdout."""
+
+    def __init__(self, as_json: bool, alone: bool) -> None:
+        """`alone`: whether there is one text, which need not be repeated."""
+        self._as_json, self._alone = as_json, alone
+        self._console = Console(highlight=False)
+
+    def show(self, results: Sequence[TextPrediction]) -> None:
+        for each in results:
+            if self._as_json:
+                typer.echo(json.dumps(each.as_dict()))
+            else:
+                self._print(each)
+
+    def _print(self, said: TextPrediction) -> None:
+        console, plain = self._console, not self._console.is_terminal
+        if not self._alone:
+            console.print(Text(f"> {harmless(said.text)}", style="bold"), soft_wrap=True)
+        for line in heads_shown(said.text, said.heads, console.width, plain):
+            console.print(line, soft_wrap=plain)
+        if said.truncated:
+            console.print(Text("the text was too long: its end was not used", style="yellow"))
+        if not self._alone:
+            console.print()
+
+
+def _of_lines(file: Path | None, ask: Ask, desk: _Desk) -> bool:
+    """Predicts every line that is not blank; false if one was refused."""
+    refusals = 0
+
+    def refused(text: str, why: str) -> None:
+        nonlocal refusals
+        refusals += 1
+        complain(f"{quoted(text)} {why}")
+
+    count = 0
+    with _lines(file) as lines, _progress(file) as progress:
+        progress.start("predict", None)
+        for batch in batches(each.strip() for each in lines if each.strip()):
+            desk.show(predicted(batch, ask, refused))
+            count += len(batch)
+            progress.advance(len(batch))
+    if not count:
+        raise typer.BadParameter("there is no text", param_hint="TEXT")
+    return not refusals
+
+
+@contextlib.contextmanager
+def _lines(file: Path | None) -> Iterator[IO[str]]:
+    if file is None or file == _STDIN:
+        if file is None and sys.stdin.isatty():
+            raise typer.BadParameter("there is no text", param_hint="TEXT")
+        yield sys.stdin
+        return
+    try:
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            yield stream
+    except OSError as error:
+        raise WinnowError(f"cannot read {file}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _progress(file: Path | None) -> Iterator[Progress]:
+    """How far a file is; a terminal shows the texts themselves, and a pipe knows its own length."""
+    quiet = file is None or file == _STDIN or sys.stdout.isatty()
+    with Progress(Console(stderr=True, quiet=quiet, highlight=False)) as progress:
+        yield progress

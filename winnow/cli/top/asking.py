@@ -1,0 +1,101 @@
+"""Looking at a cluster: one call to its front, and one to each endpoint of metrics."""
+
+import http.client
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import grpc
+
+from winnow.address import Address
+from winnow.cli.top.look import Look
+from winnow.cli.top.page import Page
+from winnow.client.access import Access
+from winnow.client.calls import failure, identified
+from winnow.client.channels import open_channel
+from winnow.client.credentials import Credentials
+from winnow.v1 import cluster_pb2, cluster_pb2_grpc
+
+_LARGEST = 16 << 20
+"""Bytes of a page: that of a front with a thousand shards has about 10 MB."""
+_AT_ONCE = 8
+
+
+class Asking:
+    """Looks at one front, and at metrics of any processes; a context manager."""
+
+    def __init__(
+        self,
+        address: str,
+        metrics: Sequence[str],
+        timeout: float,
+        credentials: Credentials | None = None,
+    ) -> None:
+        """`timeout`: seconds that each call may take; `credentials`: for the front."""
+        self._address, self._metrics, self._timeout = address, metrics, timeout
+        self._access = Access(address, credentials)
+        self._edition = self._access.edition
+        self._channel = open_channel(address, self._access)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "metrics")
+
+    def look(self) -> Look:
+        """What is there now.
+
+        Raises:
+            WinnowError: the front does not say.
+
+        """
+        pages = [self._threads.submit(page, each, self._timeout) for each in self._metrics]
+        cluster, at = self._cluster(), time.monotonic()
+        found = [each.result() for each in pages]
+        return Look(at, cluster, dict(zip(self._metrics, found, strict=True)))
+
+    def _cluster(self) -> cluster_pb2.GetClusterResponse:
+        if (newest := self._access.edition) != self._edition:  # certificates have changed
+            self._channel.close()
+            self._channel, self._edition = open_channel(self._address, self._access), newest
+        stub, metadata = cluster_pb2_grpc.ClusterServiceStub(self._channel), identified(None)
+        call = stub.GetCluster.future(
+            cluster_pb2.GetClusterRequest(),
+            timeout=self._timeout,
+            metadata=(*metadata, *self._access.metadata()),
+        )
+        try:
+            return call.result()
+        except grpc.RpcError as error:
+            raise failure(error, self._address, self._timeout, metadata) from error
+        except BaseException:  # Ctrl-C
+            call.cancel()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._channel.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def page(address: str, timeout: float) -> Page | str:
+    """The metrics at an address, or why they cannot be had."""
+    at = Address.parse(address)
+    connection = http.client.HTTPConnection(at.host, at.port, timeout=timeout)
+    try:
+        connection.request("GET", "/metrics")
+        reply = connection.getresponse()
+        if reply.status != http.client.OK:
+            return f"it replies {reply.status} {reply.reason}"
+        return Page.parsed(reply.read(_LARGEST).decode(errors="replace"))
+    except (OSError, http.client.HTTPException) as error:
+        return str(error) or type(error).__name__
+    except ValueError:
+        return "this is no page of metrics"
+    finally:
+        connection.close()

@@ -1,0 +1,168 @@
+"""A cluster as a terminal, or a pipe, shows it. Pure: values in, something printable out."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from winnow.cli.ask.words import harmless
+from winnow.cli.top.figures import Figures, Stage
+from winnow.cli.top.processes import Process
+from winnow.cli.top.words import (
+    NONE,
+    lasting,
+    memory,
+    milliseconds,
+    percent,
+    rate,
+    state,
+)
+from winnow.plural import many
+from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
+
+_HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"
+_OTHER_ROWS = 14
+"""Lines of the screen that are no replicas or processes."""
+_FEWEST = 4
+
+Row = tuple[ShardState | None, ReplicaState]
+
+
+def screen(
+    cluster: GetClusterResponse, found: Figures, rows: int | None = None, fault: str = ""
+) -> Group:
+    """All that is shown; at most so many `rows` of replicas and processes, troubles first.
+
+    `fault`: why there is nothing newer.
+    """
+    room = None if rows is None else max(rows - _OTHER_ROWS, _FEWEST)
+    parts: list[RenderableType] = [*_head(cluster, found)]
+    if fault:
+        parts.append(Text(harmless(fault), style="bold red"))
+    if found.stages:
+        parts += [Text(), _stages(found.stages)]
+    parts += [Text(), *_replicas(cluster, room)]
+    if found.processes:
+        parts += [Text(), *_processes(found.processes, room)]
+    else:
+        parts += [Text(), Text(_HINT, style="dim")]
+    return Group(*parts)
+
+
+def _head(cluster: GetClusterResponse, found: Figures) -> Iterator[Text]:
+    front = cluster.front
+    passages = sum(shard.passages for shard in cluster.shards)
+    shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
+    yield Text.assemble(
+        ("winnow ", "bold"),
+        f"{front.version}, bundle {harmless(front.bundle_name)}, up {lasting(front.up_seconds)}",
+        f", {shards}" if cluster.index_id else "",
+    )
+    if not front.answers:
+        yield Text("the front does not answer questions (yet)", style="yellow")
+    known = [
+        f"{rate(found.questions)} questions/s",
+        f"{rate(found.refused)} refused/s",
+        f"in hand: {many(front.questions_in_hand, 'question')}",
+        many(front.reads_in_hand, "read"),
+        many(front.texts_in_hand, "text"),
+        *([many(front.passages_in_hand, "write")] if front.feeds else []),
+    ]
+    yield Text(", ".join(known))
+    if found.stages:
+        yield Text(
+            f"coverage {percent(found.coverage)}, fewer passages read for {percent(found.dimmed)}, "
+            f"remembered {percent(found.remembered)}"
+        )
+
+
+def _stages(stages: Sequence[Stage]) -> Table:
+    shown = _table("ms", *(stage.name for stage in stages))
+    for name in ("p50", "p95", "p99"):
+        shown.add_row(name, *(milliseconds(getattr(stage, name)) for stage in stages))
+    return shown
+
+
+def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[RenderableType]:
+    rows: list[Row] = [(shard, each) for shard in cluster.shards for each in shard.replicas]
+    rows += [(None, each) for each in cluster.strangers]
+    rows.sort(key=lambda row: row[1].state == ReplicaState.STATE_SERVING)  # keeps their order
+    missing = [str(shard.shard) for shard in cluster.shards if not _serves(shard)]
+    if missing:
+        yield Text(f"no replica serves shard {', '.join(missing)}", style="bold red")
+    shown = _table(
+        "shard", "passages", "replica", "state", "calls", "reads", "ms/read", "write", "lag"
+    )
+    for row in rows[:room]:
+        shown.add_row(*_cells(*row))
+    yield shown
+    yield from _left_out(len(rows), room, "replicas")
+    for _, replica in rows[:room]:
+        if replica.reason:
+            yield Text(harmless(f"{replica.address}: {replica.reason}"), style="yellow")
+
+
+def _cells(shard: ShardState | None, replica: ReplicaState) -> Iterator[str | Text]:
+    """Nothing is known of one that has never replied."""
+    heard = replica.HasField("heard_seconds")
+    name, style = state(replica)
+    yield NONE if shard is None else str(shard.shard)
+    yield f"{replica.passages:,}" if heard else NONE
+    yield harmless(replica.address)
+    yield Text(name, style=style)
+    yield str(replica.calls_in_hand)
+    yield str(replica.reads_in_hand) if heard else NONE
+    yield milliseconds(replica.seconds_per_read or None)
+    yield f"{replica.sequence:,}" if heard else NONE
+    yield f"{replica.lag:,}" if heard else NONE
+
+
+def _serves(shard: ShardState) -> bool:
+    return any(each.state == ReplicaState.STATE_SERVING for each in shard.replicas)
+
+
+def _processes(processes: Sequence[Process], room: int | None) -> Iterator[RenderableType]:
+    shown = _table(
+        "process", "part", "calls/s", "wait p95", "call p95", "readers", "cores", "memory"
+    )
+    ordered = sorted(processes, key=lambda each: each.ready is True)
+    for each in ordered[:room]:
+        shown.add_row(
+            each.address,
+            _part(each),
+            rate(each.calls),
+            milliseconds(each.queue_p95),
+            milliseconds(each.call_p95),
+            percent(each.busy),
+            NONE if each.cores is None else f"{each.cores:.2f}",
+            memory(each.memory),
+        )
+    yield shown
+    yield from _left_out(len(ordered), room, "processes")
+    for each in ordered[:room]:
+        if each.fault:
+            yield Text(harmless(f"{each.address}: {each.fault}"), style="yellow")
+
+
+def _part(process: Process) -> Text:
+    shards = f" {', '.join(process.shards)}" if process.shards else ""
+    if process.ready is False:
+        return Text(f"{process.part}{shards}, not ready", style="bold red")
+    return Text(f"{process.part}{shards}" or NONE)
+
+
+def _left_out(count: int, room: int | None, what: str) -> Iterator[Text]:
+    if room is not None and count > room:
+        yield Text(f"… and {count - room:,} more {what}", style="dim")
+
+
+def _table(first: str, *others: str) -> Table:
+    """Without lines; what is a number stands at the right."""
+    words = {"replica", "state", "part"}
+    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in chain((first,), others):
+        left = name == first or name in words
+        shown.add_column(name, justify="left" if left else "right", no_wrap=name != "state")
+    return shown
