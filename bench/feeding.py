@@ -26,17 +26,17 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.rows import Row
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokens
@@ -125,7 +125,7 @@ async def over_grpc(live: LiveShard, writes: Sequence[Write], callers: int, each
     """Through a server and a channel in this process: both sides share its thread."""
     servicer = ShardFeedServicer(60.0)
     servicer.serve(live, _INFO, "bench")
-    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     server = Server([FEED_SERVICE], boundary, LARGEST_WRITE, arriving=32 * LARGEST_WRITE)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
@@ -158,7 +158,7 @@ def empty_shard(directory: Path) -> Path:
     staging.encoded([(1, write.put.vector)])
     words = count_words(staging.words())
     staging.close()
-    identity = Identity("bench", 1, _DIMENSION, "bench", "bench", 1, words)
+    identity = ShardSetIdentity("bench", 1, _DIMENSION, "bench", "bench", 1, words)
     publish_shard(directory / "staging.sqlite", directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"
 
@@ -169,7 +169,7 @@ def opened(shard: Path) -> LiveShard:
         shard,
         lambda _: open_shard(shard, ef=64),
         lambda _: WriteLimits(0, 1, _DIMENSION, _VOCABULARY, 10**9),
-        FeedMetrics(CollectorRegistry()),
+        WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
 

@@ -38,11 +38,11 @@ from winnow.filtering import (
     Compare,
     Exists,
     Filter,
-    Kind,
     Not,
     Operator,
     Or,
     Value,
+    ValueKind,
     fields_of,
     kind_of,
     parse,
@@ -134,12 +134,12 @@ class Columns:
 
     def __init__(self, metadata: list[dict[str, Any]]) -> None:
         self._rows = len(metadata)
-        pairs: dict[tuple[str, Kind], list[tuple[Any, int]]] = {}
+        pairs: dict[tuple[str, ValueKind], list[tuple[Any, int]]] = {}
         for row, one in enumerate(metadata):
             for name, values in fields_of(one).items():
                 for value in values:
                     pairs.setdefault((name, kind_of(value)), []).append((value, row))
-        self._columns: dict[tuple[str, Kind], tuple[list[Value], NDArray[np.uint32]]] = {}
+        self._columns: dict[tuple[str, ValueKind], tuple[list[Value], NDArray[np.uint32]]] = {}
         for key, own in pairs.items():
             own.sort()
             rows = np.fromiter((row for _, row in own), np.uint32, len(own))
@@ -149,7 +149,7 @@ class Columns:
         mask = np.zeros(self._rows, np.bool_)
         match wanted:
             case Exists(field):
-                for kind in Kind:
+                for kind in ValueKind:
                     mask[self._between(field, kind, None, None)] = True
             case Compare(field, how, value):
                 self._compare(mask, field, how, value)
@@ -173,10 +173,10 @@ class Columns:
         for begin, end in parts[how]:
             mask[self._between(field, kind, begin, end)] = True
         if how is Operator.UNEQUAL:
-            for other in set(Kind) - {kind}:
+            for other in set(ValueKind) - {kind}:
                 mask[self._between(field, other, None, None)] = True
 
-    def _between(self, field: str, kind: Kind, low: int | None, high: int | None) -> Any:
+    def _between(self, field: str, kind: ValueKind, low: int | None, high: int | None) -> Any:
         found = self._columns.get((field, kind))
         return [] if found is None else found[1][low:high]
 

@@ -27,7 +27,7 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -66,7 +66,7 @@ def open_fed(shard: Path) -> LiveShard:
         shard,
         lambda _: open_shard(shard, ef=64),
         lambda _: WriteLimits(0, 1, _DIMENSION, 1_000, 10**9),
-        FeedMetrics(CollectorRegistry()),
+        WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
 

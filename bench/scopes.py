@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from winnow.bundle import default_bundle
-from winnow.cli.evaluation.tally import Outcome, report
+from winnow.cli.evaluation.tally import QuestionOutcome, report
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.questions import AskedQuestion, read_questions
@@ -40,8 +40,8 @@ def build(passages: Path, work: Path, shards: int) -> Path:
 
 async def measure(
     addresses: dict[int, str], questions: list[AskedQuestion], points: list[Point]
-) -> dict[Point, list[Outcome]]:
-    found: dict[Point, list[Outcome]] = {point: [] for point in points}
+) -> dict[Point, list[QuestionOutcome]]:
+    found: dict[Point, list[QuestionOutcome]] = {point: [] for point in points}
     async with AsyncExitStack() as stack:
         clients = {
             shards: await stack.enter_async_context(AnswerClient(address))
@@ -60,7 +60,7 @@ async def measure(
                 )
                 started = time.perf_counter()
                 reply = await clients[shards].ask(request, 30)
-                found[point].append(Outcome(asked, reply, time.perf_counter() - started))
+                found[point].append(QuestionOutcome(asked, reply, time.perf_counter() - started))
             if number % 20 == 0:
                 print(f"{number}/{len(questions)}", file=sys.stderr, flush=True)
     return found

@@ -26,7 +26,7 @@ from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
 from winnow.content_node.merging.tidying import tidy
-from winnow.content_node.metrics import FeedMetrics, MergeMetrics, NodeMetrics
+from winnow.content_node.metrics import MergeMetrics, NodeMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -47,7 +47,7 @@ from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.rpc import process
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
@@ -102,7 +102,7 @@ async def _run(
     options = replace(settings.inference, choosing=choosing)
     gone = HeapTrimmer(trimming()).soon
     loading = Loading(
-        partial(_load, settings, bundle, options, pool, metrics, FeedMetrics(registry), gone)
+        partial(_load, settings, bundle, options, pool, metrics, WriteMetrics(registry), gone)
     )
     changing = Changing(servicer, server, metrics)
     merge_metrics = MergeMetrics(registry)
@@ -160,7 +160,7 @@ def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer)
     largest = LARGEST_WRITE if settings.feed else LARGEST
     return Server(
         [SERVICE, FEED_SERVICE],
-        Boundary(RpcMetrics(registry), quiet=True, tracer=tracer),
+        CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         largest,
         arriving=_MESSAGES * largest,
         secured=secured(settings, CertificateMetrics(registry)),
@@ -173,7 +173,7 @@ def _load(
     options: InferenceOptions,
     pool: ReaderPool,
     metrics: NodeMetrics,
-    feed_metrics: FeedMetrics,
+    feed_metrics: WriteMetrics,
     gone: Callable[[], None],
 ) -> _Loaded:
     # other nodes of this machine may be serving while this one starts

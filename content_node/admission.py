@@ -14,11 +14,11 @@ from dataclasses import replace
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import OverloadedError
 from winnow.plural import are
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.searcher import Read, Retrieved, Searcher
 
@@ -43,7 +43,7 @@ class AdmittedSearcher:
             kept=0.0,
             hungry_for=0.0,
         )
-        self._load = Load(settings, clock, lambda: pace.seconds)
+        self._load = ReadLoad(settings, clock, lambda: pace.seconds)
         self._inner, self._pace, self._metrics = inner, pace, metrics
         self._most, self._retrieving = most_reads, 0
         metrics.seconds_per_read.set(pace.seconds or 0.0)
@@ -55,7 +55,7 @@ class AdmittedSearcher:
         return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """What may be read; raises OverloadedError if too many ask for some."""
         if self._retrieving >= self._most:
@@ -81,7 +81,11 @@ class AdmittedSearcher:
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         """Retrieves and reads at once; raises OverloadedError if not in time."""
         with self._admitted(depth.passages, deadline, question.client):

@@ -1,12 +1,12 @@
 """What a node says that it serves, and whether shard and bundle belong together. Pure."""
 
 from winnow.bundle import Bundle
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.view import ShardView
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError
 
 
-def shard_info(view: View, bundle: Bundle) -> ShardInfo:
+def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
     """What a shard says of itself when it serves a bundle.
 
     Raises:

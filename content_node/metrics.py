@@ -71,7 +71,7 @@ class NodeMetrics:
         )
 
 
-class FeedMetrics:
+class WriteMetrics:
     """What is written to the shard of a content node."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -7,7 +7,7 @@ import structlog
 
 from winnow.content_node.snapshots.pulling import pull
 from winnow.quoting import shown
-from winnow.telemetry.stage import Stage
+from winnow.telemetry.stage import StageClock
 
 _log = structlog.get_logger("content_node")
 
@@ -38,10 +38,10 @@ class _Logged:
     """Progress as log lines, some seconds apart."""
 
     def __init__(self) -> None:
-        self._stage: Stage | None = None
+        self._stage: StageClock | None = None
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        self._stage = Stage(stage, total, done, time.monotonic)
+        self._stage = StageClock(stage, total, done, time.monotonic)
         _log.info(self._stage.opening())
 
     def advance(self, steps: int) -> None:

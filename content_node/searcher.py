@@ -9,19 +9,19 @@ from typing import TypeVar
 
 from winnow.bundle import Bundle
 from winnow.content_node.identity import shard_info
-from winnow.content_node.live.waiting import Served
+from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.reader.reader import Reader
-from winnow.content_node.shard.generations import Generations
+from winnow.content_node.shard.generations import RecentGenerations
 from winnow.content_node.shard.retrieving import Candidates, retrieve
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.view import ShardView
 from winnow.content_node.validation import question_limits
 from winnow.deadline import Clock, Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import (
@@ -55,7 +55,7 @@ class LocalSearcher:
 
     def __init__(
         self,
-        view: View,
+        view: ShardView,
         reader: Reader,
         bundle: Bundle,
         pool: ReaderPool,
@@ -74,10 +74,13 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations, self._served = Generations(view, clock, gone), Served(view.sequence)
+        self._generations, self._served = (
+            RecentGenerations(view, clock, gone),
+            SequenceWaiter(view.sequence),
+        )
         self._count_passages()
 
-    def serve(self, view: View) -> None:
+    def serve(self, view: ShardView) -> None:
         """From now on `view` is the newest; to be called on the event loop.
 
         Raises:
@@ -102,7 +105,7 @@ class LocalSearcher:
         return replace(self._info, journaled=self._journaled)
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """What may be among the passages to be read, of all candidates of all shards.
 
@@ -156,7 +159,11 @@ class LocalSearcher:
         return Read(tuple(done.results), timings, done.left)
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         """Retrieves and reads at once."""
         arrived = time.perf_counter()
@@ -168,14 +175,14 @@ class LocalSearcher:
         return Read(read.readings, timings, read.unread, *known)
 
     def _retrieve(
-        self, view: View, question: EncodedQuestion, depth: Depth, stop: Stop
+        self, view: ShardView, question: EncodedQuestion, depth: RetrievalDepth, stop: Stop
     ) -> Candidates:
         with _readable():
             return retrieve(view, question, depth, self._word_weight, stop)
 
     def _read_one(
         self,
-        view: View,
+        view: ShardView,
         question: EncodedQuestion,
         max_answer_tokens: int,
         arrived: float,
@@ -213,7 +220,7 @@ class LocalSearcher:
 
     async def _in_view(
         self, hits: Sequence[Hit], deadline: Deadline, client: str
-    ) -> tuple[View, Sequence[Hit]]:
+    ) -> tuple[ShardView, Sequence[Hit]]:
         """The generation to read from, and the hits as rows of it."""
         generation = hits[0].generation if hits else ""
         view = self._generations.named(generation, deadline)
@@ -234,7 +241,7 @@ class LocalSearcher:
         self._metrics.index.labels(str(self._info.shard)).set(self._info.passages)
 
 
-def _check_row(view: View, hit: Hit, place: int) -> None:
+def _check_row(view: ShardView, hit: Hit, place: int) -> None:
     if 0 <= hit.row < view.rows:
         return
     if view.log_id:
@@ -245,7 +252,7 @@ def _check_row(view: View, hit: Hit, place: int) -> None:
     )
 
 
-def _found_again(view: View, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
+def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
     """Hits of another generation as rows of this one.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from winnow.bundle import Bundle
 from winnow.content_node.reader.prepare import longest_question
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import MAX_CANONICAL, parse
 from winnow.text.tokenizer import Tokenizer
@@ -69,7 +69,7 @@ def check_passages(count: int, field: str = "passages") -> None:
         raise _wrong(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
-def check_depth(depth: Depth) -> None:
+def check_depth(depth: RetrievalDepth) -> None:
     """Refuses to look further than any request needs, and a filter that is none."""
     check_passages(depth.passages)
     if depth.where:

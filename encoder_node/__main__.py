@@ -19,7 +19,7 @@ from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.rpc import process
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
@@ -49,7 +49,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     model = await asyncio.to_thread(_open, bundle, tokenizer, options)
     check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
     info = _info(bundle, model)
-    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
+    boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
     server = Server([SERVICE], boundary, secured=secured(settings, CertificateMetrics(registry)))
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)

@@ -12,7 +12,7 @@ from winnow.deadline import Clock, Deadline
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.errors import OverloadedError
 from winnow.plural import are
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder, TextEncoding
@@ -33,7 +33,7 @@ class AdmittedEncoder:
             most_reads=most, horizon=math.inf, usable=1.0, least_share=1.0, kept=0.0, hungry_for=0.0
         )
         self._pace = Pace(_HALF_LIFE, clock)
-        self._load = Load(settings, clock, lambda: self._pace.seconds)
+        self._load = ReadLoad(settings, clock, lambda: self._pace.seconds)
         self._inner, self._metrics = inner, metrics
 
     async def encode(self, ids: Sequence[int], deadline: Deadline, client: str) -> TextEncoding:

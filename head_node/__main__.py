@@ -18,7 +18,7 @@ from winnow.heads.store import HeadStore, open_store
 from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import process
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
 from winnow.security.metrics import CertificateMetrics
@@ -39,7 +39,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     metrics = HeadNodeMetrics(registry)
     places = TextPlaces(settings.max_texts, metrics, time.monotonic)
     servicer = HeadNodeServicer(places, settings.default_deadline)
-    boundary = Boundary(RpcMetrics(registry), quiet=True, tracer=tracer)
+    boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     protected = secured(settings, CertificateMetrics(registry))
     server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=protected)
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)

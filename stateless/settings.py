@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
+from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.policy.load import LoadSettings
 from winnow.policy.outliers import OutlierSettings
 from winnow.resolving import resolver
@@ -398,9 +398,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         return [RingSetting.parse(ring) for ring in self.rings]
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> WaitPolicy:
         """How long shards are waited for."""
-        return Patience(self.min_coverage, self.min_wait_factor, self.max_wait_factor)
+        return WaitPolicy(self.min_coverage, self.min_wait_factor, self.max_wait_factor)
 
     @property
     def replica_policies(self) -> ReplicaPolicies:

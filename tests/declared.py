@@ -6,8 +6,8 @@ from prometheus_client import CollectorRegistry
 
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.room import RoomMetrics
-from winnow.content_node.metrics import FeedMetrics as NodeFeedMetrics
 from winnow.content_node.metrics import MergeMetrics, NodeMetrics
+from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.heads.metrics import WarmHeadMetrics

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
-from winnow.journal.journal import JOURNAL, Delivered, Entry
+from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
 
 
 class FakeJournal:
@@ -17,7 +17,7 @@ class FakeJournal:
     def __init__(self, most_bytes: int = 100_000) -> None:
         self.most_bytes = most_bytes
         self.id = f"{JOURNAL}1"
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.reads: list[int] = []
@@ -39,8 +39,8 @@ class FakeJournal:
                 return len(self.entries)
         raise DeadlineExceededError("not acknowledged in time")
 
-    def _stored(self, key: str, content: bytes) -> Entry:
-        return Entry(len(self.entries) + 1, key, content, self.is_late)
+    def _stored(self, key: str, content: bytes) -> JournalEntry:
+        return JournalEntry(len(self.entries) + 1, key, content, self.is_late)
 
     async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
         self.reads.append(after)

@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import HeadInMemory, Predicted
 from winnow.domain.prediction import TokenSpan
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
@@ -67,7 +67,7 @@ class House:
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         """Serves by real gRPC; gives HOST:PORT."""
-        server = Server([SERVICE], Boundary(RpcMetrics(self.registry)), LARGEST)
+        server = Server([SERVICE], CallInterceptor(RpcMetrics(self.registry)), LARGEST)
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
         port = await server.start("127.0.0.1:0")

@@ -21,7 +21,7 @@ from winnow.domain.prediction import (
     TokenPrediction,
     TokenSpan,
 )
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
@@ -72,7 +72,7 @@ class FakeSearcher:
     read_rows: list[int] = field(default_factory=list)
     idle: int = 0
     """Readers that it says are free."""
-    depths: list[Depth] = field(default_factory=list)
+    depths: list[RetrievalDepth] = field(default_factory=list)
     """How far it was told to look."""
     clients: list[str] = field(default_factory=list)
     """Whose questions it was asked."""
@@ -91,7 +91,7 @@ class FakeSearcher:
         )
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         self.clients.append(question.client)
         await self._behave()
@@ -131,7 +131,11 @@ class FakeSearcher:
         return Read(readings, ShardTimings(read=0.002), len(hits) - len(read))
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         found = await self.retrieve(question, depth, deadline)
         return await self.read(question, found.hits, max_answer_tokens, deadline)

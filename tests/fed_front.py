@@ -15,9 +15,9 @@ from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.cluster.membership import Identity, View
+from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
@@ -29,7 +29,7 @@ from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Reached, Writers
 from winnow.telemetry.metrics import RpcMetrics
 
-INDEX = Identity("fake-index", 2, 384)
+INDEX = IndexIdentity("fake-index", 2, 384)
 
 
 def node_info(shard: int, log_id: str) -> ShardInfo:
@@ -56,7 +56,7 @@ class FedFront:
         self.infos = {
             address: node_info(int(address[5]), f"log {address}") for address in self.nodes
         }
-        self.view = View(INDEX, {0: ("node-0:1",), 1: ("node-1:1",)})
+        self.view = ClusterView(INDEX, {0: ("node-0:1",), 1: ("node-1:1",)})
         self.closed: list[str] = []
         self.rests: list[float] = []
         self.clock = ManualClock()
@@ -97,7 +97,7 @@ class FedFront:
     @contextlib.asynccontextmanager
     async def serving(self, port: int = 0) -> AsyncIterator[str]:
         """Serves by real gRPC; gives HOST:PORT."""
-        boundary = Boundary(RpcMetrics(self.registry))
+        boundary = CallInterceptor(RpcMetrics(self.registry))
         door = door_of(self.admission)
         server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, door=door)
         servicer = FeedServicer(self.core, self._deadline, self.aside)
@@ -116,7 +116,7 @@ class FedFront:
     def _notice(self, shard: int, sequence: int, _log_id: str) -> None:
         self.noticed.append((shard, sequence))
 
-    def _open(self, address: str, index: Identity, shard: int) -> Reached:
+    def _open(self, address: str, index: IndexIdentity, shard: int) -> Reached:
         async def close() -> None:
             self.closed.append(address)
 

@@ -12,7 +12,7 @@ from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
@@ -35,7 +35,7 @@ class ServedHeads:
     def __post_init__(self) -> None:
         self.places = TextPlaces(self.most, HeadNodeMetrics(self.registry), time.monotonic)
         self.servicer = HeadNodeServicer(self.places, 10.0)
-        boundary = Boundary(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
+        boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -9,11 +9,11 @@ from prometheus_client import CollectorRegistry
 
 from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.known import Known
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
@@ -33,7 +33,7 @@ class Nodes:
         self.found = Discovery(
             [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
         )
-        self.formation = Formation(
+        self.formation = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -46,7 +46,7 @@ class Nodes:
             lambda _: None,
             ClusterMetrics(registry),
         )
-        self.known = Known(self.formation, self.found, LATELY)
+        self.known = ClusterSnapshot(self.formation, self.found, LATELY)
 
     def hear(self, address: str, shard: int, index: str = "index", **said: Any) -> None:
         said = {"generation": "rows", **said}

@@ -18,8 +18,8 @@ from winnow.domain.question import Question, ReadScope
 from winnow.domain.reading import Reading
 from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
-from winnow.policy.load import Load, LoadSettings
-from winnow.rpc.boundary import Boundary
+from winnow.policy.load import LoadSettings, ReadLoad
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.security.peers import PLAIN
 from winnow.security.secured import Secured
 from winnow.stateless.answer.admission import Admission, Admitted
@@ -27,12 +27,12 @@ from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.packing import Packing
 from winnow.stateless.answer.servicer import SERVICE
 from winnow.stateless.answer.validation import Defaults
-from winnow.stateless.composing.access import Access, open_gate
+from winnow.stateless.composing.access import FrontAccess, open_gate
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.http import serve_http
-from winnow.stateless.doors import Doors
+from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.http.answers import answer_calls
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.endpoint import Gate
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
@@ -104,7 +104,7 @@ class HttpFront:
     ) -> None:
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         self.secured = secured or Secured()
-        load = Load(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
+        load = ReadLoad(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
         self.stack = contextlib.AsyncExitStack()
@@ -114,8 +114,8 @@ class HttpFront:
         self.core.serve(self.answerer)  # type: ignore[arg-type]
         given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
         self.settings = FrontSettings.load(given, None, {})
-        self.calls: list[Call] = []
-        self.boundary = Boundary(RpcMetrics(self.registry), tracer=tracer)
+        self.calls: list[HttpOperation] = []
+        self.boundary = CallInterceptor(RpcMetrics(self.registry), tracer=tracer)
         finished = self.boundary.part_finished
         self.add(answer_calls(self.core, 2.0, self.admission.refusal, finished))
         self.address, self.ready = "", True
@@ -125,7 +125,7 @@ class HttpFront:
         self.stack.callback(threads.close)
         return threads
 
-    def add(self, calls: Iterable[Call]) -> None:
+    def add(self, calls: Iterable[HttpOperation]) -> None:
         self.calls.extend(calls)
 
     def sample(self, name: str, **labels: str) -> float:
@@ -138,7 +138,7 @@ class HttpFront:
     async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
         """Serves on a free port; gives a client of it."""
         async with self.stack:
-            doors = Doors()
+            doors = EarlyRejection()
             doors.add(SERVICE, self.admission.refusal)
             front = Front(
                 settings=self.settings,
@@ -148,7 +148,7 @@ class HttpFront:
                 boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
-                access=Access(self.secured, PLAIN, gate=self.gate),
+                access=FrontAccess(self.secured, PLAIN, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,
             )

@@ -16,19 +16,19 @@ from winnow.domain.position import Position
 from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.remembered import RememberedAnswers
 from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.known import Known
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.stateless.policy.hedging import HedgeSettings
@@ -65,7 +65,7 @@ class LiveFront:
         self.nodes = Discovery(
             [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
         )
-        self.formation = Formation(
+        self.formation = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -80,13 +80,13 @@ class LiveFront:
             self.clock,
         )
         self.words = ServedWords(self._counting, _at_once)
-        self.known = Known(self.formation, self.nodes, LATELY, lambda: self.words.name)
-        load = Load(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
+        self.known = ClusterSnapshot(self.formation, self.nodes, LATELY, lambda: self.words.name)
+        load = ReadLoad(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
             Defaults(3, 3, ReadScope.GLOBAL, 10, retriever=Retriever.DENSE),
             Admission(load, 64, AdmissionMetrics(self.registry)),
             FrontMetrics(self.registry),
-            remembered=RememberedAnswers(1 << 20, self.known.edition),
+            remembered=AnswerCache(1 << 20, self.known.edition),
         )
         for name in self.replicas:
             self.nodes.nodes[name] = self._open(name)

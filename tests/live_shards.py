@@ -13,7 +13,7 @@ from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import Logged, packed
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
@@ -30,7 +30,7 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
         words = count_words(staging.words())
         staging.note(done=True)
         staging.close()
-        identity = Identity("index", 1, DIMENSION, "bundle", "encoding", len(texts), words)
+        identity = ShardSetIdentity("index", 1, DIMENSION, "bundle", "encoding", len(texts), words)
         publish_shard(staging.path, directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"
 

@@ -11,7 +11,7 @@ from winnow.content_node.indexing.counting import count_words
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
@@ -146,7 +146,7 @@ class LiveReplica:
         return self.said
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         self.asked.append(question)
         self.left = deadline.left()
@@ -176,7 +176,11 @@ class LiveReplica:
         return Read(tuple(self._found(hit).reading() for hit in hits), ShardTimings())
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         found = await self.retrieve(question, depth, deadline)
         read = await self.read(question, found.hits, max_answer_tokens, deadline)

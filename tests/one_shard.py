@@ -13,7 +13,7 @@ from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.pace import Pace
@@ -33,7 +33,7 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
         reader = open_reader(bundle, tokenizer.special)
         pace = Pace(2.0, time.monotonic)
         searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
-        read = await searcher.search(encoded, Depth(passages), 10, Deadline.after(60))
+        read = await searcher.search(encoded, RetrievalDepth(passages), 10, Deadline.after(60))
     finally:
         pool.close()
     return sorted(read.readings, key=lambda reading: -reading.score)

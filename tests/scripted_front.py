@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.client.channels import SERVICE
 from winnow.errors import WinnowError
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -19,7 +19,7 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
     """Keeps what it is asked; replies with `reply`, which may be an error, or hangs."""
 
     def __init__(self, **server: Any) -> None:
-        boundary = Boundary(RpcMetrics(CollectorRegistry()))
+        boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
         self.server = Server([SERVICE], boundary, **server)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = ""

@@ -11,7 +11,7 @@ from winnow.domain.encoder import EncoderInfo
 from winnow.encoder_node.admission import AdmittedEncoder
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.encoder_node.servicer import SERVICE, EncoderServicer
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
@@ -38,7 +38,7 @@ class TextServer:
         metrics = EncoderMetrics(self.registry)
         self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
         self.server = Server(
-            [SERVICE], Boundary(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
+            [SERVICE], CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         )
         encoder_pb2_grpc.add_EncoderServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -29,26 +29,26 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.resolving import Static
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.remembered import RememberedAnswers
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.edition import Edition
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.known import Known as ClusterKnown
+from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node as Known
+from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
@@ -136,7 +136,9 @@ async def _node(
     searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
     servicer = ShardServicer(2.0)
     servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
-    server = Server([SHARD_SERVICE], Boundary(RpcMetrics(registry), quiet=True, tracer=tracer))
+    server = Server(
+        [SHARD_SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
+    )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
@@ -167,17 +169,17 @@ async def _front(
     predictor = Predictor(Rings(rings), head_metrics)
     of_questions = QuestionHeads(predictor, rings[0], encoder) if rings else None
     manifest = bundle.manifest
-    load = Load(LoadSettings(), time.monotonic, lambda: None)
+    load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     longest = manifest.reader.max_answer_tokens
     defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(rings))
 
-    def edition() -> Edition:
+    def edition() -> IndexVersion:
         # tests may be held up for longer than a node is silent
         return ClusterKnown(formation, known, 60.0).edition()
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
-    remembered = RememberedAnswers(MIB, edition, watch)
+    remembered = AnswerCache(MIB, edition, watch)
     core = AnswerCore(defaults, admission, metrics, remembered=remembered, heads=of_questions)
     replicas = ReplicaMetrics(registry)
 
@@ -186,7 +188,7 @@ async def _front(
         limits = Limits(0.02, 0.4, 7, 4, word_candidates)
         core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
 
-    formation = Formation(
+    formation = ClusterBuilder(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
             shard, known.searcher, policies, time.monotonic, random.Random(1), replicas
@@ -205,7 +207,7 @@ async def _front(
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), tracer=tracer))
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), tracer=tracer))
     AnswerServicer(core, 2.0).add_to(server.grpc)
     admitted = TextAdmission(64, head_metrics)
     predicting = PredictCore(Rings(rings), predictor, admitted, head_metrics)

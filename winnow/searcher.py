@@ -13,7 +13,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import NEVER, Interval
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 
@@ -70,7 +70,7 @@ class Searcher(Protocol):
         """Which shard this is."""
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """What may be among the passages to be read, of all candidates of all shards."""
 
@@ -84,6 +84,10 @@ class Searcher(Protocol):
         """Reads passages that `retrieve` named."""
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         """Retrieves and reads this shard's best passages at once: one round trip."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from winnow.policy.attempts import Asker, Attempt, Ended, Lack, Step, Waiting
+from winnow.policy.attempts import Asker, AttemptEnded, FlightAttempt, Lack, NextStep, Waiting
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
@@ -76,9 +76,9 @@ class SingleFlight(Generic[Key, Result]):
         told = flight.come(waiting)
         self.waiting += 1
         try:
-            while (step := waiting.step(flight.flying)) is not Step.SETTLE:
+            while (step := waiting.step(flight.flying)) is not NextStep.SETTLE:
                 told.clear()
-                if step is Step.TRY:
+                if step is NextStep.TRY:
                     waiting.own = flight.begin(waiting.asker, work)
                 with nullcontext() if waiting.own else self._joining():
                     await told.wait()
@@ -99,7 +99,7 @@ class _Flight(Generic[Result]):
 
     def __init__(self, judge: Judge[Result], blame: Blame) -> None:
         self._judge, self._blame = judge, blame
-        self.flying: dict[Attempt, asyncio.Task[Result]] = {}
+        self.flying: dict[FlightAttempt, asyncio.Task[Result]] = {}
         self._askers: dict[Waiting[Result], asyncio.Event] = {}
 
     def come(self, waiting: Waiting[Result]) -> asyncio.Event:
@@ -114,9 +114,9 @@ class _Flight(Generic[Result]):
             self.cancel()
         return not self._askers
 
-    def begin(self, asker: Asker, work: Work[Result]) -> Attempt:
+    def begin(self, asker: Asker, work: Work[Result]) -> FlightAttempt:
         """Begins an attempt."""
-        attempt = Attempt(asker)
+        attempt = FlightAttempt(asker)
         self.flying[attempt] = asyncio.create_task(_make(attempt, work))
         self.flying[attempt].add_done_callback(partial(self._done, attempt))
         return attempt
@@ -126,24 +126,24 @@ class _Flight(Generic[Result]):
         for task in self.flying.values():
             task.cancel()
 
-    def _done(self, attempt: Attempt, task: "asyncio.Task[Result]") -> None:
+    def _done(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
         del self.flying[attempt]
         ended = self._ended(attempt, task)
         for waiting, told in self._askers.items():
             waiting.tell(ended)
             told.set()
 
-    def _ended(self, attempt: Attempt, task: "asyncio.Task[Result]") -> Ended[Result]:
+    def _ended(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> AttemptEnded[Result]:
         if task.cancelled():
-            return Ended(attempt, Lack.NOTHING, error=asyncio.CancelledError())
+            return AttemptEnded(attempt, Lack.NOTHING, error=asyncio.CancelledError())
         if (error := task.exception()) is not None:
             traceback = error.__traceback__
-            return Ended(attempt, self._blame(error), error=error, traceback=traceback)
+            return AttemptEnded(attempt, self._blame(error), error=error, traceback=traceback)
         lack, worth = self._judge(task.result())
-        return Ended(attempt, lack, task.result(), worth)
+        return AttemptEnded(attempt, lack, task.result(), worth)
 
 
-async def _make(attempt: Attempt, work: Work[Result]) -> Result:
+async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:
     attempt.starts()
     return await work()
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.rows import Row
@@ -53,6 +53,6 @@ def build(directory: Path, texts: dict[str, str]) -> Path:
             staging.encoded([(number, own.vector)])
         words = count_words(staging.words())
         staging.close()
-        identity = Identity("crashes", 1, DIMENSION, "none", "none", len(texts), words)
+        identity = ShardSetIdentity("crashes", 1, DIMENSION, "none", "none", len(texts), words)
         publish_shard(staging.path, directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"

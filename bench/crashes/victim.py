@@ -22,13 +22,13 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.merging.policy import MergePolicy, Reason
+from winnow.content_node.merging.policy import MergePolicy, MergeReason
 from winnow.content_node.merging.tidying import tidy
-from winnow.content_node.metrics import FeedMetrics, MergeMetrics
+from winnow.content_node.metrics import MergeMetrics, WriteMetrics
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.deadline import Deadline
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
@@ -46,7 +46,7 @@ class Victim:
             shard,
             lambda trimmed: open_newest(shard, trimmed, _open, feeding=True),
             lambda _: _LIMITS,
-            FeedMetrics(registry),
+            WriteMetrics(registry),
             feeding=True,
         )
         self.merger: Merger[StoredSegment] = Merger(
@@ -76,14 +76,14 @@ class Victim:
 
     async def merge(self, _: Any) -> Any:
         """Merges what was written."""
-        await self.merger.merge(Reason.WRITES)
+        await self.merger.merge(MergeReason.WRITES)
         return self._shard.merged
 
     async def dump(self, _: Any) -> Any:
         """All that is stored, by id."""
         question = EncodedQuestion("", (1,), vector("all"), "")
         view = self._shard.view
-        found = retrieve(view, question, Depth(_ALL), 0.0)
+        found = retrieve(view, question, RetrievalDepth(_ALL), 0.0)
         return {
             "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
             "sequence": view.sequence,
@@ -94,8 +94,8 @@ class Victim:
         """The nearest passages by meaning, and all that have a word, each by id."""
         question = EncodedQuestion(text, tokens(text), vector(text), "")
         view = self._shard.view
-        near = retrieve(view, question, Depth(5), 0.0)
-        words = retrieve(view, question, Depth(_ALL, 0, _ALL), 1.0)
+        near = retrieve(view, question, RetrievalDepth(5), 0.0)
+        words = retrieve(view, question, RetrievalDepth(_ALL, 0, _ALL), 1.0)
         return {
             "near": [view.load(hit.row).passage.text for hit in near.hits],
             "words": sorted(hit.passage_id for hit in words.hits if hit.words > 0),

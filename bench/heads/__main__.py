@@ -24,7 +24,7 @@ from bench.heads.stores import many_heads
 from bench.heads.swap import swap
 from bench.heads.ten import ten
 from winnow.bundle import Bundle, default_bundle, load_bundle
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 Row = Callable[[Bundle, Path, float], Awaitable[list[Figure]]]
 ROWS: dict[str, Row] = {
@@ -66,7 +66,7 @@ def main() -> None:
 
 async def _measure(chosen: list[str], times: float) -> list[Figure]:
     bundle, found = load_bundle(default_bundle()), list[Figure]()
-    with Progress() as progress:
+    with StageProgress() as progress:
         store = many_heads(bundle, progress) if set(chosen) - _ON_THEIR_OWN else Path()
         for row in chosen:
             progress.say(f"measuring {row}")

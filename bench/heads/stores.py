@@ -7,7 +7,7 @@ from bench.heads.models import LABELS, publish, trained_shape
 from winnow.bundle import Bundle
 from winnow.heads.store import HeadStore, open_store
 from winnow.packaged import made_files
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 MANY = 1_000
 _FORMAT = 2
@@ -18,7 +18,7 @@ def head_ids(number: int = MANY) -> list[str]:
     return [f"tenant-{place:04}" for place in range(number)]
 
 
-def many_heads(bundle: Bundle, progress: Progress) -> Path:
+def many_heads(bundle: Bundle, progress: StageProgress) -> Path:
     """The directory of a store of `MANY` heads, each published in order."""
     name = f"{bundle.manifest.states_fingerprint}-{MANY}-{_FORMAT}"
     place = made_files() / "bench-heads" / name
@@ -30,7 +30,7 @@ def many_heads(bundle: Bundle, progress: Progress) -> Path:
     return place
 
 
-def fill(store: HeadStore, bundle: Bundle, ids: list[str], progress: Progress) -> None:
+def fill(store: HeadStore, bundle: Bundle, ids: list[str], progress: StageProgress) -> None:
     """Publishes heads of the same content under these ids."""
     model = trained_shape(bundle.manifest.encoder.dimension)
     labels = [f"label-{number}" for number in range(LABELS)]

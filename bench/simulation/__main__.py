@@ -20,7 +20,7 @@ from bench.simulation.plot import plot
 from winnow.cli.units.measuring import Extent, measure
 from winnow.packaged import checkout
 from winnow.sizing.units import MEASURED, Units, read_units
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _SECONDS = 15.0
 
@@ -54,7 +54,7 @@ def _tails(units: Units, calls: int, picture: Path | None) -> list[tails.Point]:
 def _page(seconds: float, calls: int) -> None:
     """Each part is written as soon as it is known: what fails later takes nothing back."""
     docs = (checkout() or Path()) / "docs"
-    with Progress() as progress:
+    with StageProgress() as progress:
         units = measure(Extent(), progress)
     MEASURED.write_text(units.model_dump_json(indent=2) + "\n", encoding="utf-8")
     _write(docs, "units", tables.units_table(units))

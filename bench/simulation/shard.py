@@ -14,10 +14,10 @@ import simpy
 from bench.simulation.node import Answering, Ask
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.policy.outcomes import Outcome
+from winnow.policy.outcomes import CallOutcome
 from winnow.policy.outliers import Standing
+from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay, HedgeDelays
-from winnow.stateless.policy.race import Race
 from winnow.stateless.policy.replicas import Attempt, Replicas
 from winnow.stateless.replicas.replicated import ReplicaPolicies
 
@@ -70,7 +70,7 @@ class Shard:
         """The steps of one call. Interrupted, it gives up what it has sent."""
         usual = self._delays.usual(ask.kind, ask.passages)
         silence = self._policies.replicas.outliers.silence
-        race = Race(self._policies.retry, usual, silence, deadline)
+        race = HedgeSchedule(self._policies.retry, usual, silence, deadline)
         self.tally.calls += 1
         return _Call(self, race, self._delays.of(ask.kind, ask.passages), ask).run()
 
@@ -81,7 +81,7 @@ class Shard:
         self._in_hand.add(sent)
         return sent
 
-    def end(self, ended: Try, outcome: Outcome, seconds: float | None = None) -> None:
+    def end(self, ended: Try, outcome: CallOutcome, seconds: float | None = None) -> None:
         """Ends an attempt, once. If its replica is ejected for it, so are its other requests."""
         self._in_hand.discard(ended)
         if ended.process.is_alive:
@@ -108,7 +108,7 @@ class Shard:
 class _Call:
     """The course of one call."""
 
-    def __init__(self, shard: Shard, race: Race, delay: HedgeDelay, ask: Ask) -> None:
+    def __init__(self, shard: Shard, race: HedgeSchedule, delay: HedgeDelay, ask: Ask) -> None:
         self._shard, self._race, self._delay, self._ask = shard, race, delay, ask
         self._running: dict[simpy.Event, Try] = {}
         self._winner: Try | None = None
@@ -157,7 +157,7 @@ class _Call:
         if attempt is None:
             return
         if not self._shard.budget.spend(urgent):
-            replicas.release(attempt, Outcome.ABANDONED)
+            replicas.release(attempt, CallOutcome.ABANDONED)
             return
         self._shard.tally.hedges += 1
         self._race.sent(attempt, hedge=True)
@@ -167,10 +167,10 @@ class _Call:
         race, shard = self._race, self._shard
         if ended.process.value:
             self._delay.observe(race.waited(ended.attempt))
-            shard.end(ended, Outcome.ANSWERED, race.relative(ended.attempt))
+            shard.end(ended, CallOutcome.ANSWERED, race.relative(ended.attempt))
             self._winner = self._winner or ended
             return
-        shard.end(ended, Outcome.ABANDONED)  # given up with its replica
+        shard.end(ended, CallOutcome.ABANDONED)  # given up with its replica
         over = self._running or self._winner
         if not over and race.retries(UnavailableError("given up")):
             self._start()

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.soak.made_up import INDEX
 from winnow.deadline import Deadline
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import Write
 from winnow.errors import WinnowError
 from winnow.stateless.feed.remote import RemoteShardWriter
@@ -20,7 +20,12 @@ from winnow.stateless.replicas.remote import RemoteSearcher
 _DEADLINE = 2.0
 _LOOK_EVERY = 0.5
 _BATCH = 50
-_DEPTHS = (Depth(3, 50), Depth(3, 50, 50), Depth(3, by_words=20), Depth(3, 50, where="n >= 10"))
+_DEPTHS = (
+    RetrievalDepth(3, 50),
+    RetrievalDepth(3, 50, 50),
+    RetrievalDepth(3, by_words=20),
+    RetrievalDepth(3, 50, where="n >= 10"),
+)
 _READS = 1
 """Passages that a question has read."""
 

@@ -11,7 +11,7 @@ from bench.feeding import made_up
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.domain.layout import shard_name
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.rows import Row
@@ -36,7 +36,9 @@ def make_shard(directory: Path, bundle: Bundle, passages: int) -> Path:
     staging.close()
     fingerprint = bundle.manifest.encoding_fingerprint
     dimension = bundle.manifest.encoder.dimension
-    identity = Identity(INDEX, 1, dimension, bundle.manifest.name, fingerprint, passages, words)
+    identity = ShardSetIdentity(
+        INDEX, 1, dimension, bundle.manifest.name, fingerprint, passages, words
+    )
     publish_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=100))
     staging.path.unlink()
     return directory / shard_name(0, 1)

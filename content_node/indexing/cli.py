@@ -18,7 +18,7 @@ from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.progress import BuildProgress
 from winnow.content_node.indexing.verify import ShardReport, verify_index
 from winnow.content_node.indexing.workers.engine import RayEngine
-from winnow.content_node.indexing.written import Written, written
+from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import remedy, whose
@@ -297,7 +297,7 @@ def _good(report: ShardReport) -> str:
     return f"{said}; states checked, of {whose(report.states_of)}" if report.states_of else said
 
 
-def _states(now: Written) -> str:
+def _states(now: WrittenShard) -> str:
     """Megabytes of the states beside a shard, or why there are none to use."""
     if now.states is not None:
         size, held = f"{now.states.bytes / 1e6:,.1f}", now.with_states
@@ -308,7 +308,7 @@ def _states(now: Written) -> str:
     return "begun" if any(now.base.glob("states-*.partial")) else "none"
 
 
-def _writes(now: Written) -> dict[str, object]:
+def _writes(now: WrittenShard) -> dict[str, object]:
     """What programs are told of the writes to a shard, and of what is beside its newest base."""
     return {
         "sequence": now.sequence,
@@ -319,7 +319,7 @@ def _writes(now: Written) -> dict[str, object]:
     }
 
 
-def _said_of(now: Written) -> str:
+def _said_of(now: WrittenShard) -> str:
     return (
         f"shard {now.manifest.shard}: {many(now.sequence, 'write')}, "
         f"{now.unmerged} of them unmerged; generation {now.generation}, log {now.log_id}"

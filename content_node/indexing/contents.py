@@ -25,7 +25,7 @@ _EF = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GraphTarget:
     """How well a graph is to find what is near."""
 
     sample: int
@@ -35,7 +35,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class IndexContents:
     """What was found in one directory."""
 
     recall: float
@@ -56,7 +56,7 @@ def _as_near(by_graph: Found, exact: Found) -> int:
     return sum(distance <= exact[-1][1] for _, distance in by_graph[: len(exact)])
 
 
-def check_contents(directory: Path, manifest: ShardManifest, asked: Asked) -> Contents:
+def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget) -> IndexContents:
     """Checks all that a manifest vouches for.
 
     Raises:
@@ -80,7 +80,7 @@ def check_contents(directory: Path, manifest: ShardManifest, asked: Asked) -> Co
         faults.append(
             f"recall@{K} of the graph is {recall:.3f}, at least {asked.min_recall} is wanted"
         )
-    return Contents(recall, tuple(faults))
+    return IndexContents(recall, tuple(faults))
 
 
 def _vector_faults(vectors: NDArray[np.float32]) -> list[str]:

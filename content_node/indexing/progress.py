@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from winnow.passages.rows import BadRow
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _SHOWN = 20
 
 
-class BuildProgress(Progress):
+class BuildProgress(StageProgress):
     """Shows a build; a context manager."""
 
     _bad = 0

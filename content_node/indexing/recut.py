@@ -13,7 +13,7 @@ from pathlib import Path
 
 from winnow.bundle import Manifest
 from winnow.content_node.indexing.verify import identity_faults
-from winnow.content_node.indexing.written import Written, written
+from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.lock import LOCK, DirectoryLock
 from winnow.content_node.live.opening import expect_base, open_log
@@ -66,7 +66,7 @@ def fingerprint(index: Path) -> str:
     return hashlib.sha256(json.dumps([built, logs]).encode()).hexdigest()
 
 
-def sources(index: Path, bundle: Manifest) -> list[tuple[Path, Written]]:
+def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
     """Every shard, and what it is now; the passages of the newest generation are verified.
 
     Raises:
@@ -96,7 +96,7 @@ def sources(index: Path, bundle: Manifest) -> list[tuple[Path, Written]]:
     return found
 
 
-def replay(shard: Path, now: Written, apply: Callable[[Logged], None]) -> None:
+def replay(shard: Path, now: WrittenShard, apply: Callable[[Logged], None]) -> None:
     """Checks the log of a shard, and calls `apply` with each write that its base does not hold.
 
     Raises:

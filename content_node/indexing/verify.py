@@ -6,7 +6,7 @@ Knows how to find faults; says them, and leaves exit codes to the command line.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from winnow.content_node.indexing.contents import Asked, check_contents
+from winnow.content_node.indexing.contents import GraphTarget, check_contents
 from winnow.content_node.indexing.verify_writes import check_writes
 from winnow.content_node.indexing.written import written
 from winnow.content_node.shard.manifest import (
@@ -48,7 +48,7 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
         ArtefactError: there is no readable index manifest.
 
     """
-    index, asked = read_index_manifest(directory), Asked(sample, min_recall)
+    index, asked = read_index_manifest(directory), GraphTarget(sample, min_recall)
     shards = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
     reports = [_verify_built(place, shard, index, asked) for shard, place in enumerate(shards)]
     total = sum(report.passages for report in reports)
@@ -63,7 +63,9 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
     return [_with_states(each, place) for each, place in zip(reports, shards, strict=True)]
 
 
-def _verify_built(directory: Path, shard: int, index: IndexManifest, asked: Asked) -> ShardReport:
+def _verify_built(
+    directory: Path, shard: int, index: IndexManifest, asked: GraphTarget
+) -> ShardReport:
     try:
         manifest = read_shard_manifest(directory)
         found = check_contents(directory, manifest, asked)
@@ -75,7 +77,7 @@ def _verify_built(directory: Path, shard: int, index: IndexManifest, asked: Aske
         return ShardReport(shard, 0, 0.0, (_unreadable(error),))
 
 
-def _with_writes(built: ShardReport, directory: Path, asked: Asked) -> ShardReport:
+def _with_writes(built: ShardReport, directory: Path, asked: GraphTarget) -> ShardReport:
     """The report of a shard with what was written since it was built."""
     try:
         found = check_writes(directory, asked)

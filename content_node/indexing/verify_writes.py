@@ -6,7 +6,7 @@ A node may be writing and merging meanwhile: no lock is taken, and the log is re
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.indexing.contents import Asked, Contents, check_contents
+from winnow.content_node.indexing.contents import GraphTarget, IndexContents, check_contents
 from winnow.content_node.live.copying import check_in_use
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.opening import expect_base
@@ -38,7 +38,7 @@ class Writes:
     faults: tuple[str, ...]
 
 
-def check_writes(shard: Path, asked: Asked) -> Writes | None:
+def check_writes(shard: Path, asked: GraphTarget) -> Writes | None:
     """Checks what was written to a shard; None if nothing was.
 
     Raises:
@@ -61,7 +61,7 @@ def check_writes(shard: Path, asked: Asked) -> Writes | None:
     )
 
 
-def _checked(shard: Path, asked: Asked) -> Writes | None:
+def _checked(shard: Path, asked: GraphTarget) -> Writes | None:
     base, found = open_newest(
         shard, 0, lambda each: (each, _generation(each, shard, asked)), feeding=False
     )
@@ -88,7 +88,7 @@ def _checked(shard: Path, asked: Asked) -> Writes | None:
     )
 
 
-def _generation(directory: Path, shard: Path, asked: Asked) -> Contents | None:
+def _generation(directory: Path, shard: Path, asked: GraphTarget) -> IndexContents | None:
     """None for what was built, which is checked without this."""
     if directory == shard:
         return None

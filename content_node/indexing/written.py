@@ -19,7 +19,7 @@ from winnow.errors import ArtefactError
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenShard:
     """A shard as it is now: its newest base, and where its log stands."""
 
     base: Path
@@ -73,7 +73,7 @@ class Written:
         return live_generation(own, self.log_id) if self.log_id else own
 
 
-def written(shard: Path) -> Written:
+def written(shard: Path) -> WrittenShard:
     """How far a shard was written to, also while a node writes to it.
 
     Raises:
@@ -88,4 +88,4 @@ def written(shard: Path) -> Written:
         if newest_name(shard) == name:
             raise
         return written(shard)  # a merge has removed it: there is a newer one
-    return Written(base, manifest, state_of(log_path(shard)))
+    return WrittenShard(base, manifest, state_of(log_path(shard)))

@@ -22,7 +22,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.journal.journal import JOURNAL, Delivered, Entry, Journal
+from winnow.journal.journal import JOURNAL, Delivered, Journal, JournalEntry
 
 _log = structlog.get_logger("content_node")
 _PAUSE = 0.25
@@ -39,11 +39,11 @@ _EXPIRED = (
 )
 Sleep = Callable[[float], Awaitable[None]]
 Decode = Callable[[bytes], list[Write]]
-Told = Callable[[Entry, list[Written] | Exception], None]
+Told = Callable[[JournalEntry, list[Written] | Exception], None]
 Heard = Callable[[str], None]
 
 
-class Replica(Protocol):
+class JournaledShard(Protocol):
     """A shard that follows a log. See `content_node.live.shard`."""
 
     @property
@@ -72,7 +72,7 @@ class Follower:
     def __init__(
         self,
         journal: Journal,
-        replica: Replica,
+        replica: JournaledShard,
         decode: Decode,
         told: Told,
         metrics: JournalMetrics,
@@ -143,7 +143,7 @@ class Follower:
             ahead -= len(some)
             self._metrics.applied(len(some), some[-1].place, ahead + delivered.behind)
 
-    async def _store(self, entries: Sequence[Entry]) -> None:
+    async def _store(self, entries: Sequence[JournalEntry]) -> None:
         place = _place_of(entries[-1])
         try:
             calls = [await self._writes(entry) for entry in entries]
@@ -163,13 +163,13 @@ class Follower:
             own = list(islice(results, len(call)))
             self._told(entry, UnavailableError(_EXPIRED) if entry.expired else own)
 
-    async def _writes(self, entry: Entry) -> list[Write]:
+    async def _writes(self, entry: JournalEntry) -> list[Write]:
         """The writes of an entry; none of one that has expired."""
         if entry.expired:
             return []
         return await asyncio.to_thread(self._decode, entry.content)
 
-    def _tell_of_expired(self, entries: Sequence[Entry]) -> None:
+    def _tell_of_expired(self, entries: Sequence[JournalEntry]) -> None:
         if entries:
             self._metrics.expired(len(entries))
             _log.warning(
@@ -180,7 +180,7 @@ class Follower:
                 last=entries[-1].place,
             )
 
-    async def _pass_over(self, entry: Entry, error: InvalidRequestError) -> None:
+    async def _pass_over(self, entry: JournalEntry, error: InvalidRequestError) -> None:
         """What no shard can store is passed over by all replicas alike."""
         _log.error(
             "an entry of the journal is not for this shard, and is passed over",
@@ -192,14 +192,14 @@ class Follower:
         self._told(entry, error)
 
 
-def _place_of(entry: Entry) -> str:
+def _place_of(entry: JournalEntry) -> str:
     """What tells, when it is read again, that the journal still has this entry there."""
     return f"{entry.place} {entry.key}"
 
 
-def _together(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def _together(entries: Sequence[JournalEntry]) -> Iterator[Sequence[JournalEntry]]:
     """Runs of entries that share a transaction."""
-    some: list[Entry] = []
+    some: list[JournalEntry] = []
     size = 0
     for entry in entries:
         if some and size + len(entry.content) > _TOGETHER:

@@ -20,7 +20,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.journal.journal import Entry, Journal
+from winnow.journal.journal import Journal, JournalEntry
 from winnow.passages.canonical import PassageDigest
 
 
@@ -93,7 +93,7 @@ class JournaledShard:
         """Of this replica."""
         return await self._shard.changes(deadline)
 
-    def told(self, entry: Entry, result: list[Written] | Exception) -> None:
+    def told(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
         """Says that this replica has applied an entry, and what became of it."""
         future = self._waiting.get(entry.key)
         if future is None or future.done():

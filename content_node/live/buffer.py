@@ -15,7 +15,7 @@ from winnow.content_node.shard.joining import tail_to_join
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.segment import Rows
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.content_node.shard.view import Placed, View, live_generation, view_of
+from winnow.content_node.shard.view import Placed, ShardView, live_generation, view_of
 
 
 class Buffer:
@@ -32,7 +32,7 @@ class Buffer:
         return self._view.rows
 
     @property
-    def view(self) -> View:
+    def view(self) -> ShardView:
         """All as it is now."""
         return self._view
 

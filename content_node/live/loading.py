@@ -10,7 +10,7 @@ from winnow.content_node.live.opening import expect_base, open_log
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.tally import WordTally
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.stored_segment import StoredSegment
 
 _CHUNK = 8_000
@@ -21,7 +21,7 @@ def open_live(
     directory: Path,
     open_base: Callable[[int], StoredSegment],
     limits: Callable[[StoredSegment], WriteLimits],
-    metrics: FeedMetrics,
+    metrics: WriteMetrics,
     *,
     feeding: bool,
 ) -> LiveShard:

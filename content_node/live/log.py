@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from winnow.content_node.live.alternating_lock import AlternatingLock
 from winnow.content_node.live.checkpoint import cut_wal, move_pages
 from winnow.content_node.live.entry import Logged, link
 from winnow.content_node.live.failures import failure
@@ -32,7 +33,6 @@ from winnow.content_node.live.schema import (
     take_back,
 )
 from winnow.content_node.live.tally import WordTally
-from winnow.content_node.live.turns import Turns
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
@@ -71,7 +71,7 @@ class WriteLog:
         """Where the log may stand, too: a commit that failed may have reached the disk."""
         self._connection: sqlite3.Connection | None = None
         self._file: AcknowledgedFile | None = None
-        self._turn = Turns()
+        self._turn = AlternatingLock()
         self._closed = False
         self._named: os.stat_result | None = None
         """The file that the connection writes to."""

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import structlog
 
-from winnow.content_node.live.committing import Committing
 from winnow.content_node.live.counting import built_counts
 from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.group_commit import GroupCommit
 from winnow.content_node.live.limiting import no_direct_writes
 from winnow.content_node.live.limits import WriteLimits, check_count
 from winnow.content_node.live.log import WriteLog
@@ -24,10 +24,10 @@ from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.tally import WordTally
 from winnow.content_node.live.unchanged import find_unchanged
 from winnow.content_node.merging.policy import Pending
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Clock, Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
@@ -54,22 +54,22 @@ class LiveShard:
         words: WordTally,
         log: WriteLog,
         limits: WriteLimits,
-        metrics: FeedMetrics,
+        metrics: WriteMetrics,
         clock: Clock = time.monotonic,
     ) -> None:
         """To be had from `open_live`; `words` are all that writes changed up to `state`."""
         self._state, self._words, self._log = state, words, log
         self._limits, self._metrics, self._clock = limits, metrics, clock
-        self._serve: Callable[[View], None] = lambda _: None
+        self._serve: Callable[[ShardView], None] = lambda _: None
         self._shown = self.view = state.view
         self._changes = words.changes(state.sequence)
-        self._committing = Committing(self._commit, self._show)
+        self._committing = GroupCommit(self._commit, self._show)
         self._broken = ""
         self._last_write = clock()
         metrics.opened(lambda: self._committing.waiting, 0 if limits.refusal else limits.unmerged)
         self._count()
 
-    def served_by(self, serve: Callable[[View], None]) -> None:
+    def served_by(self, serve: Callable[[ShardView], None]) -> None:
         """From now on `serve` is called on the event loop with every new view."""
         self._serve = serve
 

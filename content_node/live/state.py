@@ -7,11 +7,11 @@ at a time.
 from collections.abc import Iterable, Iterator, Sequence
 
 from winnow.content_node.live.buffer import Buffer
-from winnow.content_node.live.deciding import Deciding, Same
 from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.versions import Known
+from winnow.content_node.live.versions import StoredVersion
+from winnow.content_node.live.write_conflict import Same, WriteConflict
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.view import ShardView
 from winnow.errors import ArtefactError
 from winnow.passages.canonical import same_content
 
@@ -26,12 +26,12 @@ class LiveState:
         self.sequence = base.manifest.sequence
         """The last write that was applied, or that the base holds."""
         self._buffer = Buffer(base)
-        self._since: dict[str, Known] = {}
+        self._since: dict[str, StoredVersion] = {}
         """What was stored since the base, by id."""
         self.follow(log_id)
 
     @property
-    def view(self) -> View:
+    def view(self) -> ShardView:
         """What is to be served."""
         return self._buffer.view
 
@@ -41,12 +41,12 @@ class LiveState:
         if log_id:
             self._buffer.show(self.sequence, log_id)
 
-    def deciding(self, identifiers: Iterable[str], same: Same = same_content) -> Deciding:
+    def deciding(self, identifiers: Iterable[str], same: Same = same_content) -> WriteConflict:
         """For the writes that come next, which are of these ids."""
         known = self.known(set(identifiers))
-        return Deciding(known.get, self.view.load, self.sequence, self._buffer.rows, same)
+        return WriteConflict(known.get, self.view.load, self.sequence, self._buffer.rows, same)
 
-    def known(self, identifiers: Iterable[str]) -> dict[str, Known | None]:
+    def known(self, identifiers: Iterable[str]) -> dict[str, StoredVersion | None]:
         """What is stored under each id."""
         found = {each: self._since.get(each) for each in identifiers}
         others = [each for each, since in found.items() if since is None]
@@ -73,9 +73,9 @@ class LiveState:
             if write.removed is not None:
                 dead.append(self._row_of(write))
             if write.put is None:
-                self._since[write.id] = Known(write.version, None, write.sequence)
+                self._since[write.id] = StoredVersion(write.version, None, write.sequence)
             else:
-                self._since[write.id] = Known(write.version, row, write.sequence)
+                self._since[write.id] = StoredVersion(write.version, row, write.sequence)
                 row += 1
         self._buffer.change(new, dead)
         self.sequence = new[-1].sequence
@@ -91,11 +91,11 @@ class LiveState:
             )
         return known.row
 
-    def _in_base(self, identifiers: Sequence[str]) -> Iterator[Known | None]:
+    def _in_base(self, identifiers: Sequence[str]) -> Iterator[StoredVersion | None]:
         store = self.base.store
         for identifier, entry in zip(identifiers, store.entries(identifiers), strict=True):
             if entry is not None:
-                yield Known(entry.version, entry.row, entry.sequence)
+                yield StoredVersion(entry.version, entry.row, entry.sequence)
             else:
                 version = store.tombstone(identifier)
-                yield None if version is None else Known(version, None)
+                yield None if version is None else StoredVersion(version, None)

@@ -7,7 +7,7 @@ are asked for: a base of any format has what that takes.
 from collections.abc import Iterator, Sequence
 
 from winnow.content_node.live.state import LiveState
-from winnow.content_node.live.versions import Known, outcome_of_put
+from winnow.content_node.live.versions import StoredVersion, outcome_of_put
 from winnow.domain.write import Outcome, Written
 from winnow.passages.canonical import PassageDigest, digest
 
@@ -29,7 +29,7 @@ def _found(state: LiveState, puts: Sequence[PassageDigest]) -> Iterator[Written 
         )
 
 
-def _same(state: LiveState, known: Known | None, wanted: bytes) -> bool:
+def _same(state: LiveState, known: StoredVersion | None, wanted: bytes) -> bool:
     if known is None or known.row is None:
         return False
     return digest(state.view.load(known.row).passage) == wanted

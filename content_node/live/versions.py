@@ -6,7 +6,7 @@ from winnow.domain.write import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredVersion:
     """What is stored under an id: a passage, or that it was deleted at a version."""
 
     version: int | None
@@ -17,7 +17,7 @@ class Known:
     """Of that write; 0 if it was there when the index was built."""
 
 
-def outcome_of_put(known: Known | None, version: int | None, same: bool) -> Outcome:
+def outcome_of_put(known: StoredVersion | None, version: int | None, same: bool) -> Outcome:
     """What becomes of a passage; `same` if it says what the stored one says."""
     if known is None:
         return Outcome.STORED
@@ -28,7 +28,7 @@ def outcome_of_put(known: Known | None, version: int | None, same: bool) -> Outc
     return Outcome.UNCHANGED if unchanged else Outcome.STORED
 
 
-def outcome_of_deletion(known: Known | None, version: int | None) -> Outcome:
+def outcome_of_deletion(known: StoredVersion | None, version: int | None) -> Outcome:
     """What becomes of a deletion. One with a version is stored also where nothing is there: an
     older put that comes late must not count.
     """

@@ -11,7 +11,7 @@ from winnow.content_node.measuring.made_up import Vectors, tokenised
 from winnow.settings.common import cores
 from winnow.sizing.asked import made_up_passages, made_up_questions
 from winnow.sizing.units import GraphCost, NodeUnits, ShardCost
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
 
 PASSAGES = [10_000, 40_000]
@@ -44,9 +44,9 @@ def measure(
     texts = tokenised(made_up_passages(), tokenizer)
     asked = [tokens.ids for tokens in tokenizer.tokenise_many(made_up_questions())]
     dimension = bundle.manifest.encoder.dimension
-    shards: list[finding.Found] = []
+    shards: list[finding.RetrievalCost] = []
     graphs: list[GraphCost] = []
-    with Progress() as progress:
+    with StageProgress() as progress:
         progress.start("reading passages of several lengths", 1)
         reads = reading.measure(bundle, threads)
         progress.advance()
@@ -64,7 +64,7 @@ def measure(
 def _units(
     reads: reading.Reads,
     lengths: list[int],
-    shards: list[finding.Found],
+    shards: list[finding.RetrievalCost],
     graphs: list[GraphCost],
 ) -> str:
     costs: tuple[ShardCost, ...] = tuple(each.cost for each in shards)

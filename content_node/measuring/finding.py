@@ -20,7 +20,7 @@ from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_gr
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import view_of
 from winnow.domain.layout import shard_name
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.heap import trimming
 from winnow.sizing.units import GraphCost, ShardCost
 
@@ -29,9 +29,9 @@ M, EF_CONSTRUCTION, EF = 16, 200, 256
 NEAREST = 100
 _READ = 10
 _WAYS = {
-    "hybrid": Depth(_READ, candidates=NEAREST),
-    "dense": Depth(_READ),
-    "sparse": Depth(_READ, by_words=NEAREST),
+    "hybrid": RetrievalDepth(_READ, candidates=NEAREST),
+    "dense": RetrievalDepth(_READ),
+    "sparse": RetrievalDepth(_READ, by_words=NEAREST),
 }
 """As a front node asks unless it is told otherwise."""
 _WORD_WEIGHT = 0.01
@@ -40,7 +40,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrievalCost:
     """What a shard and its graph cost, and how retrievals from it differ."""
 
     cost: ShardCost
@@ -65,7 +65,7 @@ def measure_shard(
     vectors: Vectors,
     threads: int,
     repetitions: int = _REPETITIONS,
-) -> Found:
+) -> RetrievalCost:
     """Writes a shard, loads it as a node does, and retrieves from it; `asked` are the tokens of
     questions.
     """
@@ -93,7 +93,7 @@ def measure_shard(
         memory_bytes_each=round(max((held - graph) / passages, 1.0), 1),
         disk_bytes_each=round((disk - graph) / passages, 1),
     )
-    return Found(cost, graph_cost, spread([times["hybrid"]]))
+    return RetrievalCost(cost, graph_cost, spread([times["hybrid"]]))
 
 
 def _graph_cost(
@@ -126,7 +126,7 @@ class _InMemory:
 
 
 def _times(
-    segment: StoredSegment, depth: Depth, questions: Sequence[EncodedQuestion]
+    segment: StoredSegment, depth: RetrievalDepth, questions: Sequence[EncodedQuestion]
 ) -> list[float]:
     view, asked = view_of(segment), itertools.cycle(questions)
     return milliseconds(lambda: retrieve(view, next(asked), depth, _WORD_WEIGHT), len(questions))

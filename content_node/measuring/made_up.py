@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokenizer, Tokens
 
@@ -73,7 +73,7 @@ def write_shard(
     words = count_words(staging.words())
     staging.close()
     dimension = vectors.drawn(1).shape[1]
-    identity = Identity("made-up", 1, dimension, "made-up", "made-up", passages, words)
+    identity = ShardSetIdentity("made-up", 1, dimension, "made-up", "made-up", passages, words)
     return publish_shard(staging.path, place, 0, identity, GraphPlan(threads=threads))
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.said import Failed, Said, Stage, to_line
+from winnow.content_node.merging.protocol import MergeFailed, MergeStage, Said, to_line
 from winnow.content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
@@ -30,11 +30,11 @@ def main(arguments: list[str]) -> int:
             Path(base),
             Path(shard),
             int(upto),
-            lambda name: _say(Stage(name)),
+            lambda name: _say(MergeStage(name)),
             *(partial(carry_states, Path(each), Path(shard)) for each in bundle),
         )
     except WinnowError as error:
-        _say(Failed(str(error)))
+        _say(MergeFailed(str(error)))
         return 1
     _say(merged)
     return 0

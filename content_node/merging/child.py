@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from winnow.content_node.merging.said import Heard, Merged
+from winnow.content_node.merging.protocol import Heard, Merged
 from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
 

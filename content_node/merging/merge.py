@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.content_node.live.reading import LIVE
 from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import remove_partial
 from winnow.content_node.merging.writing import Tell, write_generation
 from winnow.content_node.shard import open_shard

@@ -15,8 +15,8 @@ import structlog
 
 from winnow.content_node.loading import Loading
 from winnow.content_node.merging.cleanup import Cleanup
-from winnow.content_node.merging.policy import MergePolicy, Pending, Reason, retry_after
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.policy import MergePolicy, MergeReason, Pending, retry_after
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.metrics import MergeMetrics
 from winnow.content_node.states.advice import remedy
 from winnow.deadline import Clock
@@ -119,7 +119,7 @@ class Merger(Generic[Base]):
         self._metrics.merges.labels("failed").inc()
         return False
 
-    async def merge(self, reason: Reason) -> None:
+    async def merge(self, reason: MergeReason) -> None:
         """Makes the next generation and serves it.
 
         Raises:

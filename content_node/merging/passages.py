@@ -35,7 +35,7 @@ _WRITES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LogRange:
     """The part of a log that is merged."""
 
     after: int
@@ -66,7 +66,7 @@ class Counts:
 class Passages:
     """The new database while it is filled: `count`, perhaps `number_anew`, `copy`, `close`."""
 
-    def __init__(self, target: Path, base: Path, log: Path, rows: int, span: Span) -> None:
+    def __init__(self, target: Path, base: Path, log: Path, rows: int, span: LogRange) -> None:
         """`rows` are those of the base, also those that hold nothing.
 
         Nobody writes to the base; the node writes to the log meanwhile, beyond the span.

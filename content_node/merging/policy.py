@@ -18,7 +18,7 @@ _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0
 """Seconds until a merge that failed is tried again."""
 
 
-class Reason(Enum):
+class MergeReason(Enum):
     """Why a shard is merged."""
 
     WRITES = "writes"
@@ -53,17 +53,17 @@ class MergePolicy:
     is merged.
     """
 
-    def reason(self, pending: Pending) -> Reason | None:
+    def reason(self, pending: Pending) -> MergeReason | None:
         """Why it is merged now; None if it is not."""
         if not pending.writes:
             return None
         enough = max(self.after, pending.passages * _SHARE)
         if pending.writes >= min(enough, self.unmerged // 2):
-            return Reason.WRITES
+            return MergeReason.WRITES
         # what is compared with one by one needs no graph without holes
         if pending.dead >= self.after and is_holed(pending.rows, pending.dead):
-            return Reason.HOLES
-        return Reason.IDLE if pending.idle >= _IDLE else None
+            return MergeReason.HOLES
+        return MergeReason.IDLE if pending.idle >= _IDLE else None
 
 
 def is_holed(rows: int, holes: int) -> bool:

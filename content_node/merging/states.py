@@ -6,7 +6,7 @@ from pathlib import Path
 from winnow.bundle import load_bundle
 from winnow.content_node.reader.lower import Lower, open_lower
 from winnow.content_node.shard.manifest import read_shard_manifest
-from winnow.content_node.states.known import Either, Known, known_states
+from winnow.content_node.states.known import Either, ReusableStates, known_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
@@ -40,7 +40,7 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
     return write_states(made, lower, known, max(COMPUTED, 2 * _writes(base, made)))
 
 
-def write_states(made: Path, lower: Lower, known: Known, most: int) -> str:
+def write_states(made: Path, lower: Lower, known: ReusableStates, most: int) -> str:
     """Puts states beside `made`: those that are known, and those of at most `most` passages more.
 
     Where there is no room, states of no passage are put there: they tell the next merge that the
@@ -61,8 +61,8 @@ def _write(writer: StatesWriter, most: int) -> None:
     writer.write(_THREADS, lambda *_: None, lambda _: None, most)
 
 
-def _known(sources: Sequence[Path], fingerprint: str) -> Known | None:
-    known: Known | None = None
+def _known(sources: Sequence[Path], fingerprint: str) -> ReusableStates | None:
+    known: ReusableStates | None = None
     for each in sources:
         found = known_states(each, fingerprint)
         if found is not None:

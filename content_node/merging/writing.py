@@ -9,7 +9,7 @@ import hnswlib
 
 from winnow.content_node.live.reading import entries, log_path
 from winnow.content_node.merging.graph import grown_graph, new_graph
-from winnow.content_node.merging.passages import Counts, Passages, Span
+from winnow.content_node.merging.passages import Counts, LogRange, Passages
 from winnow.content_node.merging.policy import is_holed
 from winnow.content_node.merging.words import copy_words
 from winnow.content_node.shard.manifest import (
@@ -49,7 +49,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Te
     """
     before = _verified_base(base)
     manifest = before.manifest
-    log, span = log_path(shard), Span(manifest.sequence, upto)
+    log, span = log_path(shard), LogRange(manifest.sequence, upto)
     tell("passages")
     sources = Passages(partial / STORE, base / manifest.store, log, manifest.rows, span)
     with contextlib.closing(sources) as passages:

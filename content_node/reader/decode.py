@@ -14,7 +14,7 @@ Logits = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class TokenSpan:
+class ScoredSpan:
     """First and last token of a span, both inside it, and start logit plus end logit."""
 
     first: int
@@ -22,7 +22,7 @@ class TokenSpan:
     score: float
 
 
-def best_span(start: Logits, end: Logits, max_tokens: int) -> TokenSpan | None:
+def best_span(start: Logits, end: Logits, max_tokens: int) -> ScoredSpan | None:
     """The best span of at most `max_tokens` tokens over float32 [tokens] logits.
 
     The earliest, then shortest, of equals. None without tokens, or where no logit is a number.
@@ -36,7 +36,7 @@ def best_span(start: Logits, end: Logits, max_tokens: int) -> TokenSpan | None:
     scores = start[:, None] + sliding_window_view(padded, reach)
     first, further = divmod(int(scores.argmax()), reach)
     score = float(scores[first, further])
-    return TokenSpan(first, first + further, score) if np.isfinite(score) else None
+    return ScoredSpan(first, first + further, score) if np.isfinite(score) else None
 
 
 def _numbers(logits: Logits) -> Logits:

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Job(Generic[Item, Result]):
+class ReadJob(Generic[Item, Result]):
     """Work on some items, one at a turn, until a deadline. Made on the event loop."""
 
     def __init__(

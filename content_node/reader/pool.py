@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.reader.job import Job
+from winnow.content_node.reader.job import ReadJob
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.fair_threads import FairThreads
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Generic[Result]):
+class PoolResult(Generic[Result]):
     """Results in the order of their items, and what they cost."""
 
     results: list[Result]
@@ -61,7 +61,7 @@ class ReaderPool:
         deadline: Deadline,
         each: Callable[[], None] = lambda: None,
         client: str = "",
-    ) -> Done[Result]:
+    ) -> PoolResult[Result]:
         """Applies `work` to every item, until the deadline or until it is cancelled.
 
         Then it returns at once what is done, and the items in hand are told to stop. `each` is
@@ -73,9 +73,9 @@ class ReaderPool:
 
         """
         if not items:
-            return Done([], 0.0)
+            return PoolResult([], 0.0)
         threads = min(self._per_request, len(items))
-        job = Job(work, items, deadline, threads, each, self._reading)
+        job = ReadJob(work, items, deadline, threads, each, self._reading)
         self._taken += threads
         try:
             queued = await _worked(job, self._readers, client, threads)
@@ -87,25 +87,25 @@ class ReaderPool:
             raise DeadlineExceededError(
                 f"the deadline passed before one of {len(items)} passages was read"
             )
-        return Done(results, queued, len(items) - len(results))
+        return PoolResult(results, queued, len(items) - len(results))
 
     async def call(
         self, work: Callable[[Stop], Result], deadline: Deadline, client: str = ""
-    ) -> Done[Result]:
+    ) -> PoolResult[Result]:
         """Runs one brief piece of work ahead of whatever is being read.
 
         Raises:
             DeadlineExceededError: time ran out before it was done.
 
         """
-        job = Job(lambda _item, stop: work(stop), [None], deadline)
+        job = ReadJob(lambda _item, stop: work(stop), [None], deadline)
         try:
             queued = await _worked(job, self._brief, client)
         finally:
             results = job.close()
         if not results:
             raise DeadlineExceededError("the deadline passed before it was done")
-        return Done(results, queued)
+        return PoolResult(results, queued)
 
     def close(self) -> None:
         """Waits for the threads to end."""
@@ -122,7 +122,9 @@ class ReaderPool:
                 raise
 
 
-async def _worked(job: Job[Any, Any], pool: FairThreads, client: str, threads: int = 1) -> float:
+async def _worked(
+    job: ReadJob[Any, Any], pool: FairThreads, client: str, threads: int = 1
+) -> float:
     """Has threads work on a job until its deadline; the seconds before the first was free."""
     submitted = time.perf_counter()
     for _ in range(threads):

@@ -3,6 +3,6 @@
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.stored_segment import StoredSegment, open_shard
-from winnow.content_node.shard.view import View, view_of
+from winnow.content_node.shard.view import ShardView, view_of
 
-__all__ = ["ShardManifest", "StoredPassage", "StoredSegment", "View", "open_shard", "view_of"]
+__all__ = ["ShardManifest", "ShardView", "StoredPassage", "StoredSegment", "open_shard", "view_of"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.column import Column
-from winnow.filtering import Kind, Value, fields_of, kind_of
+from winnow.filtering import Value, ValueKind, fields_of, kind_of
 
 TABLES = """
 CREATE TABLE fields (
@@ -99,8 +99,8 @@ def contents(select: Callable[[str], list[Any]]) -> list[list[Any]]:
     return [select(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in _NAMES]  # noqa: S608
 
 
-def _columns(passages: Passages) -> dict[tuple[str, Kind], Column]:
-    columns: dict[tuple[str, Kind], Column] = {}
+def _columns(passages: Passages) -> dict[tuple[str, ValueKind], Column]:
+    columns: dict[tuple[str, ValueKind], Column] = {}
     for row, metadata in passages:
         for name, values in fields_of(json.loads(metadata)).items():
             for kind, value in {(kind_of(value), value) for value in values}:

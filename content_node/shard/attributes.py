@@ -18,9 +18,9 @@ from winnow.filtering import (
     Compare,
     Exists,
     Filter,
-    Kind,
     Operator,
     Value,
+    ValueKind,
     kind_of,
 )
 from winnow.inference.stop import Stop
@@ -29,7 +29,7 @@ Select = Callable[[str, Sequence[Value]], list[Any]]
 """Gives what a query with these parameters finds."""
 _Packed = list[tuple[bytes]]
 """Rows of some values: little-endian uint32."""
-_Compared = tuple[str, Kind, Value]
+_Compared = tuple[str, ValueKind, Value]
 """A field, and what it is compared with."""
 _FINE = "SELECT rows FROM attributes WHERE name = ? AND kind = ? AND value "
 _COARSE = "SELECT rows FROM blocks WHERE name = ? AND kind = ? AND value "

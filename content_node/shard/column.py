@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.filtering import MAX_CANONICAL, Kind, Value
+from winnow.filtering import MAX_CANONICAL, Value, ValueKind
 
 _LONGEST = MAX_CANONICAL + 1
 """Characters of a string that are kept: no filter has so many, so that more decide nothing."""
@@ -30,10 +30,10 @@ class Column:
         self._values.append(self._known.setdefault(short, short))
         self._rows.append(row)
 
-    def sorted(self, kind: Kind) -> tuple[list[Value], NDArray[np.int64], NDArray[np.uint32]]:
+    def sorted(self, kind: ValueKind) -> tuple[list[Value], NDArray[np.int64], NDArray[np.uint32]]:
         """The distinct values in order, where the rows of each begin, and rows by their values."""
         rows = np.frombuffer(self._rows, np.uint32)
-        if kind is Kind.STRING:
+        if kind is ValueKind.STRING:
             distinct = sorted(self._known)
             places = {value: place for place, value in enumerate(distinct)}
             keys = np.fromiter(map(places.__getitem__, self._values), np.int64, len(rows))

@@ -5,14 +5,14 @@ the same rows, so the newest of them stands for all. A hit names a row of the ge
 found in, so that one is kept while its question may come back to read.
 
 Everything here is called on the event loop, where no call interrupts another: there is no lock for
-a question to wait at. Threads hold the `View` that they were given. What nobody holds any more is
-closed: a view that is dropped here ends with the last of its readers.
+a question to wait at. Threads hold the `ShardView` that they were given. A view that is dropped
+here is closed when the last of its readers ends.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Clock, Deadline
 from winnow.errors import GenerationGoneError
 from winnow.quoting import shortened
@@ -31,22 +31,24 @@ memory, and who comes back too late retrieves again.
 class _Generation:
     """A view, and how long its rows may be asked for."""
 
-    view: View
+    view: ShardView
     until: float
     """By the clock."""
 
 
-class Generations:
+class RecentGenerations:
     """One shard as it was lately."""
 
-    def __init__(self, view: View, clock: Clock, gone: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, view: ShardView, clock: Clock, gone: Callable[[], None] = lambda: None
+    ) -> None:
         """`gone` is called after a generation was forgotten: its memory is free soon."""
         self._clock, self._gone = clock, gone
         self._newest = _Generation(view, clock())
         self._older: dict[str, _Generation] = {}
 
     @property
-    def newest(self) -> View:
+    def newest(self) -> ShardView:
         """What is served now."""
         self.let_go()
         return self._newest.view
@@ -60,7 +62,7 @@ class Generations:
         if forgotten:
             self._gone()
 
-    def serve(self, view: View) -> None:
+    def serve(self, view: ShardView) -> None:
         """From now on `view` is the newest; an older generation is kept while it may be asked for.
 
         One of the same generation takes the place of what was served: it has these rows, too.
@@ -74,13 +76,13 @@ class Generations:
         self._newest = _Generation(view, same.until if same else self._clock())
         self.let_go()
 
-    def lease(self, deadline: Deadline) -> View:
+    def lease(self, deadline: Deadline) -> ShardView:
         """The newest, for a retrieval; kept as long as its question may last."""
         view = self.newest
         self._keep(self._newest, min(deadline.left() * _QUESTION, _LONGEST))
         return view
 
-    def named(self, generation: str, deadline: Deadline) -> View:
+    def named(self, generation: str, deadline: Deadline) -> ShardView:
         """The one that a hit names, kept until the deadline; the newest if it names none.
 
         The newest, too, if it follows a log and the named one is not there: replicas of one log

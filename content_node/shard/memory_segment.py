@@ -9,7 +9,7 @@ from winnow.content_node.shard.equal_passages import equal_passages, groups_of, 
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_vectors import MemoryVectors
 from winnow.content_node.shard.nearest import ExactIndex, distances_of
-from winnow.content_node.shard.passage_fields import PassageFields
+from winnow.content_node.shard.passage_fields import MemoryFields
 from winnow.content_node.shard.postings import in_memory
 from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
 from winnow.content_node.shard.store import StoredPassage
@@ -20,14 +20,14 @@ from winnow.inference.stop import Stop
 class MemorySegment:
     """A few thousand passages at most: each question compares with every one of them."""
 
-    def __init__(self, own: MemoryPassages, fields: PassageFields | None = None) -> None:
+    def __init__(self, own: MemoryPassages, fields: MemoryFields | None = None) -> None:
         """Takes some 10 µs for each passage; less where their `fields` are known."""
         self._own = own
         self._vectors, self._index = MemoryVectors(own.vectors), ExactIndex(own.vectors)
         self._ends, self._text_ends = own.ends, np.cumsum(own.texts)
         self._words = WordIndex(own.tokens, self._ends)
         self._postings = in_memory(own.tokens, self._ends)
-        self._fields = fields or PassageFields.of([each.metadata for each in own.passages])
+        self._fields = fields or MemoryFields.of([each.metadata for each in own.passages])
         keys = zip((each.id for each in own.passages), own.sequences, strict=True)
         self._rows = {key: row for row, key in enumerate(keys)}
         same = groups_of(hashed(own.vectors))

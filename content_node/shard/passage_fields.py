@@ -19,8 +19,8 @@ from winnow.filtering import (
     Exists,
     Fields,
     Filter,
-    Kind,
     Operator,
+    ValueKind,
     fields_of,
     kind_of,
 )
@@ -29,10 +29,10 @@ from winnow.inference.stop import Stop
 _NONE: Fields = {}
 _BUDGET = 1 << 20
 """Bytes of masks: there may be a dozen segments in memory."""
-_Indexes = dict[Kind, ValueIndex]
+_Indexes = dict[ValueKind, ValueIndex]
 
 
-class PassageFields:
+class MemoryFields:
     """The metadata of some passages, as filters see it. Safe to use from several threads.
 
     The index of a field is made by the first filter that names it, so writes never wait for one.
@@ -49,16 +49,16 @@ class PassageFields:
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, metadata: Sequence[str]) -> "PassageFields":
+    def of(cls, metadata: Sequence[str]) -> "MemoryFields":
         """JSON objects, one for each row; empty for a row that has none. Some microseconds each."""
         fields = [fields_of(json.loads(each)) if each else _NONE for each in metadata]
         return cls(fields, _first(chain.from_iterable(fields)))
 
-    def joined(self, *others: "PassageFields") -> "PassageFields":
+    def joined(self, *others: "MemoryFields") -> "MemoryFields":
         """These rows, then those of the others in their order; nothing is parsed again."""
         parts = (self, *others)
         fields = list(chain.from_iterable(part._fields for part in parts))
-        return PassageFields(fields, _first(chain.from_iterable(part.names for part in parts)))
+        return MemoryFields(fields, _first(chain.from_iterable(part.names for part in parts)))
 
     def where(self, expression: str, stop: Stop | None = None) -> Rows:
         """The rows that a filter lets through, [rows]; the array is the caller's.
@@ -110,7 +110,7 @@ class _Gathering:
     def __init__(self, field: str, fields: Sequence[Fields]) -> None:
         self._field, self._fields = field, fields
         self._rows = iter(enumerate(fields))
-        self._columns: dict[Kind, Column] = {}
+        self._columns: dict[ValueKind, Column] = {}
 
     def indexes(self, stop: Stop | None) -> _Indexes:
         for row, fields in self._rows:

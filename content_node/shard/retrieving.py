@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.contenders import Way, contenders
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
-from winnow.content_node.shard.view import View
+from winnow.content_node.shard.top_k_bound import RankedBound, contenders
+from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.inference.stop import Stop
 
 _Masks = Sequence[Rows | None]
@@ -33,9 +33,9 @@ class Candidates:
 
 
 def retrieve(
-    view: View,
+    view: ShardView,
     question: EncodedQuestion,
-    depth: Depth,
+    depth: RetrievalDepth,
     word_weight: float,
     stop: Stop | None = None,
 ) -> Candidates:
@@ -61,13 +61,13 @@ def retrieve(
     words = matches.astype(np.float32)
     hybrid = _hybrid(distances, matches, depth, word_weight).tolist()
     ways = [
-        Way(distances.tolist(), near[-1][1] if near else -np.inf),
-        Way((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
+        RankedBound(distances.tolist(), near[-1][1] if near else -np.inf),
+        RankedBound((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
     ]
     # names take longer to get than figures to compare: only of those that need them
     places = contenders(hybrid, ways, depth.passages)
     named = dict(zip(places, view.named([rows[place] for place in places]), strict=True))
-    some = [Way([way.figures[place] for place in places], way.line) for way in ways]
+    some = [RankedBound([way.figures[place] for place in places], way.line) for way in ways]
     keys = [(hybrid[place], named[place][0]) for place in places]
     hits = [
         Hit(
@@ -87,7 +87,10 @@ def retrieve(
 
 
 def _hybrid(
-    distances: NDArray[np.float32], matches: NDArray[np.float64], depth: Depth, word_weight: float
+    distances: NDArray[np.float32],
+    matches: NDArray[np.float64],
+    depth: RetrievalDepth,
+    word_weight: float,
 ) -> NDArray[np.float32]:
     """What passages are ordered by; in single precision, as on the wire, so that the order is the
     same on a node and in the front.
@@ -99,7 +102,7 @@ def _hybrid(
     return (distances - word_weight * matches).astype(np.float32)
 
 
-def _nearest(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
+def _nearest(view: ShardView, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
     """The nearest `k` and all that are as near as the last of them, nearest first: so it does not
     matter where rows with equal vectors lie.
     """
@@ -112,7 +115,7 @@ def _nearest(view: View, vector: Vector, k: int, masks: _Masks, stop: Stop | Non
     return [pair for pair in found if pair[1] <= found[:k][-1][1]]
 
 
-def _best(view: View, terms: Terms, k: int, masks: _Masks, stop: Stop | None) -> Found:
+def _best(view: ShardView, terms: Terms, k: int, masks: _Masks, stop: Stop | None) -> Found:
     """The best `k` and all that are as good as the last of them in single precision, best first: so
     it does not matter where rows with equal scores lie.
     """
@@ -129,7 +132,7 @@ def _best(view: View, terms: Terms, k: int, masks: _Masks, stop: Stop | None) ->
 
 
 def _distances(
-    view: View, vector: Vector, rows: Sequence[int], known: Mapping[int, float]
+    view: ShardView, vector: Vector, rows: Sequence[int], known: Mapping[int, float]
 ) -> NDArray[np.float32]:
     others = [row for row in rows if row not in known]
     found = view.each(others, lambda segment, own: segment.distances(vector, own).tolist())
@@ -138,7 +141,7 @@ def _distances(
 
 
 def _matches(
-    view: View, terms: Terms, rows: Sequence[int], known: Mapping[int, float]
+    view: ShardView, terms: Terms, rows: Sequence[int], known: Mapping[int, float]
 ) -> NDArray[np.float64]:
     others = [row for row in rows if row not in known]
     found = view.each(others, lambda segment, own: segment.match(terms, own).tolist())

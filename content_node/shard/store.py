@@ -40,7 +40,7 @@ _AGAIN = "start the node again when nobody copies any more"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PassageLocation:
     """Where a passage is stored, and by which write."""
 
     row: int
@@ -110,7 +110,7 @@ class PassageStore:
         found = self._each(f"SELECT id, {self._sequence} FROM passages WHERE row = ?", rows)  # noqa: S608
         return [(str(identifier), self._number(sequence)) for identifier, sequence in found]
 
-    def entry(self, identifier: str) -> Entry | None:
+    def entry(self, identifier: str) -> PassageLocation | None:
         """Where the passage with this id is; None if there is none.
 
         Raises:
@@ -119,12 +119,12 @@ class PassageStore:
         """
         return self.entries([identifier])[0]
 
-    def entries(self, identifiers: Sequence[str]) -> list[Entry | None]:
+    def entries(self, identifiers: Sequence[str]) -> list[PassageLocation | None]:
         """The same for each of many ids."""
         query = f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?"  # noqa: S608
         with self._connection() as connection:
             found = [connection.execute(query, (each,)).fetchone() for each in identifiers]
-        return [each and Entry(each[0], self._number(each[1]), each[2]) for each in found]
+        return [each and PassageLocation(each[0], self._number(each[1]), each[2]) for each in found]
 
     def tombstone(self, identifier: str) -> int | None:
         """The version with which a passage was deleted; None if it was not, or without one."""

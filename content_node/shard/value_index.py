@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from winnow.content_node.shard.column import Column
 from winnow.content_node.shard.masks import Rows
-from winnow.filtering import Kind, Operator, Value
+from winnow.filtering import Operator, Value, ValueKind
 
 
 class ValueIndex:
     """The sorted values of one kind of a field. Never changes."""
 
-    def __init__(self, column: Column, kind: Kind, rows: int) -> None:
+    def __init__(self, column: Column, kind: ValueKind, rows: int) -> None:
         """`rows` is the number of rows of the segment."""
         self._distinct: list[Any]
         self._distinct, starts, self._rows = column.sorted(kind)

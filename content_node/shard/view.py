@@ -54,7 +54,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ShardView:
     """What a question is answered from, whatever is written meanwhile."""
 
     manifest: ShardManifest
@@ -129,10 +129,10 @@ class View:
         return None
 
 
-def view_of(segment: StoredSegment) -> View:
+def view_of(segment: StoredSegment) -> ShardView:
     """A shard that takes no writes, or took none since it was written."""
     manifest = segment.manifest
-    return View(
+    return ShardView(
         manifest,
         segment.generation,
         (Placed(segment, 0),),

@@ -37,7 +37,7 @@ class GraphPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ShardSetIdentity:
     """What the shards of one index have in common."""
 
     index_id: str
@@ -50,7 +50,7 @@ class Identity:
 
 
 def publish_shard(
-    staging: Path, target: Path, shard: int, identity: Identity, plan: GraphPlan
+    staging: Path, target: Path, shard: int, identity: ShardSetIdentity, plan: GraphPlan
 ) -> ShardManifest:
     """Writes one shard below `target`, over whatever an interrupted build left there."""
     directory = target / shard_name(shard, identity.shards)

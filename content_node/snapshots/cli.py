@@ -19,7 +19,7 @@ from winnow.content_node.snapshots.restoring import restore as restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
 from winnow.settings.places import place_url
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _MB = 1e6
 _SHOWN = 8
@@ -59,7 +59,7 @@ def snapshot(
     earlier snapshot has copied are not copied again. An interrupted snapshot counts for nothing;
     the next one goes on from it.
     """
-    with Progress() as progress:
+    with StageProgress() as progress:
         taken = take_snapshot(index, url, progress, partial(datetime.now, UTC))
     if as_json:
         typer.echo(taken.model_dump_json(indent=2))
@@ -79,7 +79,7 @@ def restore(
     Every checksum is verified. The directory appears only when it is whole; until then the work
     lies beside it, in DIRECTORY.partial: an interrupted restore goes on from there.
     """
-    with Progress() as progress:
+    with StageProgress() as progress:
         restored = restore_snapshot(url, directory, progress, name)
     typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")
 
@@ -94,7 +94,7 @@ def pull(
     What `winnow node --pull URL` does when it starts, for an init step of its own. A shard that
     lies there stays as it is, with the writes that it has taken since.
     """
-    with Progress() as progress:
+    with StageProgress() as progress:
         pulled = pull_shard(url, directory, progress, name)
     if (restored := pulled.restored) is not None:
         typer.echo(f"{directory}: snapshot {restored.snapshot.name}; {_said(restored.parts)}")

@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 
 from winnow.bundle import Bundle, Manifest
-from winnow.content_node.indexing.plan import Progress
+from winnow.content_node.indexing.plan import BuildProgress
 from winnow.content_node.indexing.written import written
 from winnow.content_node.reader.lower import Lower, open_lower
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
-from winnow.content_node.states.known import Known
+from winnow.content_node.states.known import ReusableStates
 from winnow.content_node.states.manifest import DATA, StatesManifest
 from winnow.content_node.states.writing import Advance, Started, StatesWriter
 from winnow.domain.layout import INDEX_FILE, shard_name
@@ -22,7 +22,7 @@ _TRIES = 5
 
 
 def write_states(
-    directory: Path, bundle: Bundle, threads: int, progress: Progress
+    directory: Path, bundle: Bundle, threads: int, progress: BuildProgress
 ) -> list[StatesManifest]:
     """Puts states beside the newest generation of every shard; `directory` may be a shard, too.
 
@@ -52,13 +52,13 @@ def _expect_same_encoding(shard: Path, bundle: Manifest) -> None:
 
 
 def write_shard_states(
-    shard: Path, lower: Lower, threads: int, progress: Progress
+    shard: Path, lower: Lower, threads: int, progress: BuildProgress
 ) -> StatesManifest:
     """Puts states beside the newest generation of a shard; raises as `write_states`.
 
     A node may be merging it meanwhile, without states: those that were computed go to what it made.
     """
-    known: Known | None = None
+    known: ReusableStates | None = None
     for _ in range(_TRIES):
         now = written(shard)
         started = partial(progress.start, STAGE.format(shard=now.manifest.shard))

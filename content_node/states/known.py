@@ -10,7 +10,7 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 
-class Known(Protocol):
+class ReusableStates(Protocol):
     """What need not be computed."""
 
     def packed(self, identifier: str, sequence: int) -> bytes:
@@ -39,8 +39,9 @@ class OfGeneration:
         self._store, self._states = store, states
 
     def packed(self, identifier: str, sequence: int) -> bytes:
-        """The states of the same write; see `Known`. Damaged ones are not known: whoever asks
-        computes them.
+        """Returns the states of the same write; see `ReusableStates`.
+
+        Damaged states count as missing, and are computed again.
         """
         row = self._row(identifier, sequence)
         try:
@@ -50,7 +51,7 @@ class OfGeneration:
         return states.packed() if states is not None else b""
 
     def size(self, identifier: str, sequence: int) -> int:
-        """The bytes of the states of the same write, damaged or not; see `Known`."""
+        """The bytes of the states of the same write, damaged or not; see `ReusableStates`."""
         row = self._row(identifier, sequence)
         return 0 if row is None else self._states.size(row)
 
@@ -64,15 +65,15 @@ class OfGeneration:
 class Either:
     """What one of two knows."""
 
-    def __init__(self, first: Known, second: Known) -> None:
+    def __init__(self, first: ReusableStates, second: ReusableStates) -> None:
         self._first, self._second = first, second
 
     def packed(self, identifier: str, sequence: int) -> bytes:
-        """What the first one knows, or else the second; see `Known`."""
+        """What the first one knows, or else the second; see `ReusableStates`."""
         return self._first.packed(identifier, sequence) or self._second.packed(identifier, sequence)
 
     def size(self, identifier: str, sequence: int) -> int:
-        """As `packed`; see `Known`."""
+        """As `packed`; see `ReusableStates`."""
         return self._first.size(identifier, sequence) or self._second.size(identifier, sequence)
 
 

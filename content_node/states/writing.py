@@ -19,7 +19,7 @@ from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.saving import save_array
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.known import Either, Known, Nothing, OfGeneration
+from winnow.content_node.states.known import Either, Nothing, OfGeneration, ReusableStates
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -47,7 +47,7 @@ Advance = Callable[[int], None]
 class StatesWriter:
     """Writes the states of one shard."""
 
-    def __init__(self, directory: Path, lower: Lower, known: Known | None = None) -> None:
+    def __init__(self, directory: Path, lower: Lower, known: ReusableStates | None = None) -> None:
         """What is `known` is copied. Raises ArtefactError if `directory` holds no shard."""
         self.directory, self._lower, self._known = directory, lower, known or Nothing()
         self._manifest = read_shard_manifest(directory)
@@ -58,7 +58,7 @@ class StatesWriter:
         self._made: StateFile | None = None
 
     @property
-    def known(self) -> Known:
+    def known(self) -> ReusableStates:
         """What was computed, also if the directory is gone since."""
         return OfGeneration(self._store, self._made) if self._made else self._known
 
@@ -174,7 +174,7 @@ class StatesWriter:
         self._made = made
         return found
 
-    def _undamaged(self) -> Known:
+    def _undamaged(self) -> ReusableStates:
         """What is there already but not whole: the passages in it that are."""
         try:
             found = read_states_manifest(self.directory)

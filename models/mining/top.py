@@ -14,7 +14,7 @@ from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.layout import shard_name
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.text.tokenizer import Tokenizer
 
 CANDIDATES = 100
@@ -51,7 +51,7 @@ class Top:
         """The best `k` passages, best first; `vector` is the question's."""
         ids = self._tokenizer.tokenise(question).ids[: self._most]
         asked = EncodedQuestion(question, ids, vector, "")
-        depth = Depth(k, candidates=CANDIDATES, by_words=CANDIDATES)
+        depth = RetrievalDepth(k, candidates=CANDIDATES, by_words=CANDIDATES)
         hits = [
             (hit, view)
             for view in self._views

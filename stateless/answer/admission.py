@@ -16,7 +16,7 @@ from winnow.errors import OverloadedError
 from winnow.plural import are
 from winnow.policy.attempts import Asker
 from winnow.policy.fairness import FairShares
-from winnow.policy.load import Load, LoadSettings, Ticket
+from winnow.policy.load import LoadSettings, ReadLoad, Ticket
 from winnow.policy.refusals import Refusals
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
@@ -49,7 +49,7 @@ class Admission:
 
     def __init__(
         self,
-        load: Load,
+        load: ReadLoad,
         most: int,
         metrics: AdmissionMetrics,
         clock: Clock = time.monotonic,

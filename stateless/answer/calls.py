@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion, PartialResults, Question, Retriever
+from winnow.domain.question import (
+    EncodedQuestion,
+    PartialResults,
+    Question,
+    RetrievalDepth,
+    Retriever,
+)
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.recording import Recording
@@ -59,10 +65,10 @@ class Calls:
     recording: Recording = field(default_factory=Recording)
 
     @property
-    def depth(self) -> Depth:
+    def depth(self) -> RetrievalDepth:
         """How many passages each shard looks at, and how many are read."""
         passages, limits = self.question.passages_to_read, self.limits
-        depth = Depth(passages, where=self.question.where)
+        depth = RetrievalDepth(passages, where=self.question.where)
         match self.question.retriever:
             case Retriever.DENSE:
                 return depth
@@ -147,7 +153,7 @@ class Calls:
             shard, CallKind.RETRIEVE, lambda: searcher.retrieve(self.encoded, depth, until)
         )
 
-    def _depth_of(self, shard: int) -> Depth:
+    def _depth_of(self, shard: int) -> RetrievalDepth:
         return replace(self.depth, after=self.after.get(shard, 0))
 
     def _patient(self, shard: int, deadline: Deadline) -> Deadline:

@@ -5,14 +5,14 @@ import math
 from collections.abc import Mapping
 
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth
+from winnow.domain.question import RetrievalDepth
 from winnow.searcher import Retrieved
 
 Ranked = list[tuple[int, Hit]]
 """Shards with one of their hits, best first."""
 
 
-def best_overall(found: Mapping[int, Retrieved], depth: Depth) -> Ranked:
+def best_overall(found: Mapping[int, Retrieved], depth: RetrievalDepth) -> Ranked:
     """The passages to read: of the cluster's nearest, and its best by words, the best by hybrid
     distance.
 

@@ -20,9 +20,9 @@ from winnow.errors import UnavailableError
 from winnow.policy.attempts import Asker
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.after import check_shards
+from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey, Find
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.remembered import Asked, Find, RememberedAnswers
 from winnow.stateless.answer.validation import Defaults, validate
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
@@ -46,7 +46,7 @@ class AnswerCore:
         admission: Admission,
         metrics: FrontMetrics,
         asked: Callable[[], None] = lambda: None,
-        remembered: RememberedAnswers | None = None,
+        remembered: AnswerCache | None = None,
         heads: QuestionHeads | None = None,
         packing: Packing | None = None,
     ) -> None:
@@ -142,7 +142,7 @@ class AnswerCore:
 
     async def _recall(
         self,
-        remembered: RememberedAnswers,
+        remembered: AnswerCache,
         answerer: Answerer,
         question: Question,
         asker: Asker,
@@ -155,7 +155,7 @@ class AnswerCore:
         started = time.perf_counter()
         cut = answerer.tokenise(question)
         tokenised = time.perf_counter() - started
-        asked = Asked.of(cut.ids, question)
+        asked = AnswerKey.of(cut.ids, question)
         answered = await remembered.ask(asked, asker, find, question.after)
         current().set("winnow.cached", answered.cached)
         if not answered.cached:

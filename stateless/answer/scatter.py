@@ -21,7 +21,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.plural import many
-from winnow.stateless.answer.ended import Ended
+from winnow.stateless.answer.completion_order import CompletionOrder
 from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait
 
 Result = TypeVar("Result")
@@ -92,7 +92,7 @@ async def scatter(
     gathered: Gathered[Result] = Gathered({}, {})
     shards = {asyncio.create_task(call): shard for shard, call in calls.items()}
     pending = set(shards)
-    ended, found_nothing = Ended(pending), 0
+    ended, found_nothing = CompletionOrder(pending), 0
     try:
         while pending:
             wait = waits.next(len(gathered.results), len(gathered.failures), found_nothing)

@@ -10,11 +10,11 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.searcher import Retrieved
-from winnow.stateless.answer.ahead import ReadingAhead
 from winnow.stateless.answer.calls import Calls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
 from winnow.stateless.answer.findings import Findings, Searched
-from winnow.stateless.answer.generations import Generations
+from winnow.stateless.answer.speculative_reads import SpeculativeReads
+from winnow.stateless.answer.stale_hits import StaleHitRetry
 from winnow.stateless.policy.ahead import at_once
 from winnow.telemetry.tracing.span import span
 
@@ -71,8 +71,8 @@ async def _over_all(
 
     with (
         span("read", {"winnow.passages": len(ranked)}),
-        Generations(calls.read, choose_anew, by_shard(ranked)) as shards,
-        ReadingAhead(shards.read, ranked[first:at_first]) as ahead,
+        StaleHitRetry(calls.read, choose_anew, by_shard(ranked)) as shards,
+        SpeculativeReads(shards.read, ranked[first:at_first]) as ahead,
     ):
         read = 0
         for look in looks:
@@ -94,7 +94,7 @@ async def _retrieve(calls: Calls, findings: Findings) -> dict[int, Retrieved]:
     return gathered.results
 
 
-async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: ReadingAhead) -> None:
+async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: SpeculativeReads) -> None:
     """Reads some passages, but for those of shards that have failed."""
     wanted = {n: hits for n, hits in by_shard(wave).items() if n not in findings.failures}
     reads = {shard: ahead.read(shard, hits) for shard, hits in wanted.items()}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.domain.question import PartialResults, Question, ReadScope, Retriever, WaitPolicy
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import Filter, parse
@@ -39,7 +39,7 @@ class Defaults:
     """For questions that may stop early; the others read every passage."""
     retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
-    patience: Patience = field(default_factory=Patience)
+    patience: WaitPolicy = field(default_factory=WaitPolicy)
     serves_heads: bool = False
     """Whether questions may name heads at all."""
 
@@ -83,7 +83,7 @@ def _settled(request: AnswerRequest, defaults: Defaults, where: Filter | None) -
         _or(request.max_answer_tokens, defaults.max_answer_tokens),
         _or(request.max_loss, max_loss),
         request.partial_results or defaults.partial_results,
-        Patience(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
+        WaitPolicy(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
         request.heads,
         str(where or ""),
         request.after,
@@ -133,7 +133,7 @@ def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]
         )
 
 
-def _patience(patience: Patience) -> Iterator[Violation]:
+def _patience(patience: WaitPolicy) -> Iterator[Violation]:
     for name in _SHARES:
         share = getattr(patience, name)
         if not 0 <= share <= 1:  # NaN too

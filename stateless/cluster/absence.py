@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
-from winnow.stateless.cluster.membership import View
+from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.cluster.node import Node
 
 
 def absences(
-    shards: Collection[int], nodes: Collection[Node], view: View
+    shards: Collection[int], nodes: Collection[Node], view: ClusterView
 ) -> dict[int, WinnowError]:
     """The errors of questions to shards that have no replica: of all of them, at once.
 
@@ -40,7 +40,7 @@ def _absence(shard: int, errors: Sequence[WinnowError], refused: Sequence[str]) 
     return UnavailableError(f"no replica of shard {shard} is there: {said}")
 
 
-def reasons(nodes: Collection[Node], view: View) -> list[str]:
+def reasons(nodes: Collection[Node], view: ClusterView) -> list[str]:
     """Why nodes are left out, one reason for each."""
     failing = [str(n.error) for n in nodes if n.error is not None and n.address not in view.refused]
     return [*failing, *(f"{address}: {reason}" for address, reason in view.refused.items())]

@@ -18,8 +18,8 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import Searcher
-from winnow.stateless.cluster.attention import Attention
 from winnow.stateless.cluster.node import Node, present
+from winnow.stateless.cluster.polling import PollingSchedule
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2
@@ -54,7 +54,7 @@ class Discovery:
         """`changed` is called when a node comes, goes, or says something else than before."""
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
-        self._clock, self._attention = clock, Attention(clock)
+        self._clock, self._attention = clock, PollingSchedule(clock)
         self.asked = self._attention.asked
         """To be called when a question or a write comes: nodes are then looked at more often."""
         self.nodes: dict[str, Node] = {}

@@ -27,7 +27,7 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class IndexIdentity:
     """What the shards of one index have in common."""
 
     index_id: str
@@ -35,16 +35,16 @@ class Identity:
     dimension: int
 
     @classmethod
-    def of(cls, info: ShardInfo) -> "Identity":
+    def of(cls, info: ShardInfo) -> "IndexIdentity":
         """The index of a shard."""
         return cls(info.index_id, info.shards, info.dimension)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ClusterView:
     """The nodes that belong together."""
 
-    identity: Identity | None = None
+    identity: IndexIdentity | None = None
     """The index that they form; None if there is none yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The addresses that may be asked, for every shard of the index; none for a dead one."""
@@ -99,17 +99,17 @@ class View:
         return max(built - seen, 0)
 
 
-def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> View:
+def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: ClusterView) -> ClusterView:
     """The index that the nodes `present` form, by address; `served` is the view until now."""
     refused: dict[str, str] = {}
-    indexes: dict[Identity, dict[str, ShardInfo]] = {}
+    indexes: dict[IndexIdentity, dict[str, ShardInfo]] = {}
     if served.identity is not None:
         indexes[served.identity] = {}
     for address, info in sorted(present.items()):
         if reason := _misfit(info, encoding):
             refused[address] = reason
         else:
-            indexes.setdefault(Identity.of(info), {})[address] = info
+            indexes.setdefault(IndexIdentity.of(info), {})[address] = info
     chosen = _choose(indexes, served.identity)
     for identity in indexes.keys() - {chosen}:
         for address, info in indexes[identity].items():
@@ -119,7 +119,7 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> 
                 "is served: list the shards of one index"
             )
     if chosen is None:
-        return View(refused=refused)
+        return ClusterView(refused=refused)
     infos = dict(served.infos) if chosen == served.identity else {}
     replicas: dict[int, tuple[str, ...]] = {}
     by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
@@ -130,7 +130,7 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: View) -> 
         replicas[shard] = tuple(kept)
         if kept:
             infos[shard] = max(kept.values(), key=lambda info: info.sequence)
-    return View(chosen, replicas, infos, refused)
+    return ClusterView(chosen, replicas, infos, refused)
 
 
 def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
@@ -154,8 +154,8 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
 
 
 def _choose(
-    indexes: Mapping[Identity, Mapping[str, ShardInfo]], served: Identity | None
-) -> Identity | None:
+    indexes: Mapping[IndexIdentity, Mapping[str, ShardInfo]], served: IndexIdentity | None
+) -> IndexIdentity | None:
     """The served index, unless it is not whole and another one is; at first, the index with most
     shards there.
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.errors import LeavingError, NotLoadedError, WinnowError
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.membership import Identity
+from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.policy.replicas import Condition
 
@@ -30,7 +30,7 @@ class _Told:
 class Showing:
     """Shows the cluster that is served."""
 
-    def __init__(self, formation: Formation, nodes: Discovery) -> None:
+    def __init__(self, formation: ClusterBuilder, nodes: Discovery) -> None:
         self._formation, self._nodes = formation, nodes
 
     def show(self) -> ClusterState:
@@ -77,10 +77,10 @@ class Showing:
         )
 
 
-def _place(node: Node, served: Identity) -> int | None:
+def _place(node: Node, served: IndexIdentity) -> int | None:
     """The shard that a node belongs to; None if it never said so, or is of another index."""
     info = node.info
-    fits = info is not None and Identity.of(info) == served and info.shard < served.shards
+    fits = info is not None and IndexIdentity.of(info) == served and info.shard < served.shards
     return info.shard if info is not None and fits else None
 
 

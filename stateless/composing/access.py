@@ -15,7 +15,7 @@ from winnow.keys.headers import HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
 from winnow.rpc.guard import Guard
-from winnow.rpc.intake import Door
+from winnow.rpc.message_interceptor import Door
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import Peers
 from winnow.security.secured import Secured, peers, secured
@@ -25,7 +25,7 @@ _log = structlog.get_logger("stateless")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class FrontAccess:
     """How the servers of a front are protected, and how it calls other nodes."""
 
     secured: Secured
@@ -38,7 +38,7 @@ class Access:
     """What follows the files, for as long as the front serves."""
 
 
-def open_access(settings: FrontSettings, registry: CollectorRegistry) -> Access:
+def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAccess:
     """Reads the files that the settings name.
 
     Raises:
@@ -53,13 +53,13 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> Access:
     )
     beside = {"certificates of other nodes": called.follow} if settings.peer_ca else {}
     if settings.keys is None:
-        return Access(protected, called, beside=beside)
+        return FrontAccess(protected, called, beside=beside)
     key_metrics = KeyMetrics(registry)
     gate, file = following.opened(settings.keys, key_metrics.refused)
     key_metrics.watch(lambda: file.current_at)
     _warn_of_plain_text(settings)
     beside["keys"] = partial(following.follow, file, gate)
-    return Access(protected, called, partial(_guarded, gate), header_gate(gate), beside)
+    return FrontAccess(protected, called, partial(_guarded, gate), header_gate(gate), beside)
 
 
 def _guarded(gate: Gate, behind: Door) -> Door:

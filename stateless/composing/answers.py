@@ -7,17 +7,17 @@ import structlog
 
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.kept import MIB
-from winnow.policy.load import Load
+from winnow.policy.load import ReadLoad
 from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.remembered import RememberedAnswers
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.known import Known
+from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.encoding import QuestionEncoder
@@ -73,7 +73,7 @@ def _defaults(front: Front, serves_heads: bool) -> Defaults:
     )
 
 
-def _admission(front: Front, known: Known) -> Admission:
+def _admission(front: Front, known: ClusterSnapshot) -> Admission:
     """Who is let in; its door refuses who would not be, before messages are read."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
@@ -82,7 +82,7 @@ def _admission(front: Front, known: Known) -> Admission:
         metrics.pace.set(seconds or 0.0)
         return seconds
 
-    load = Load(settings.admission, time.monotonic, pace, known.others_reads)
+    load = ReadLoad(settings.admission, time.monotonic, pace, known.others_reads)
     usual = settings.passages_to_read
     admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
     front.doors.add(SERVICE, admission.refusal)
@@ -90,10 +90,10 @@ def _admission(front: Front, known: Known) -> Admission:
     return admission
 
 
-def _remembered(front: Front, known: Known) -> RememberedAnswers | None:
+def _remembered(front: Front, known: ClusterSnapshot) -> AnswerCache | None:
     metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
     budget = front.settings.answer_cache_mb * MIB
-    return RememberedAnswers(budget, known.edition, metrics) if budget else None
+    return AnswerCache(budget, known.edition, metrics) if budget else None
 
 
 def _packing(front: Front) -> Packing:

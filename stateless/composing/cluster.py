@@ -10,12 +10,12 @@ from functools import partial
 from winnow.resolving import resolver
 from winnow.rpc.channel import open_channel
 from winnow.security.peers import Peers
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.known import Known
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -35,8 +35,8 @@ class OpenCluster:
     """What finds the nodes, and what is known of the cluster that they form."""
 
     nodes: Discovery
-    formation: Formation
-    known: Known
+    formation: ClusterBuilder
+    known: ClusterSnapshot
     words: ServedWords
     part: Part
 
@@ -60,7 +60,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     def counting(shard: int) -> list[WordSource]:
         return known.counting(shard)
 
-    formation = Formation(encoding, open_shard, serve, ClusterMetrics(front.registry))
+    formation = ClusterBuilder(encoding, open_shard, serve, ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
         partial(_open_node, front.access.peers),
@@ -69,7 +69,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
         random.Random(),
     )
     words = ServedWords(counting, partial(asyncio.sleep, _COUNT_EVERY))
-    known = Known(formation, nodes, _LATELY * settings.poll_every, lambda: words.name)
+    known = ClusterSnapshot(formation, nodes, _LATELY * settings.poll_every, lambda: words.name)
     formed = partial(formation.ready, settings.form_timeout)
     part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
     return OpenCluster(nodes, formation, known, words, part)

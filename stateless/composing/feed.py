@@ -6,7 +6,7 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.channel import open_apart
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
-from winnow.stateless.cluster.membership import Identity
+from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.feed.admission import FeedAdmission
@@ -62,7 +62,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
 def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
-    def open_writer(address: str, index: Identity, shard: int) -> Reached:
+    def open_writer(address: str, index: IndexIdentity, shard: int) -> Reached:
         channel = open_apart(address, front.access.peers)
         writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
         return Reached(writer, lambda: writer.calls > 0, channel.close)

@@ -10,16 +10,16 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.rpc import process
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.process import Prepare, bundle_of
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
 from winnow.stateless.answer.servicer import SERVICE
-from winnow.stateless.composing.access import Access, open_access
-from winnow.stateless.doors import Doors
+from winnow.stateless.composing.access import FrontAccess, open_access
+from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.heads.servicer import ARRIVING, LARGEST
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
@@ -42,16 +42,16 @@ class Front:
     bundle: Bundle
     registry: CollectorRegistry
     metrics: FrontMetrics
-    boundary: Boundary
+    boundary: CallInterceptor
     """Around the calls of all its servers."""
     server: Server
-    doors: Doors
+    doors: EarlyRejection
     """Each service may have its own."""
-    access: Access
+    access: FrontAccess
     """Who may call its servers, and how it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[HttpOperation] = field(default_factory=list)
     """What its parts do by HTTP, if it is served."""
     work: Work = field(default_factory=Work)
     """Who lets work in, and does it."""
@@ -82,8 +82,8 @@ async def opened(
     """A front that has no part yet; at the end closes what its parts opened."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
-    doors = Doors()
-    boundary = Boundary(RpcMetrics(registry), tracer=tracer)
+    doors = EarlyRejection()
+    boundary = CallInterceptor(RpcMetrics(registry), tracer=tracer)
     access = open_access(settings, registry)
     server = _server(settings, boundary, doors, access)
     serve_metrics(settings.metrics_listen, registry)
@@ -114,7 +114,9 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
     await serving
 
 
-def _server(settings: FrontSettings, boundary: Boundary, doors: Doors, access: Access) -> Server:
+def _server(
+    settings: FrontSettings, boundary: CallInterceptor, doors: EarlyRejection, access: FrontAccess
+) -> Server:
     services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(

@@ -7,7 +7,7 @@ from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.http.app import application
-from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.docs import docs
 from winnow.stateless.http.endpoint import Edge
 from winnow.stateless.http.hosts import names_of
@@ -39,5 +39,5 @@ def serve_http(front: Front) -> Part:
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
     certificates = front.access.secured.certificates
     tls = http_context(certificates) if certificates else None
-    server = HttpServer(app, readiness, Crowd(settings.http_connections, metrics), tls)
+    server = HttpServer(app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls)
     return Part(servers=[Listener(server, settings.http_listen)])

@@ -16,8 +16,8 @@ from winnow.domain.write import Write
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
 from winnow.stateless.feed.encoding import EncodedPut
-from winnow.stateless.feed.lane import Lane, Turn
 from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.stateless.feed.ordered_pipeline import OrderedPipeline, Turn
 from winnow.stateless.feed.preparing import Prepared, Preparing
 from winnow.stateless.feed.storing import Storing
 from winnow.stateless.feed.tally import Tally
@@ -124,7 +124,7 @@ class FeedCore:
                 await turn()
                 return await self._store(prepared, deadline)
 
-        await Lane(store, tally.add, _AHEAD).run(messages)
+        await OrderedPipeline(store, tally.add, _AHEAD).run(messages)
         return tally.summary()
 
     async def _prepare(

@@ -10,7 +10,7 @@ from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
-from winnow.rpc.intake import Door, Metadata
+from winnow.rpc.message_interceptor import Door, Metadata
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.v1 import feed_pb2, feed_pb2_grpc

@@ -23,7 +23,7 @@ from winnow.plural import many
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.policy.feeding import pause
-from winnow.telemetry.tracing.span import Kind, span
+from winnow.telemetry.tracing.span import SpanKind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
 """Which error is told where several shards failed: the first of these."""
@@ -89,7 +89,7 @@ class Storing:
         while True:
             name, about = ("retry" if attempt else "write"), {"winnow.shard": shard}
             try:
-                with span(name, about, Kind.CLIENT):
+                with span(name, about, SpanKind.CLIENT):
                     address = self._writers.address(shard, tried)
                     tried.append(address)
                     writer = self._writers.writer(address, shard)

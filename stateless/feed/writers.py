@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
-from winnow.stateless.cluster.membership import Identity, View
+from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.feed.targets import BEGINS, target
 
 
@@ -23,9 +23,9 @@ class Reached:
     close: Callable[[], Awaitable[None]]
 
 
-Open = Callable[[str, Identity, int], Reached]
+Open = Callable[[str, IndexIdentity, int], Reached]
 """Given an address, the index, and the number of a shard."""
-_Key = tuple[str, Identity, int]
+_Key = tuple[str, IndexIdentity, int]
 
 
 class Writers:
@@ -33,7 +33,7 @@ class Writers:
 
     def __init__(
         self,
-        view: Callable[[], View],
+        view: Callable[[], ClusterView],
         present: Callable[[], Mapping[str, ShardInfo]],
         open_: Open,
     ) -> None:

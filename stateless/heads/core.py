@@ -23,7 +23,7 @@ from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor, encode, failures, for_heads
 from winnow.stateless.heads.ring import Ring
 from winnow.stateless.heads.rings import Rings
-from winnow.stateless.heads.validation import Asked, refuse, validate, wordless
+from winnow.stateless.heads.validation import ValidPredictRequest, refuse, validate, wordless
 from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 
@@ -75,7 +75,12 @@ class PredictCore:
         return [ring.info() for ring in chosen]
 
     async def _predict(
-        self, ring: Ring, asked: Asked, timings: PredictTimings, deadline: Deadline, client: str
+        self,
+        ring: Ring,
+        asked: ValidPredictRequest,
+        timings: PredictTimings,
+        deadline: Deadline,
+        client: str,
     ) -> list[TextPrediction]:
         started = time.perf_counter()
         tokens = await ring.tokenise(asked.texts)

@@ -18,7 +18,7 @@ _MOST_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ValidPredictRequest:
     """A valid request for predictions."""
 
     texts: tuple[str, ...]
@@ -28,7 +28,7 @@ class Asked:
     ring: str
 
 
-def validate(request: PredictRequest) -> Asked:
+def validate(request: PredictRequest) -> ValidPredictRequest:
     """The texts of a request, and the heads to apply to them.
 
     Raises:
@@ -41,7 +41,7 @@ def validate(request: PredictRequest) -> Asked:
     if not request.head_ids:
         named.append(Violation("head_ids", "is empty: name 1 to 32 heads"))
     refuse([*named, *wrong_heads("head_ids", request.head_ids)])
-    return Asked(texts, fields, request.head_ids, request.ring)
+    return ValidPredictRequest(texts, fields, request.head_ids, request.ring)
 
 
 def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:

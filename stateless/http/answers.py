@@ -13,7 +13,7 @@ from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.http.call import ESCAPED, Call, Refusal, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
 from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
 from winnow.stateless.http.patience import in_time
 from winnow.stateless.http.problems import problem_of
@@ -35,7 +35,7 @@ PartFinished = Callable[[str, str, float], None]
 
 def answer_calls(
     core: AnswerCore, seconds: float, refusal: Refusal, finished: PartFinished
-) -> list[Call]:
+) -> list[HttpOperation]:
     """The answer core behind HTTP.
 
     Args:
@@ -46,7 +46,7 @@ def answer_calls(
 
     """
     return [
-        Call(
+        HttpOperation(
             "Answer",
             "POST",
             "/v1/answer",
@@ -59,7 +59,7 @@ def answer_calls(
             _LARGEST,
             refusal,
         ),
-        Call(
+        HttpOperation(
             "Answers",
             "POST",
             "/v1/answers",

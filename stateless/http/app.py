@@ -14,12 +14,14 @@ from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.absent import absent
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.endpoint import Edge, Endpoint
 from winnow.stateless.http.problems import HttpRefusedError, response_of
 
 
-def application(calls: Iterable[Call], edge: Edge, further: Sequence[BaseRoute]) -> ASGIApp:
+def application(
+    calls: Iterable[HttpOperation], edge: Edge, further: Sequence[BaseRoute]
+) -> ASGIApp:
     """Serves calls by their paths; `further` are routes of other kinds."""
     routes = [
         Route(call.path, Endpoint(call, edge), methods=[call.verb], name=call.name)

@@ -18,7 +18,7 @@ class GoneError(Exception):
 
 
 class Body:
-    """The body of one request. `winnow.rpc.arrival` reads it, as it reads messages of gRPC."""
+    """The body of one request, read by `winnow.rpc.bounded_receive` as messages of gRPC are."""
 
     def __init__(self, receive: Receive, largest: int) -> None:
         """`largest`: bytes that it may have."""

@@ -38,7 +38,7 @@ def _one(_request: object) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HttpOperation:
     """One path of the interface."""
 
     name: str

@@ -20,7 +20,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.malformed import malformed
 from winnow.stateless.http.parsing import RationedConnection
 
@@ -43,7 +43,9 @@ class Requests:
 class HttpConnection(H11Protocol):
     """uvicorn bounds the time between two requests, but not that of a request's headers."""
 
-    def __init__(self, crowd: Crowd, config: Config, requests: Requests, age: float) -> None:
+    def __init__(
+        self, crowd: ConnectionLimiter, config: Config, requests: Requests, age: float
+    ) -> None:
         """Joins the `crowd` and the `requests` that all connections of the server share.
 
         `age`: seconds after which the connection is to end.

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.openapi import ABOUT, openapi
 from winnow.stateless.http.schemas import Schema
 
@@ -36,7 +36,7 @@ _EXAMPLES = {
 }
 
 
-def docs(calls: Sequence[Call], version: str) -> list[Route]:
+def docs(calls: Sequence[HttpOperation], version: str) -> list[Route]:
     """Routes that describe calls. The description is made at the first request."""
     made: dict[str, Schema] = {}
 
@@ -63,7 +63,7 @@ def docs(calls: Sequence[Call], version: str) -> list[Route]:
     ]
 
 
-def _page(described: Schema, calls: Sequence[Call], base: str) -> str:
+def _page(described: Schema, calls: Sequence[HttpOperation], base: str) -> str:
     parts = [part for call in calls for part in _call(call, base)]
     schemas = described["components"]["schemas"]
     parts += [part for name, schema in schemas.items() for part in _schema(name, schema)]
@@ -76,7 +76,7 @@ def _page(described: Schema, calls: Sequence[Call], base: str) -> str:
     )
 
 
-def _call(call: Call, base: str) -> Iterator[str]:
+def _call(call: HttpOperation, base: str) -> Iterator[str]:
     yield f'<h2 id="{call.name}">{call.verb} {escape(call.path)}</h2><p>{escape(call.about)}</p>'
     command = f"curl {base}{call.path}"
     if call.verb == "POST":

@@ -1,7 +1,7 @@
 """What happens to every call by HTTP: who asks, how long it may take, its request and its reply.
 
-The counterpart of `winnow.rpc.intake` and `winnow.rpc.boundary`: the same request ids, traces,
-errors, metrics and lines in the log.
+The counterpart of `winnow.rpc.message_interceptor` and `winnow.rpc.interceptor`: request ids,
+traces, errors, metrics and log lines are the same.
 """
 
 import json
@@ -16,12 +16,12 @@ from starlette.types import Receive, Scope, Send
 
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
-from winnow.rpc.arrival import Arrivals
-from winnow.rpc.boundary import name_call
+from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.interceptor import name_call
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.body import Body, GoneError, check_media_type
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.headers import Headers, text_of
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.patience import in_time, until_of
@@ -32,8 +32,8 @@ from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 Gate = Callable[..., str]
-"""`gate(scope, headers, calls=1, begun=0)`: from what a caller wants to do (`Call.scope`), its
-headers and the calls that it makes, beside those counted before, to its key, for sharing fairly;
+"""`gate(scope, headers, calls=1, begun=0)`: from what a caller wants to do (`HttpOperation.scope`),
+its headers and the calls that it makes, beside those counted before, to its key, for fair sharing;
 raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
 """Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
@@ -55,9 +55,9 @@ class Edge:
 class Endpoint:
     """A call as an ASGI application."""
 
-    def __init__(self, call: Call, edge: Edge) -> None:
+    def __init__(self, call: HttpOperation, edge: Edge) -> None:
         self._call, self._edge = call, edge
-        self._arrivals = Arrivals(_ARRIVING // max(call.largest, KIB))
+        self._arrivals = BoundedReceive(_ARRIVING // max(call.largest, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Replies, unless the caller has gone."""

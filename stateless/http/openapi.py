@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from winnow.rpc import client_key, request_id
-from winnow.stateless.http.call import Call
+from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.patience import TIMEOUT
 from winnow.stateless.http.problems import MEDIA_TYPE
 from winnow.stateless.http.schemas import Schema, Schemas
@@ -26,7 +26,7 @@ _HEADERS = {
 }
 
 
-def openapi(calls: Iterable[Call], version: str) -> Schema:
+def openapi(calls: Iterable[HttpOperation], version: str) -> Schema:
     """The description of some calls; reads the comments of the protos from their file."""
     comments = json.loads(files("winnow.v1").joinpath("comments.json").read_text("utf-8"))
     schemas = Schemas(comments)
@@ -43,7 +43,7 @@ def openapi(calls: Iterable[Call], version: str) -> Schema:
     }
 
 
-def _operation(call: Call, schemas: Schemas, problem: Schema) -> Schema:
+def _operation(call: HttpOperation, schemas: Schemas, problem: Schema) -> Schema:
     reply = schemas.add(call.response)
     told: Schema = {
         "operationId": call.name,

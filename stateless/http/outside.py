@@ -16,7 +16,7 @@ from winnow import caller
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.connection import HttpConnection, connection_of
-from winnow.stateless.http.crowd import TAKING_SECONDS
+from winnow.stateless.http.connection_limiter import TAKING_SECONDS
 from winnow.stateless.http.headers import ALWAYS, Headers, find, text_of
 from winnow.stateless.http.metrics import HttpMetrics
 from winnow.stateless.http.presence import until_gone

@@ -11,12 +11,14 @@ from winnow.convert import feed as convert
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import LARGEST
-from winnow.stateless.http.call import ESCAPED, Call, Refusal, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
 from winnow.stateless.http.patience import in_time
 from winnow.v1 import feed_pb2
 
 
-def feed_calls(core: FeedCore, aside: FairThreads, seconds: float, refusal: Refusal) -> list[Call]:
+def feed_calls(
+    core: FeedCore, aside: FairThreads, seconds: float, refusal: Refusal
+) -> list[HttpOperation]:
     """The feed core behind HTTP.
 
     Args:
@@ -27,7 +29,7 @@ def feed_calls(core: FeedCore, aside: FairThreads, seconds: float, refusal: Refu
 
     """
     return [
-        Call(
+        HttpOperation(
             "Put",
             "POST",
             "/v1/passages",
@@ -41,7 +43,7 @@ def feed_calls(core: FeedCore, aside: FairThreads, seconds: float, refusal: Refu
             LARGEST * ESCAPED,
             refusal,
         ),
-        Call(
+        HttpOperation(
             "Delete",
             "POST",
             "/v1/passages:delete",

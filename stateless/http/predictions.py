@@ -6,15 +6,15 @@ from winnow.convert import head as convert
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import LARGEST
-from winnow.stateless.http.call import ESCAPED, Call, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, Until
 from winnow.stateless.http.patience import in_time
 from winnow.v1 import head_pb2
 
 
-def predict_calls(core: PredictCore, seconds: float) -> list[Call]:
+def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
     """The predict core behind HTTP; `seconds` for a call whose caller sets no deadline."""
     return [
-        Call(
+        HttpOperation(
             "Predict",
             "POST",
             "/v1/predict",
@@ -26,7 +26,7 @@ def predict_calls(core: PredictCore, seconds: float) -> list[Call]:
             seconds,
             LARGEST * ESCAPED,
         ),
-        Call(
+        HttpOperation(
             "ListHeads",
             "GET",
             "/v1/heads",

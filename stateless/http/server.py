@@ -16,7 +16,7 @@ from winnow.errors import UnavailableError
 from winnow.rpc.server import AGE
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.connection import HttpConnection, Requests
-from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.readiness import Readiness
 
 _FOREVER = 86_400
@@ -30,7 +30,7 @@ class HttpServer:
         self,
         app: ASGIApp,
         readiness: Readiness,
-        crowd: Crowd,
+        crowd: ConnectionLimiter,
         tls: ssl.SSLContext | None = None,
         age: float = AGE,
     ) -> None:

@@ -1,12 +1,12 @@
 """`/v1/cluster`: call, convert."""
 
 from winnow.convert import cluster as convert
-from winnow.stateless.http.call import Call, Until
+from winnow.stateless.http.call import HttpOperation, Until
 from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2
 
 
-def showing_calls(core: ShowingCore, seconds: float) -> list[Call]:
+def showing_calls(core: ShowingCore, seconds: float) -> list[HttpOperation]:
     """The showing core behind HTTP; `seconds`: that a look may take."""
 
     async def show(
@@ -15,7 +15,7 @@ def showing_calls(core: ShowingCore, seconds: float) -> list[Call]:
         return convert.shown_to_message(core.show())
 
     return [
-        Call(
+        HttpOperation(
             "GetCluster",
             "GET",
             "/v1/cluster",

@@ -18,7 +18,7 @@ _STEP = 0.1
 """Seconds below which nothing new is remembered: many answers come in that time."""
 
 
-class Progress:
+class ReplicaProgress:
     """The writes that one replica is known to have."""
 
     def __init__(self, clock: Clock) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from winnow.deadline import Clock
-from winnow.policy.outcomes import Outcome
-from winnow.policy.outliers import OutlierSettings, Record, Standing
+from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.policy.recent import DecayedMean
-from winnow.stateless.policy.progress import Progress
+from winnow.stateless.policy.progress import ReplicaProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Replica:
         self.address = address
         self.outstanding = 0
         """Requests it has in hand."""
-        self.record = Record(settings.outliers, clock)
+        self.record = ReplicaRecord(settings.outliers, clock)
         self.latency = DecayedMean(settings.half_life, clock)
         """Seconds of its answers since it came back."""
-        self.progress = Progress(clock)
+        self.progress = ReplicaProgress(clock)
 
     def expected(self) -> float | None:
         """Its latency, the smaller the longer it was not asked, so that it is asked again."""
@@ -182,7 +182,7 @@ class Replicas:
         chosen.outstanding += 1
         return Attempt(chosen, chosen.record.begin())
 
-    def release(self, attempt: Attempt, outcome: Outcome, seconds: float | None = None) -> None:
+    def release(self, attempt: Attempt, outcome: CallOutcome, seconds: float | None = None) -> None:
         """Counts the end of a request.
 
         `seconds` it took, if that can be compared with other requests: where requests differ in
@@ -191,10 +191,10 @@ class Replicas:
         replica = attempt.replica
         replica.outstanding -= 1
         active = replica.record.standing is Standing.ACTIVE
-        if outcome is Outcome.ANSWERED and seconds is not None and (active or attempt.probe):
+        if outcome is CallOutcome.ANSWERED and seconds is not None and (active or attempt.probe):
             replica.latency.add(seconds)
             if self._is_slow(replica, attempt.probe):
-                outcome = Outcome.OUTLIER
+                outcome = CallOutcome.OUTLIER
         deserved = replica.record.end(attempt.probe, outcome)
         if deserved and (not active or self._may_eject()):
             replica.record.eject()

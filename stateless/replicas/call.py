@@ -1,4 +1,4 @@
-"""One call to a shard that has replicas: the driver of a `Race`.
+"""One call to a shard that has replicas: the driver of a `HedgeSchedule`.
 
 Follows the policies: takes replicas, sends, waits, sends again, and ends every attempt it began.
 """
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
-from winnow.policy.outcomes import Outcome
+from winnow.policy.outcomes import CallOutcome
 from winnow.stateless.metrics import ShardCallMetrics
+from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay
-from winnow.stateless.policy.race import Race
-from winnow.stateless.replicas.pool import ReplicaPool, Send, Try
+from winnow.stateless.replicas.pool import PoolAttempt, ReplicaPool, Send
 
 Result = TypeVar("Result")
 
@@ -23,7 +23,7 @@ class HedgedCall(Generic[Result]):
     def __init__(
         self,
         send: Send[Result],
-        race: Race,
+        race: HedgeSchedule,
         pool: ReplicaPool,
         delay: HedgeDelay,
         budget: HedgeBudget,
@@ -38,10 +38,10 @@ class HedgedCall(Generic[Result]):
         self._lacks, self._brief, self._after = lacks, brief, after
         self._send, self._race, self._pool = send, race, pool
         self._delay, self._budget, self._metrics = delay, budget, metrics
-        self._running: dict[asyncio.Task[Result], Try[Result]] = {}
-        self._hedge: Try[Result] | None = None
-        self._retry: Try[Result] | None = None
-        self._best: Try[Result] | None = None
+        self._running: dict[asyncio.Task[Result], PoolAttempt[Result]] = {}
+        self._hedge: PoolAttempt[Result] | None = None
+        self._retry: PoolAttempt[Result] | None = None
+        self._best: PoolAttempt[Result] | None = None
         """Has ended, and left out least of all that have a result."""
         self._gone: GenerationGoneError | None = None
 
@@ -75,7 +75,7 @@ class HedgedCall(Generic[Result]):
             for left in self._running.values():
                 self._pool.end(left, self._outcome(left, None))
 
-    def _start(self, why: str = "ask") -> Try[Result] | None:
+    def _start(self, why: str = "ask") -> PoolAttempt[Result] | None:
         """Sends to a replica not tried yet, even to an ejected one; None if there is none."""
         attempt = self._pool.take(self._race.tried, self._brief, self._after)
         if attempt is None:
@@ -103,31 +103,31 @@ class HedgedCall(Generic[Result]):
         self._hedge = self._sent(self._pool.send(attempt, self._send, self._after, "hedge"))
         self._metrics.hedged("sent")
 
-    def _sent(self, sent: Try[Result]) -> Try[Result]:
+    def _sent(self, sent: PoolAttempt[Result]) -> PoolAttempt[Result]:
         self._running[sent.task] = sent
         return sent
 
-    def _ended(self, ended: Try[Result]) -> None:
+    def _ended(self, ended: PoolAttempt[Result]) -> None:
         if (error := ended.error()) is not None:
             self._failed(ended, error)
             return
         if ended.waits:
-            self._pool.end(ended, Outcome.ANSWERED)
+            self._pool.end(ended, CallOutcome.ANSWERED)
         else:
             self._delay.observe(self._race.waited(ended.attempt))
-            self._pool.end(ended, Outcome.ANSWERED, self._race.relative(ended.attempt))
+            self._pool.end(ended, CallOutcome.ANSWERED, self._race.relative(ended.attempt))
         best = self._best
         if best is None or self._lacks(ended.task.result()) < self._lacks(best.task.result()):
             self._best = ended
 
-    def _may_be_bettered(self, best: Try[Result]) -> bool:
+    def _may_be_bettered(self, best: PoolAttempt[Result]) -> bool:
         """Whether something is left out that another one may have: both ran out of time."""
         return bool(self._running) and self._lacks(best.task.result()) > 0
 
-    def _won(self, winner: Try[Result]) -> Result:
+    def _won(self, winner: PoolAttempt[Result]) -> Result:
         for loser in self._running.values():
             lost = self._race.lost(loser.attempt, winner.attempt)
-            self._pool.end(loser, Outcome.ABANDONED if loser.waits else lost)
+            self._pool.end(loser, CallOutcome.ABANDONED if loser.waits else lost)
         self._running.clear()
         if winner is self._hedge:
             self._metrics.hedged("won")
@@ -135,15 +135,15 @@ class HedgedCall(Generic[Result]):
             self._metrics.retried("won")
         return winner.task.result()
 
-    def _failed(self, ended: Try[Any], error: BaseException) -> None:
+    def _failed(self, ended: PoolAttempt[Any], error: BaseException) -> None:
         """Goes on if another attempt runs or may be made; if not, raises the error."""
         if not isinstance(error, WinnowError):
-            self._pool.end(ended, Outcome.FAILED)
+            self._pool.end(ended, CallOutcome.FAILED)
             raise error
         if isinstance(error, GenerationGoneError):
             self._gone = error
         given_up = ended.given_up is not None
-        self._pool.end(ended, Outcome.ABANDONED if given_up else self._outcome(ended, error))
+        self._pool.end(ended, CallOutcome.ABANDONED if given_up else self._outcome(ended, error))
         if self._running or self._best is not None:
             return
         if self._race.retries(error):
@@ -152,9 +152,9 @@ class HedgedCall(Generic[Result]):
             raise self._gone or error
         self._metrics.retried("sent")
 
-    def _outcome(self, ended: Try[Any], error: WinnowError | None) -> Outcome:
+    def _outcome(self, ended: PoolAttempt[Any], error: WinnowError | None) -> CallOutcome:
         """The outcome of an attempt without a result; None: it was cancelled."""
         late = error is None or isinstance(error, DeadlineExceededError)
         if ended.waits and late:
-            return Outcome.ABANDONED
+            return CallOutcome.ABANDONED
         return self._race.outcome(ended.attempt, error)

@@ -14,12 +14,12 @@ import structlog
 
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
-from winnow.policy.outcomes import Outcome
+from winnow.policy.outcomes import CallOutcome
 from winnow.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings
-from winnow.telemetry.tracing.span import Kind, span
+from winnow.telemetry.tracing.span import SpanKind, span
 
 _log = structlog.get_logger("stateless.replicas.pool")
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ Send = Callable[[Searcher], Coroutine[Any, Any, Result]]
 
 
 @dataclass(eq=False, slots=True)
-class Try(Generic[Result]):
+class PoolAttempt(Generic[Result]):
     """An attempt that was sent."""
 
     attempt: Attempt
@@ -60,7 +60,7 @@ class ReplicaPool:
         """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._shard, self._reach, self._metrics = str(shard), reach, metrics
         self._replicas = Replicas((), settings, clock, chance)
-        self._in_hand: set[Try[Any]] = set()
+        self._in_hand: set[PoolAttempt[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
         self._retired = False
         self._lagging: set[str] = set()
@@ -110,30 +110,32 @@ class ReplicaPool:
 
     def untake(self, attempt: Attempt) -> None:
         """Releases an attempt that was not sent."""
-        self._replicas.release(attempt, Outcome.ABANDONED)
+        self._replicas.release(attempt, CallOutcome.ABANDONED)
 
     def send(
         self, attempt: Attempt, send: Send[Result], after: int = 0, why: str = "ask"
-    ) -> Try[Result]:
+    ) -> PoolAttempt[Result]:
         """Sends a request, which needs the write `after`, to the replica that was taken; `why` is
         what traces call it.
         """
         progress, address = attempt.replica.progress, attempt.replica.address
 
         async def reach_and_send() -> Result:
-            with span(why, {"server.address": address}, Kind.CLIENT):
+            with span(why, {"server.address": address}, SpanKind.CLIENT):
                 result = await send(self._reach(address))
             if isinstance(result, Read | Retrieved):
                 progress.reached(result.sequence, result.log_id)
             return result
 
         waits = after > progress.sequence
-        sent = Try(attempt, asyncio.create_task(reach_and_send()), waits)
+        sent = PoolAttempt(attempt, asyncio.create_task(reach_and_send()), waits)
         self._in_hand.add(sent)
         self._count(attempt)
         return sent
 
-    def end(self, ended: Try[Any], outcome: Outcome, seconds: float | None = None) -> None:
+    def end(
+        self, ended: PoolAttempt[Any], outcome: CallOutcome, seconds: float | None = None
+    ) -> None:
         """Ends a request, once; if it still runs, cancels it without waiting for it.
 
         If its replica is ejected for that, the other requests it has in hand are given up.

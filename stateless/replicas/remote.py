@@ -9,7 +9,7 @@ import grpc
 from winnow.convert import shard as convert
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
@@ -40,7 +40,7 @@ class RemoteSearcher:
         return convert.info_of_message(reply)
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Finds the shard's hits that could be among the cluster's best."""
         request = shard_pb2.RetrieveRequest(
@@ -80,7 +80,11 @@ class RemoteSearcher:
         return convert.read_of_message(reply)
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         """Retrieves and reads at once."""
         request = shard_pb2.SearchRequest(

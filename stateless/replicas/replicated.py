@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
+from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
-from winnow.stateless.policy.race import Race
 from winnow.stateless.policy.replicas import Condition, ReplicaSettings
 from winnow.stateless.policy.retrying import RetrySettings
 from winnow.stateless.replicas.call import HedgedCall
@@ -86,7 +86,7 @@ class ReplicatedSearcher:
         return await self._call("info", 0, lambda one: one.info(deadline), deadline)
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Finds the shard's hits that could be among the cluster's best."""
         return await self._call(
@@ -116,7 +116,11 @@ class ReplicatedSearcher:
         )
 
     async def search(
-        self, question: EncodedQuestion, depth: Depth, max_answer_tokens: int, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
     ) -> Read:
         """Retrieves and reads at once."""
         return await self._call(
@@ -140,7 +144,7 @@ class ReplicatedSearcher:
         # a read of ten passages is not late by the measure of reads of one
         usual = self._delays.usual(kind, passages)
         silence = self._policies.replicas.outliers.silence
-        race = Race(self._policies.retry, usual, silence, deadline)
+        race = HedgeSchedule(self._policies.retry, usual, silence, deadline)
         delay = self._delays.of(kind, passages)
         call = HedgedCall(
             send,

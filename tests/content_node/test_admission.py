@@ -17,7 +17,7 @@ from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.policy.pace import Pace
 
@@ -25,9 +25,9 @@ QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FING
 HITS = [Hit(row, str(row), 1.0, 1.0) for row in range(4)]
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
-    (lambda node, deadline: node.retrieve(QUESTION, Depth(100), deadline), 0),
+    (lambda node, deadline: node.retrieve(QUESTION, RetrievalDepth(100), deadline), 0),
     (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(QUESTION, Depth(4), 10, deadline), 4),
+    (lambda node, deadline: node.search(QUESTION, RetrievalDepth(4), 10, deadline), 4),
 ]
 
 

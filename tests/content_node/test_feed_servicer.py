@@ -15,7 +15,7 @@ from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, Shard
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.convert import shard_feed as convert
 from winnow.domain.shard import ShardInfo
@@ -28,8 +28,8 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
 from winnow.telemetry.metrics import RpcMetrics
@@ -47,7 +47,7 @@ def servicer() -> ShardFeedServicer:
 
 @pytest.fixture
 async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
-    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     server = Server([FEED_SERVICE], boundary, LARGEST_WRITE)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
@@ -70,7 +70,7 @@ def opened(directory: Path, refusal: str) -> LiveShard:
         directory,
         lambda _: open_shard(directory, ef=64),
         lambda _: WriteLimits(0, 1, 8, 1_000, 10_000, refusal),
-        FeedMetrics(CollectorRegistry()),
+        WriteMetrics(CollectorRegistry()),
         feeding=not refusal,
     )
 

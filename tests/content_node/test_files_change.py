@@ -28,11 +28,11 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.watching import watch
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.policy.pace import Pace
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.searcher import Read
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -59,7 +59,9 @@ class Node:
 
     async def ask(self) -> Read:
         """Retrieves by encoding and words, and reads what is best."""
-        return await self.remote.search(self.question, Depth(3, 12), 10, Deadline.after(60))
+        return await self.remote.search(
+            self.question, RetrievalDepth(3, 12), 10, Deadline.after(60)
+        )
 
     async def look(self) -> None:
         """Has the files looked at once, and waits until what was found has been told."""
@@ -87,7 +89,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     servicer = ShardServicer(60.0)
     pace = Pace(2.0, ManualClock())
     servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics))
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True))
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.serving(True)

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.manifest import FORMAT
-from winnow.content_node.shard.writing import GraphPlan, Identity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
@@ -30,7 +30,7 @@ def main() -> None:
             staging.encoded([(number + 1, vector)])
         words = count_words(staging.words())
         staging.close()
-        identity = Identity("golden", 1, 8, "golden", "golden", 3, words)
+        identity = ShardSetIdentity("golden", 1, 8, "golden", "golden", 3, words)
         publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{FORMAT}"
         (Path(directory) / "shard-00000-of-00001").rename(target)

@@ -24,7 +24,7 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions, Runtime
@@ -123,7 +123,7 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    encoded, depth = EncodedQuestion("", (), vector, ""), Depth(len(PASSAGES))
+    encoded, depth = EncodedQuestion("", (), vector, ""), RetrievalDepth(len(PASSAGES))
     hits = retrieve(view_of(shard), encoded, depth, 0.0).hits
     in_order = [products[hit.passage_id] for hit in hits]
     assert len(in_order) == len(PASSAGES)

@@ -13,7 +13,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
-from winnow.domain.question import Depth, EncodedQuestion, ReadScope
+from winnow.domain.question import EncodedQuestion, ReadScope, RetrievalDepth
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.stateless.cluster.sequences import PATIENCE
 from winnow.stateless.policy.hedging import HedgeSettings
@@ -214,7 +214,7 @@ async def test_what_one_replica_found_is_read_on_another_with_other_rows() -> No
     x.merge()
     shard = LiveFront(x, y).cluster.searchers[0]
     for finds, reads in ((x, y), (y, x)):
-        hits = (await finds.retrieve(ASKED, Depth(3), SOON)).hits
+        hits = (await finds.retrieve(ASKED, RetrievalDepth(3), SOON)).hits
         finds.fails = UnavailableError("connection refused")
         for _ in range(5):
             read = await shard.read(ASKED, hits, 10, SOON)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.domain.question import PartialResults, Patience, ReadScope, Retriever
+from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.domain.request import AnswerRequest
 from winnow.settings.source import SettingsError
 from winnow.stateless.answer.validation import Defaults, validate
@@ -39,7 +39,7 @@ def test_every_policy_gets_its_settings() -> None:
     assert settings.discovery.poll_every == 2
     load = settings.admission
     assert (load.most_reads, load.least_share) == (50, 1)
-    assert settings.patience == Patience(0.5, 0.0, 0.75)
+    assert settings.patience == WaitPolicy(0.5, 0.0, 0.75)
     assert settings.partial_results is PartialResults.FORBID
 
 

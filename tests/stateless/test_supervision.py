@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from winnow.cli.local.ports import free_ports
 from winnow.errors import UnavailableError, WinnowError
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve
 from winnow.stateless.supervision import supervised
@@ -94,7 +94,7 @@ async def test_a_front_that_nobody_looks_after_says_that_it_does_not_serve() -> 
     parts = Parts()
     parts.fails = ZeroDivisionError("a bug")
     [port] = free_ports(1)
-    server = Server([], Boundary(RpcMetrics(CollectorRegistry())))
+    server = Server([], CallInterceptor(RpcMetrics(CollectorRegistry())))
 
     async def prepare() -> None:
         pass

@@ -28,8 +28,8 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import ReadScope
-from winnow.policy.load import Load, LoadSettings
-from winnow.rpc.boundary import Boundary
+from winnow.policy.load import LoadSettings, ReadLoad
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
@@ -103,12 +103,12 @@ REGISTRY = CollectorRegistry()
 
 
 async def start_front(stack: contextlib.AsyncExitStack) -> str:
-    load = Load(LoadSettings(most_reads=200), time.monotonic, lambda: None)
+    load = ReadLoad(LoadSettings(most_reads=200), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
     defaults = Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True)
     core = AnswerCore(defaults, admission, FrontMetrics(REGISTRY))
     core.serve(Answering())  # type: ignore[arg-type]
-    server = Server([SERVICE, HEAD_SERVICE], Boundary(RpcMetrics(REGISTRY)), LARGEST)
+    server = Server([SERVICE, HEAD_SERVICE], CallInterceptor(RpcMetrics(REGISTRY)), LARGEST)
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)
     heads = HeadServicer(predict_core(), 2.0)

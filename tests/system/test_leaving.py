@@ -15,13 +15,13 @@ from tenacious import happens
 
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
-from winnow.domain.question import Depth, EncodedQuestion
-from winnow.rpc.boundary import Boundary
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.formation import Formation
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
@@ -46,7 +46,9 @@ class Replica:
     def __post_init__(self) -> None:
         self.fake = FakeSearcher([reading(self.name)])
         self.servicer.serve(self.fake)
-        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry()), quiet=True))
+        self.server = Server(
+            [SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
+        )
         shard_pb2_grpc.add_ShardServiceServicer_to_server(self.servicer, self.server.grpc)
 
     async def start(self) -> None:
@@ -73,7 +75,7 @@ class Front:
         metrics = ReplicaMetrics(self.registry)
         self.served: list[Cluster] = []
         self.closed: list[str] = []
-        self.formation = Formation(
+        self.formation = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -105,7 +107,11 @@ class Front:
         return Node(address, remote, close, busy=lambda: remote.calls > 0)
 
     async def ask(self) -> str:
-        found = await self.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(LONG))
+        found = (
+            await self.served[0]
+            .searchers[0]
+            .retrieve(ASKED, RetrievalDepth(1), Deadline.after(LONG))
+        )
         return found.hits[0].passage_id
 
     def retries(self) -> float:
@@ -154,7 +160,9 @@ async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
     fake, go_on = replica.fake, replica.fake.go_on
     retrieve = fake.retrieve
 
-    async def slowly(question: EncodedQuestion, depth: Depth, deadline: Deadline) -> object:
+    async def slowly(
+        question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> object:
         fake.hanging.set()
         await go_on.wait()
         return await retrieve(question, depth, deadline)

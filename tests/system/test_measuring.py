@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from winnow.cli.evaluation.replies import read_whole_replies
 from winnow.client.channels import SERVICE
 from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.answer.validation import MAX_CHARACTERS
 from winnow.telemetry.metrics import RpcMetrics
@@ -29,7 +29,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Says Ada to every question that is not too long, unless it is full."""
 
     def __init__(self) -> None:
-        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+        self.server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = "127.0.0.1:1"
         self.asked = 0

@@ -20,7 +20,7 @@ from winnow.content_node.merging.names import newest_first, sequence_of
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import EncodedPassage, Outcome, Write
 from winnow.errors import UnavailableError, WinnowError
@@ -68,7 +68,7 @@ class Node:
     async def ask(self, place: int) -> None:
         """Asks in two calls, as a front does, and expects the right answer."""
         question, expected = self.questions[place % len(self.questions)]
-        found = await self.searcher.retrieve(question, Depth(3), Deadline.after(30))
+        found = await self.searcher.retrieve(question, RetrievalDepth(3), Deadline.after(30))
         await turn()  # let a swap come in between
         read = await self.searcher.read(question, found.hits[:3], 10, Deadline.after(30))
         assert len(read.readings) == 3
@@ -102,7 +102,7 @@ class Node:
     async def found(self) -> set[str]:
         """The ids of all passages that were put."""
         question = self.questions[0][0]
-        found = await self.searcher.retrieve(question, Depth(DEPTH), Deadline.after(30))
+        found = await self.searcher.retrieve(question, RetrievalDepth(DEPTH), Deadline.after(30))
         return {hit.passage_id for hit in found.hits if hit.passage_id.startswith("fed")}
 
 

@@ -27,7 +27,7 @@ from winnow.stateless.policy.replicas import ReplicaSettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies
 from winnow.telemetry.exposition import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
-from winnow.telemetry.tracing.span import Kind
+from winnow.telemetry.tracing.span import SpanKind
 from winnow.telemetry.tracing.traceparent import written
 from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
 
@@ -170,7 +170,7 @@ async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> Non
     spans = scene.of(trace)
     whole = named(spans, ANSWER)[0]
     assert whole.parent == 1
-    asked = {each.attributes["winnow.request_id"] for each in spans if each.kind is Kind.SERVER}
+    asked = {each.attributes["winnow.request_id"] for each in spans if each.kind is SpanKind.SERVER}
     assert asked == {reply.request_id}
     assert whole.attributes["winnow.passages_read"] == reply.passages_read
     assert whole.attributes["winnow.passages_needed"] == reply.passages_needed

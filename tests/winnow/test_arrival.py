@@ -19,9 +19,9 @@ from winnow.errors import (
     InvalidRequestError,
     OverloadedError,
 )
-from winnow.rpc.arrival import Arrivals
-from winnow.rpc.boundary import Boundary
-from winnow.rpc.intake import Metadata
+from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.message_interceptor import Metadata
 from winnow.rpc.server import KIB, Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -41,7 +41,7 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     server = Server([SERVICE], boundary, streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
@@ -71,7 +71,7 @@ async def test_a_call_that_is_refused_at_the_door_is_answered_without_its_messag
         return OverloadedError("no room") if refused else None
 
     registry = CollectorRegistry()
-    server = Server([SERVICE], Boundary(RpcMetrics(registry), quiet=True), door=door)
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True), door=door)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
     peer = await http2.Peer.connect(port)
@@ -112,7 +112,9 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
 
 @pytest.mark.parametrize("method", [ANSWER, CHECK, WATCH, REFLECT])
 async def test_of_too_many_halves_of_messages_the_oldest_gives_way(method: str) -> None:
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), largest=4 * KIB * KIB)
+    server = Server(
+        [SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), largest=4 * KIB * KIB
+    )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
     peers = [await http2.Peer.connect(port) for _ in range(3)]
@@ -153,7 +155,7 @@ async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: 
 
 
 async def test_headers_without_an_end_are_not_read_for_ever() -> None:
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), idle=1.0)
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0)
     peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
     await peer.send(http2.call(ANSWER, flags=0))
     closed = asyncio.create_task(peer.closed())
@@ -191,7 +193,7 @@ async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_
             return answer_pb2.AnswerResponse(has_answer=True)
 
     servicer = Slow()
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), streams=5)
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     options = (("grpc.use_local_subchannel_pool", 1),)
@@ -223,23 +225,23 @@ class Call:
 async def test_a_message_that_is_here_is_handed_over() -> None:
     call = Call()
     call.arrived.set_result("question")
-    assert await Arrivals(1).message(call) == "question"
+    assert await BoundedReceive(1).message(call) == "question"
 
 
 async def test_a_message_that_does_not_come_in_time_is_given_up() -> None:
     with pytest.raises(DeadlineExceededError, match=r"was not here 0\.01 seconds"):
-        await Arrivals(1, seconds=0.01).message(Call())
+        await BoundedReceive(1, seconds=0.01).message(Call())
 
 
 async def test_a_call_that_ends_without_a_message_is_a_mistake() -> None:
     call = Call()
     call.arrived.set_result(grpc.aio.EOF)
     with pytest.raises(InvalidRequestError, match="ended without a message"):
-        await Arrivals(1).message(call)
+        await BoundedReceive(1).message(call)
 
 
 async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
-    arrivals = Arrivals(2)
+    arrivals = BoundedReceive(2)
     calls = [Call() for _ in range(3)]
     waits = []
     for call in calls:
@@ -254,7 +256,7 @@ async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
 
 
 async def test_every_message_that_does_not_come_is_given_up_in_its_time() -> None:
-    arrivals = Arrivals(10, seconds=0.01)
+    arrivals = BoundedReceive(10, seconds=0.01)
     waits = [asyncio.create_task(arrivals.message(Call())) for _ in range(3)]
     for wait in waits:
         with pytest.raises(DeadlineExceededError):
@@ -264,7 +266,7 @@ async def test_every_message_that_does_not_come_is_given_up_in_its_time() -> Non
 
 
 async def test_a_call_that_is_cancelled_waits_for_nothing_any_more() -> None:
-    arrivals, call = Arrivals(1), Call()
+    arrivals, call = BoundedReceive(1), Call()
     given_up = asyncio.create_task(arrivals.message(call))
     await asyncio.sleep(0)
     given_up.cancel()

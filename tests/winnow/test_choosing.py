@@ -20,9 +20,9 @@ from winnow.errors import ArtefactError
 from winnow.inference import openvino
 from winnow.inference.choosing import Choice, Choosing, ChosenBy
 from winnow.inference.runtime import InferenceOptions, Runtime, open_session
+from winnow.inference.runtime_timer import Timed, run_in_turns
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
 from winnow.inference.stop import Stop
-from winnow.inference.turns import Timed, run_in_turns
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 INPUTS = model_inputs([101] * 4, [0] * 4)

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.cli.local.ports import free_ports
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve
 from winnow.telemetry.metrics import RpcMetrics
@@ -33,7 +33,7 @@ class Process:
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        server = Server([], Boundary(RpcMetrics(CollectorRegistry())))
+        server = Server([], CallInterceptor(RpcMetrics(CollectorRegistry())))
         listen = f"127.0.0.1:{self.port}"
         await serve(server, listen, self.prepare, linger=self.linger, grace=0, leave=self.left.set)
 
@@ -137,7 +137,7 @@ async def test_a_signal_while_it_loads_ends_it_at_once() -> None:
 
 
 async def test_further_servers_begin_and_end_with_the_first() -> None:
-    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
     ports = free_ports(2)
     further = [Listener(Server([], boundary), f"127.0.0.1:{ports[1]}")]
     listen = f"127.0.0.1:{ports[0]}"
@@ -152,7 +152,7 @@ async def test_further_servers_begin_and_end_with_the_first() -> None:
 
 
 async def test_if_a_further_server_cannot_listen_none_does() -> None:
-    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
     taken = Server([], boundary)
     port = await taken.start("127.0.0.1:0")
     (free,) = free_ports(1)

@@ -19,9 +19,9 @@ from winnow.errors import (
     Violation,
 )
 from winnow.rpc import request_id
-from winnow.rpc.arrival import Arrivals
-from winnow.rpc.boundary import Boundary
-from winnow.rpc.intake import Metadata
+from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.message_interceptor import Metadata
 from winnow.rpc.server import KIB, Server
 from winnow.rpc.stream import Messages
 from winnow.telemetry.metrics import RpcMetrics
@@ -64,7 +64,7 @@ class House:
     def __init__(self, **options: Any) -> None:
         self.registry = CollectorRegistry()
         self.servicer = Servicer()  # type: ignore[abstract]  # the others are not called
-        boundary = Boundary(RpcMetrics(self.registry), quiet=True)
+        boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True)
         self.server = Server([SERVICE], boundary, **options)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.servicer, self.server.grpc)
         self.port = 0
@@ -236,13 +236,13 @@ class Silent:
 
 
 async def test_a_stream_that_stalls_is_given_up() -> None:
-    messages = Messages(Arrivals(1, seconds=0.01), Silent())
+    messages = Messages(BoundedReceive(1, seconds=0.01), Silent())
     with pytest.raises(DeadlineExceededError, match="or after the message before it"):
         await anext(messages)
 
 
 async def test_messages_of_streams_take_places_among_all_that_are_on_their_way() -> None:
-    arrivals = Arrivals(1)
+    arrivals = BoundedReceive(1)
     first = asyncio.ensure_future(anext(Messages(arrivals, Silent())))
     await asyncio.sleep(0)
     second = asyncio.ensure_future(anext(Messages(arrivals, Silent())))

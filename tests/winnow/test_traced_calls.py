@@ -15,7 +15,7 @@ from traced import Traced
 
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.rpc import handing_on, request_id
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.exposition import exposition
 from winnow.telemetry.metrics import RpcMetrics
@@ -72,7 +72,7 @@ class Edge:
     def __init__(self, share: float) -> None:
         self.traced, self.servicer = Traced(share), Servicer()
         self.registry = CollectorRegistry()
-        boundary = Boundary(RpcMetrics(self.registry), tracer=self.traced.tracer)
+        boundary = CallInterceptor(RpcMetrics(self.registry), tracer=self.traced.tracer)
         self.server = Server([FEED, HEADS], boundary)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.servicer, self.server.grpc)
         head_pb2_grpc.add_HeadServiceServicer_to_server(self.servicer, self.server.grpc)

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.domain.answered import ShardTimings
 from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
 from winnow.errors import InvalidRequestError, Violation
@@ -16,9 +16,11 @@ from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
 
 
-def depth_of_message(message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest) -> Depth:
+def depth_of_message(
+    message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest,
+) -> RetrievalDepth:
     """How far a shard is to look."""
-    return Depth(
+    return RetrievalDepth(
         message.passages, message.candidates, message.by_words, message.filter, message.after
     )
 

@@ -34,7 +34,7 @@ class Retriever(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class RetrievalDepth:
     """How many passages are looked at, and how many of them are read."""
 
     passages: int
@@ -74,7 +74,7 @@ class PartialResults(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitPolicy:
     """How long shards are waited for. The defaults wait for every one until the deadline."""
 
     min_coverage: float = 1.0
@@ -98,7 +98,7 @@ class Question:
     max_loss: float = 0.0
     """Exact match, in percent, that may be lost by not reading all; 0 reads all."""
     partial_results: PartialResults = PartialResults.ALLOW
-    patience: Patience = Patience()
+    patience: WaitPolicy = WaitPolicy()
     heads: tuple[str, ...] = ()
     """Heads to apply to it, by their ids."""
     where: str = ""

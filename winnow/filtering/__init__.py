@@ -10,7 +10,7 @@ from winnow.filtering.expression import (
     Operator,
     Or,
 )
-from winnow.filtering.fields import Fields, Kind, Value, fields_of, kind_of
+from winnow.filtering.fields import Fields, Value, ValueKind, fields_of, kind_of
 from winnow.filtering.lexer import FIELD
 from winnow.filtering.parser import MAX_CANONICAL, MAX_CHARACTERS, parse
 
@@ -24,11 +24,11 @@ __all__ = [
     "Exists",
     "Fields",
     "Filter",
-    "Kind",
     "Not",
     "Operator",
     "Or",
     "Value",
+    "ValueKind",
     "fields_of",
     "kind_of",
     "parse",

@@ -17,7 +17,7 @@ Fields = Mapping[str, Sequence[Value]]
 """The values of each field, at least one."""
 
 
-class Kind(IntEnum):
+class ValueKind(IntEnum):
     """Types of values. Values of different kinds are never equal, and have no order."""
 
     BOOLEAN = 0
@@ -25,11 +25,11 @@ class Kind(IntEnum):
     STRING = 2
 
 
-def kind_of(value: Value) -> Kind:
+def kind_of(value: Value) -> ValueKind:
     """The kind of a value; `True` is no number."""
     if isinstance(value, bool):
-        return Kind.BOOLEAN
-    return Kind.STRING if isinstance(value, str) else Kind.NUMBER
+        return ValueKind.BOOLEAN
+    return ValueKind.STRING if isinstance(value, str) else ValueKind.NUMBER
 
 
 def fields_of(metadata: Mapping[str, Any]) -> dict[str, list[Value]]:

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 _ESCAPED = re.compile(r"""\\(["'\\])""")
 
 
-class Shape(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     STRING = "string"
@@ -33,7 +33,7 @@ class Shape(Enum):
 class Token(NamedTuple):
     """A piece of a filter."""
 
-    shape: Shape
+    shape: TokenKind
     text: str
     """Of a string without quotes and backslashes."""
     at: int
@@ -42,7 +42,7 @@ class Token(NamedTuple):
     """Of a keyword or a sign, in small letters; of a string nothing, whatever it says."""
 
     def __str__(self) -> str:
-        return "the end" if self.shape is Shape.END else quoted(self.text)
+        return "the end" if self.shape is TokenKind.END else quoted(self.text)
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -53,13 +53,13 @@ def tokens(text: str) -> Iterator[Token]:
 
     """
     place, shape = 0, None
-    while shape is not Shape.END:
+    while shape is not TokenKind.END:
         found = _TOKEN.match(text, place)
         if found is None or found.lastgroup is None:
             raise wrong(_why(text, place))
-        shape, own, place = Shape(found.lastgroup), found[found.lastgroup], found.end()
+        shape, own, place = TokenKind(found.lastgroup), found[found.lastgroup], found.end()
         at = found.start(found.lastgroup) + 1
-        if shape is Shape.STRING:
+        if shape is TokenKind.STRING:
             yield Token(shape, _ESCAPED.sub(r"\1", own[1:-1]), at, "")
         else:
             yield Token(shape, own, at, own.lower())

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from winnow.filtering.expression import And, AnyOf, Compare, Exists, Filter, Not, Operator, Or
 from winnow.filtering.fields import LONGEST_NAME, Value
-from winnow.filtering.lexer import Shape, Token, tokens, wrong
+from winnow.filtering.lexer import Token, TokenKind, tokens, wrong
 from winnow.filtering.writing import KEYWORDS, NUMBER
 
 MAX_CHARACTERS = 1_000
@@ -54,7 +54,7 @@ class _Parser:
     def filter(self) -> Filter:
         """All of it."""
         found = self._either()
-        if self._next.shape is not Shape.END:
+        if self._next.shape is not TokenKind.END:
             raise self._expected("and, or, or the end")
         return found
 
@@ -98,7 +98,7 @@ class _Parser:
 
     def _compared(self, field: str) -> Compare:
         token = self._next
-        if token.shape is not Shape.SIGN or token.text not in _OPERATORS:
+        if token.shape is not TokenKind.SIGN or token.text not in _OPERATORS:
             raise self._expected(f"{', '.join(_OPERATORS)}, in or not in")
         self._place += 1
         chosen, at, value = _OPERATORS[token.text], self._next.at, self._value()
@@ -116,7 +116,7 @@ class _Parser:
 
     def _field(self, what: str) -> str:
         token = self._next
-        if not (token.shape is Shape.STRING or _is_name(token)):
+        if not (token.shape is TokenKind.STRING or _is_name(token)):
             raise self._expected(what)
         if len(token.text) > LONGEST_NAME:
             raise wrong(
@@ -153,7 +153,7 @@ class _Parser:
 
     def _expected(self, what: str, advice: str = "") -> Exception:
         token = self._next
-        hint = f": {advice}" if advice and token.shape is Shape.WORD else ""
+        hint = f": {advice}" if advice and token.shape is TokenKind.WORD else ""
         return wrong(f"expected {what} at character {token.at}, found {token}{hint}")
 
     @contextmanager
@@ -175,17 +175,17 @@ def _advice(text: str) -> str:
 
 
 def _is_name(token: Token) -> bool:
-    word = token.shape is Shape.WORD and not NUMBER.fullmatch(token.text)
+    word = token.shape is TokenKind.WORD and not NUMBER.fullmatch(token.text)
     return word and token.sign not in KEYWORDS
 
 
 def _value_of(token: Token) -> Value | None:
     """The value that a token is, if it is one."""
-    if token.shape is Shape.STRING:
+    if token.shape is TokenKind.STRING:
         return token.text
     if token.sign in {"true", "false"}:
         return token.sign == "true"
-    if token.shape is not Shape.WORD or not NUMBER.fullmatch(token.text):
+    if token.shape is not TokenKind.WORD or not NUMBER.fullmatch(token.text):
         return None
     number = float(token.text) + 0.0  # no -0
     if math.isinf(number):

@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 from winnow.errors import UnavailableError, WinnowError
 from winnow.policy.head_servers import (
-    Call,
+    HeadServerCall,
     HeadServers,
     call_worth_another_server,
     worth_another_server,
@@ -27,7 +27,7 @@ _Task = asyncio.Task[list[Applied]]
 class Sent:
     """A call that was sent."""
 
-    call: Call
+    call: HeadServerCall
     task: _Task
 
     def result(self) -> tuple[list[Applied], set[str]]:
@@ -46,7 +46,7 @@ class Asking:
     """What is found out of the heads of one text. Whoever makes one ends it."""
 
     def __init__(
-        self, servers: HeadServers, send: Callable[[Call], Sent], deadline: Deadline
+        self, servers: HeadServers, send: Callable[[HeadServerCall], Sent], deadline: Deadline
     ) -> None:
         """`send` begins a call, and does not wait for it."""
         self._servers, self._send, self._deadline = servers, send, deadline

@@ -16,7 +16,7 @@ from winnow.domain.prediction import Applied
 from winnow.errors import UnavailableError, WinnowError
 from winnow.heads.asking import Asking, Sent
 from winnow.heads.heads import States
-from winnow.policy.head_servers import Call, HeadServers
+from winnow.policy.head_servers import HeadServerCall, HeadServers
 
 _log = structlog.get_logger("winnow.heads")
 
@@ -73,14 +73,14 @@ class PlacedHeads:
         await asyncio.gather(*self._in_hand, *self._closing, return_exceptions=True)
         await asyncio.gather(*self._closing)
 
-    def _send(self, call: Call, states: States, deadline: Deadline, client: str) -> Sent:
+    def _send(self, call: HeadServerCall, states: States, deadline: Deadline, client: str) -> Sent:
         server = self._servers[call.server]
         task = asyncio.create_task(_reply(server, call, states, deadline, client))
         self._in_hand[task] = server
         task.add_done_callback(partial(self._ended, call))
         return Sent(call, task)
 
-    def _ended(self, call: Call, task: asyncio.Task[list[Applied]]) -> None:
+    def _ended(self, call: HeadServerCall, task: asyncio.Task[list[Applied]]) -> None:
         """Counts a call out, however it ended; also one that was cancelled before it began."""
         server, was_out = self._in_hand.pop(task), self._policy.is_left_out(call.server)
         error = None if task.cancelled() else task.exception()
@@ -107,7 +107,7 @@ class PlacedHeads:
 
 
 async def _reply(
-    server: HeadServer, call: Call, states: States, deadline: Deadline, client: str
+    server: HeadServer, call: HeadServerCall, states: States, deadline: Deadline, client: str
 ) -> list[Applied]:
     try:
         return await server.call(states, call.heads, deadline, client)

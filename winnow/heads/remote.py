@@ -13,7 +13,7 @@ from winnow.rpc import handing_on
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
-from winnow.telemetry.tracing.span import Kind, span
+from winnow.telemetry.tracing.span import SpanKind, span
 from winnow.v1 import head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
@@ -38,7 +38,7 @@ class RemoteHeads:
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
         try:
-            with span("ask heads", {"server.address": self.address}, Kind.CLIENT):
+            with span("ask heads", {"server.address": self.address}, SpanKind.CLIENT):
                 metadata = handing_on.outgoing(client)
                 call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
                 reply = await until_replied(call)

@@ -18,7 +18,7 @@ from winnow.inference.encoder import Encoder
 from winnow.inference.fair_threads import tell
 from winnow.inference.local import lengths_to_warm_up, some_text
 from winnow.inference.runtime import INT8
-from winnow.policy.batching import Batch, BatchLimits
+from winnow.policy.batching import BatchLimits, EncoderBatch
 from winnow.policy.fair_queue import FairQueue
 from winnow.text.encoder import TextEncoding, Then
 
@@ -131,7 +131,7 @@ class BatchingTextEncoder:
 
     def _filled(self, first: _Text) -> list[_Text]:
         """A run that begins with `first`, after waiting for others."""
-        batch, texts = Batch(self._limits), [first]
+        batch, texts = EncoderBatch(self._limits), [first]
         batch.add(first.tokens)
         while not self._closed:
             while (text := self._take()) is not None:

@@ -15,8 +15,8 @@ import structlog
 from winnow.deadline import Clock
 from winnow.heap import give_back
 from winnow.inference.ending import ends_process_after
+from winnow.inference.runtime_timer import Timed, reason, run_in_turns
 from winnow.inference.session import Inputs, Session
-from winnow.inference.turns import Timed, reason, run_in_turns
 from winnow.policy.faster import MARGIN, clearly_fastest
 
 Open = Callable[[], Session]

@@ -30,7 +30,7 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.journal.expiry import EXPIRES, SKEW, PublishWindow, has_expired
-from winnow.journal.journal import JOURNAL, Delivered, Entry
+from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
 from winnow.journal.ordering import following
 from winnow.journal.publishing import publish
 from winnow.journal.pulling import messages
@@ -218,9 +218,9 @@ def _id_of(info: StreamInfo) -> str:
     return JOURNAL + hashlib.sha256(made.encode()).hexdigest()[:_DIGITS]
 
 
-def _entry(message: Msg) -> Entry:
+def _entry(message: Msg) -> JournalEntry:
     headers, metadata = message.headers or {}, message.metadata
-    return Entry(
+    return JournalEntry(
         metadata.sequence.stream,
         headers.get(Header.MSG_ID.value, ""),
         message.data,

@@ -15,7 +15,7 @@ JOURNAL = "journal-"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What was published at once."""
 
     place: int
@@ -33,7 +33,7 @@ class Entry:
 class Delivered:
     """Entries in their order, and how many come after them by now."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     behind: int
 
 

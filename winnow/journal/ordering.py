@@ -3,17 +3,17 @@
 from collections.abc import Iterable
 
 from winnow.errors import UnavailableError
-from winnow.journal.journal import Entry
+from winnow.journal.journal import JournalEntry
 
 
-def following(after: int, arrived: Iterable[Entry]) -> tuple[Entry, ...]:
+def following(after: int, arrived: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
     """The entries after a place: what was delivered before is left out.
 
     Raises:
         UnavailableError: one is missing in between; it was lost on its way.
 
     """
-    found: list[Entry] = []
+    found: list[JournalEntry] = []
     for entry in arrived:
         if entry.place > after + 1:
             raise UnavailableError(

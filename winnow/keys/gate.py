@@ -26,7 +26,7 @@ from winnow.policy.rates import Rates
 _NOBODYS = "0" * 64
 
 
-class Reason(str, Enum):
+class RefusalReason(str, Enum):
     """Why a call is refused."""
 
     UNAUTHENTICATED = "unauthenticated"
@@ -34,11 +34,11 @@ class Reason(str, Enum):
     RATE = "rate"
 
 
-Refused = Callable[[Scope, Reason], None]
+Refused = Callable[[Scope, RefusalReason], None]
 """Told of every call that is refused, by what it wanted to do and why not."""
 
 
-def nobody(_scope: Scope, _reason: Reason) -> None:
+def nobody(_scope: Scope, _reason: RefusalReason) -> None:
     """Nobody is told."""
 
 
@@ -74,18 +74,18 @@ class Gate:
         """
         key = self._known(token)
         if key is None:
-            self._refused(scope, Reason.UNAUTHENTICATED)
+            self._refused(scope, RefusalReason.UNAUTHENTICATED)
             raise UnauthenticatedError(
                 "the key that was sent is not known here"
                 if token
                 else "no key was sent: send `authorization: Bearer TOKEN`"
             )
         if (fault := self._fault(key, scope)) is not None:
-            self._refused(scope, Reason.PERMISSION_DENIED)
+            self._refused(scope, RefusalReason.PERMISSION_DENIED)
             raise fault
         if wait := self._take(key.id, calls, begun):
             assert key.rate is not None
-            self._refused(scope, Reason.RATE)
+            self._refused(scope, RefusalReason.RATE)
             raise OverloadedError(
                 f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
                 f"{wait:.2f} s",
@@ -100,7 +100,7 @@ class Gate:
     def expect(self, key: Key, scope: Scope) -> None:
         """Raises what `enter` raises if a key that was let in may not do something else, too."""
         if (fault := self._fault(key, scope)) is not None:
-            self._refused(scope, Reason.PERMISSION_DENIED)
+            self._refused(scope, RefusalReason.PERMISSION_DENIED)
             raise fault
 
     @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from winnow.keys.gate import Reason
+from winnow.keys.gate import RefusalReason
 from winnow.keys.scope import Scope
 from winnow.telemetry.metrics import counted
 
@@ -27,9 +27,9 @@ class KeyMetrics:
             registry=registry,
         )
         for scope in Scope:
-            counted(self._refusals, scope.value, last=[reason.value for reason in Reason])
+            counted(self._refusals, scope.value, last=[reason.value for reason in RefusalReason])
 
-    def refused(self, scope: Scope, reason: Reason) -> None:
+    def refused(self, scope: Scope, reason: RefusalReason) -> None:
         """Counts a call."""
         self._refusals.labels(scope.value, reason.value).inc()
 

@@ -14,7 +14,7 @@ from winnow.plural import many
 from winnow.quoting import shortened
 
 
-class Found(NamedTuple):
+class ParsedRow(NamedTuple):
     """A passage, its metadata as a JSON object, and its version if it has one."""
 
     passage: Passage
@@ -22,7 +22,7 @@ class Found(NamedTuple):
     version: int | None = None
 
 
-Parser = Callable[[int, str], Found | None]
+Parser = Callable[[int, str], ParsedRow | None]
 """Given the line's number and its text; none for a header.
 
 Raises:
@@ -59,29 +59,29 @@ def identified(path: Path) -> Parser:
     return _json_id if parser(path) is _json else _tsv_id
 
 
-def _tsv_id(number: int, line: str) -> Found | None:
+def _tsv_id(number: int, line: str) -> ParsedRow | None:
     identifier = _unquoted(line.split("\t", maxsplit=1)[0])
     if number == 1 and identifier.strip().lower() == _HEADER[0]:
         return None
-    return Found(Passage(identifier, "", ""), "{}")
+    return ParsedRow(Passage(identifier, "", ""), "{}")
 
 
-def _json_id(_number: int, line: str) -> Found:
+def _json_id(_number: int, line: str) -> ParsedRow:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:
         raise _no_string("id", value)
-    return Found(Passage(identifier, "", ""), "{}", _version(value.get("version")))
+    return ParsedRow(Passage(identifier, "", ""), "{}", _version(value.get("version")))
 
 
-def _tsv(number: int, line: str) -> Found | None:
+def _tsv(number: int, line: str) -> ParsedRow | None:
     columns = [_unquoted(column) for column in line.split("\t")]
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
         found = many(len(columns), "column")
         raise RowError(f"{found}, expected {_COLUMNS}, separated by tabs: id, text, title")
-    return Found(Passage(columns[0], columns[2], columns[1]), "{}")
+    return ParsedRow(Passage(columns[0], columns[2], columns[1]), "{}")
 
 
 def _is_header(names: list[str]) -> bool:
@@ -103,7 +103,7 @@ def _unquoted(column: str) -> str:
     return column
 
 
-def _json(_number: int, line: str) -> Found:
+def _json(_number: int, line: str) -> ParsedRow:
     return _of_object(_object(line))
 
 
@@ -139,7 +139,7 @@ def _no_string(name: str, value: dict[str, Any]) -> RowError:
     return RowError(f"{name} is {kind(value[name])}, expected a string")
 
 
-def _of_object(value: dict[str, Any]) -> Found:
+def _of_object(value: dict[str, Any]) -> ParsedRow:
     fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
@@ -151,7 +151,7 @@ def _of_object(value: dict[str, Any]) -> Found:
     text = metadata_text(metadata) or "{}"
     check_metadata_length(text)
     passage = Passage(str(fields["id"]), str(fields["title"]), str(fields["text"]))
-    return Found(passage, text, _version(value.get("version")))
+    return ParsedRow(passage, text, _version(value.get("version")))
 
 
 def _version(value: Any) -> int | None:

@@ -48,7 +48,7 @@ class Lack(Flag):
     """Less was done than asked for, since there was much to do."""
 
 
-class Step(Enum):
+class NextStep(Enum):
     """What an asker does next."""
 
     SETTLE = auto()
@@ -71,7 +71,7 @@ class Asker:
     """Whether there is room now for all that an attempt takes."""
 
 
-class Attempt:
+class FlightAttempt:
     """An attempt at a result, in the turn of the asker who began it."""
 
     def __init__(self, asker: Asker) -> None:
@@ -90,10 +90,10 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ended(Generic[Result]):
+class AttemptEnded(Generic[Result]):
     """An attempt that ended."""
 
-    attempt: Attempt
+    attempt: FlightAttempt
     lack: Lack
     result: Result | None = None
     worth: Any = 0
@@ -110,13 +110,13 @@ class Waiting(Generic[Result]):
     def __init__(self, asker: Asker, usable: Callable[[Result], bool] = lambda _: True) -> None:
         """`usable`: whether a result that was made for another will do."""
         self.asker, self._usable = asker, usable
-        self.own: Attempt | None = None
+        self.own: FlightAttempt | None = None
         """The attempt that it began."""
-        self.best: Ended[Result] | None = None
+        self.best: AttemptEnded[Result] | None = None
         """The best result that it was told of."""
-        self._told: list[Ended[Result]] = []
+        self._told: list[AttemptEnded[Result]] = []
 
-    def tell(self, ended: Ended[Result]) -> None:
+    def tell(self, ended: AttemptEnded[Result]) -> None:
         """An attempt ended."""
         self._told.append(ended)
         if ended.result is None:
@@ -126,22 +126,22 @@ class Waiting(Generic[Result]):
         elif self.best is None or _rank(ended) > _rank(self.best):
             self.best = ended
 
-    def step(self, flying: Collection[Attempt]) -> Step:
+    def step(self, flying: Collection[FlightAttempt]) -> NextStep:
         """What to do while these attempts fly."""
         if self.best is not None and (self.best.lack is Lack.NOTHING or self._tried):
-            return Step.SETTLE
+            return NextStep.SETTLE
         if any(map(self._waits_for, flying)):
-            return Step.WAIT
+            return NextStep.WAIT
         if self.own is None and all(map(self._mended, self._told)):
-            return Step.TRY
-        return Step.SETTLE
+            return NextStep.TRY
+        return NextStep.SETTLE
 
     @property
     def _tried(self) -> bool:
         """Whether its own attempt ended with a result: alone it would take that."""
         return any(each.attempt is self.own and each.error is None for each in self._told)
 
-    def outcome(self) -> Ended[Result]:
+    def outcome(self) -> AttemptEnded[Result]:
         """What it settles with now: the best result, or else why its own attempt failed. Without
         one it is a failure that it could not have mended, and no refusal of another client.
         """
@@ -151,11 +151,11 @@ class Waiting(Generic[Result]):
             return own[0]
         return min(reversed(self._told), key=lambda each: (self._others(each), self._mended(each)))
 
-    def _others(self, each: Ended[Result]) -> bool:
+    def _others(self, each: AttemptEnded[Result]) -> bool:
         """Whether this is the refusal of another client."""
         return Lack.SHARE in each.lack and each.attempt.asker.client != self.asker.client
 
-    def _waits_for(self, attempt: Attempt) -> bool:
+    def _waits_for(self, attempt: FlightAttempt) -> bool:
         if attempt is self.own:
             return self.best is None or self._mends(attempt)
         if attempt.asker.deadline.at > self.asker.deadline.at + _SLACK:
@@ -165,24 +165,24 @@ class Waiting(Generic[Result]):
         crowded = len(self._refused()) >= _REFUSED and self.own is None
         return not crowded and not self._comes_before(attempt) and self._mends(attempt)
 
-    def _comes_before(self, attempt: Attempt) -> bool:
+    def _comes_before(self, attempt: FlightAttempt) -> bool:
         """Whether an own attempt would have its turn clearly earlier."""
         asker = self.asker
         if self.own is not None or asker.client == attempt.asker.client:
             return False
         return asker.in_hand() + asker.work <= attempt.before
 
-    def _mends(self, attempt: Attempt) -> bool:
+    def _mends(self, attempt: FlightAttempt) -> bool:
         """Whether an attempt may have what every other one lacked."""
         asker, seconds = attempt.asker, attempt.seconds
         return all(self._may_mend(each, asker, seconds, lambda: True) for each in self._told)
 
-    def _mended(self, each: Ended[Result]) -> bool:
+    def _mended(self, each: AttemptEnded[Result]) -> bool:
         """Whether an own attempt that began now may have what this one lacked."""
         return self._may_mend(each, self.asker, self.asker.deadline.left(), self.asker.room)
 
     def _may_mend(
-        self, each: Ended[Result], asker: Asker, seconds: float, room: Callable[[], bool]
+        self, each: AttemptEnded[Result], asker: Asker, seconds: float, room: Callable[[], bool]
     ) -> bool:
         if Lack.SHARE in each.lack and self._is_fresh(asker, seconds):
             return True
@@ -205,6 +205,6 @@ class Waiting(Generic[Result]):
         return {each.attempt.asker.client for each in self._told if Lack.SHARE in each.lack}
 
 
-def _rank(ended: Ended[Any]) -> tuple[bool, Any]:
+def _rank(ended: AttemptEnded[Any]) -> tuple[bool, Any]:
     """A whole result is better than any other."""
     return ended.lack is Lack.NOTHING, ended.worth

@@ -19,7 +19,7 @@ class BatchLimits:
     """Seconds that the first text waits for others."""
 
 
-class Batch:
+class EncoderBatch:
     """A run that is being filled."""
 
     def __init__(self, limits: BatchLimits) -> None:

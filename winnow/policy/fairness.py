@@ -15,7 +15,7 @@ from collections import Counter
 
 from winnow.deadline import Clock
 from winnow.policy.recent import RecentKeys
-from winnow.policy.turns import Turns
+from winnow.policy.refusal_queue import RefusalQueue
 
 _MOST_REMEMBERED = 1_000
 """Clients; keys come from outside, and nobody may fill the memory with them."""
@@ -34,7 +34,7 @@ class FairShares:
         self._held: Counter[str] = Counter()
         self._came = RecentKeys(here_for, _MOST_REMEMBERED, clock)
         self._refused = RecentKeys(hungry_for, _MOST_REMEMBERED, clock)
-        self._turns = Turns(hungry_for, _MOST_REMEMBERED, clock)
+        self._turns = RefusalQueue(hungry_for, _MOST_REMEMBERED, clock)
         self.total = 0
         """What all have in hand."""
 

@@ -17,8 +17,8 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import Outcome, outcome_of
-from winnow.policy.outliers import OutlierSettings, Record, Standing
+from winnow.policy.outcomes import CallOutcome, outcome_of
+from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.policy.placement import Placement
 
 OUTLIERS = OutlierSettings(silence=0.1)
@@ -43,7 +43,7 @@ def call_worth_another_server(error: WinnowError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HeadServerCall:
     """Heads to ask a server for. Whoever begins one ends it, once."""
 
     server: str
@@ -57,7 +57,7 @@ class HeadServers:
 
     def __init__(self, clock: Clock, settings: OutlierSettings = OUTLIERS) -> None:
         self._settings, self._clock = settings, clock
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, ReplicaRecord] = {}
         self._placement = Placement(())
 
     @property
@@ -79,12 +79,12 @@ class HeadServers:
         """From now on these are the servers; what is known of those that stay is kept."""
         if self.known != frozenset(servers):
             self._records = {
-                each: self._records.get(each) or Record(self._settings, self._clock)
+                each: self._records.get(each) or ReplicaRecord(self._settings, self._clock)
                 for each in servers
             }
             self._placement = Placement(servers)
 
-    def begin(self, heads: Sequence[str], tried: Mapping[str, str] = _NONE) -> list[Call]:
+    def begin(self, heads: Sequence[str], tried: Mapping[str, str] = _NONE) -> list[HeadServerCall]:
         """A call for each server that is to be asked, so that no head is in two of them.
 
         A head is asked for at its first choice that is not left out, or at its very first one where
@@ -105,22 +105,22 @@ class HeadServers:
                 chosen.setdefault(server, []).append(head)
         now = self._clock()
         return [
-            Call(server, tuple(found), self._records[server].begin(), now)
+            HeadServerCall(server, tuple(found), self._records[server].begin(), now)
             for server, found in chosen.items()
         ]
 
-    def answered(self, call: Call) -> None:
+    def answered(self, call: HeadServerCall) -> None:
         """Counts out a call that got its answer."""
-        self._end(call, Outcome.ANSWERED)
+        self._end(call, CallOutcome.ANSWERED)
 
-    def failed(self, call: Call, error: WinnowError | None) -> None:
+    def failed(self, call: HeadServerCall, error: WinnowError | None) -> None:
         """Counts out a call that failed, or was given up by its caller (None)."""
         waited = self._clock() - call.began
         # one with another encoder does not come to have this one while somebody waits
         hopeless = isinstance(error, IdentityError)
         self._end(call, outcome_of(error, waited, self._settings.silence), hopeless)
 
-    def _end(self, call: Call, outcome: Outcome, hopeless: bool = False) -> None:
+    def _end(self, call: HeadServerCall, outcome: CallOutcome, hopeless: bool = False) -> None:
         record = self._records.get(call.server)
         if record is None:  # it has left meanwhile
             return
@@ -128,5 +128,5 @@ class HeadServers:
         if deserved or (hopeless and record.standing is Standing.ACTIVE):
             record.eject()
 
-    def _takes(self, record: Record, probes: bool) -> bool:
+    def _takes(self, record: ReplicaRecord, probes: bool) -> bool:
         return record.standing is Standing.ACTIVE or (probes and record.wants_probe(brief=True))

@@ -59,7 +59,7 @@ class Ticket:
     """Passages that may be read: fewer than asked in a brown-out."""
 
 
-class Load:
+class ReadLoad:
     """The reads in hand of one process."""
 
     def __init__(

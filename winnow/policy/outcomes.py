@@ -16,7 +16,7 @@ from winnow.errors import (
 _REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError)
 
 
-class Outcome(Enum):
+class CallOutcome(Enum):
     """How a request to a replica ended."""
 
     ANSWERED = "answered"
@@ -33,7 +33,7 @@ class Outcome(Enum):
     """Given up for a reason that says nothing about the replica."""
 
 
-def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Outcome:
+def outcome_of(error: WinnowError | None, waited: float, silence: float) -> CallOutcome:
     """The outcome of a request that got no result and was not beaten.
 
     Args:
@@ -44,7 +44,7 @@ def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Outc
 
     """
     if isinstance(error, _REFUSALS):
-        return Outcome.REFUSED
+        return CallOutcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
-        return Outcome.FAILED if waited >= silence else Outcome.ABANDONED
-    return Outcome.FAILED
+        return CallOutcome.FAILED if waited >= silence else CallOutcome.ABANDONED
+    return CallOutcome.FAILED

@@ -9,7 +9,7 @@ from winnow.keys.gate import Gate
 from winnow.keys.identified import identified
 from winnow.keys.scope import Scope
 from winnow.keys.token import of_headers
-from winnow.rpc.intake import Door, Metadata
+from winnow.rpc.message_interceptor import Door, Metadata
 
 _OURS = "winnow."
 _SCOPES = {

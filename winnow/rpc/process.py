@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from winnow import signals
 from winnow.bundle import Bundle, load_bundle
 from winnow.rpc import service
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
 from winnow.security.secured import Secured
@@ -71,7 +71,7 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
 
 def _of_health(server: Server) -> Server:
     """Tells the health of the same services, and nothing else."""
-    boundary = Boundary(RpcMetrics(CollectorRegistry()))
+    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
     return Server(server.services, boundary, secured=Secured(reflection=False))
 
 

@@ -12,12 +12,12 @@ from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
 from winnow.heap import trimming
-from winnow.rpc.arrival import Arrivals
-from winnow.rpc.boundary import Boundary
-from winnow.rpc.crowd import Crowd
-from winnow.rpc.ebb import Ebb
+from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.health import Health
-from winnow.rpc.intake import Door, Intake
+from winnow.rpc.heap_trimmer import HeapTrimmer
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.message_interceptor import Door, MessageInterceptor
+from winnow.rpc.per_address import PerAddressLimit
 from winnow.security.secured import Secured
 from winnow.security.serving import grpc_credentials
 
@@ -58,7 +58,7 @@ class Server:
     def __init__(
         self,
         services: Sequence[str],
-        boundary: Boundary,
+        boundary: CallInterceptor,
         largest: int = 16 * KIB,
         idle: float = 120.0,
         arriving: int = ARRIVING,
@@ -89,8 +89,10 @@ class Server:
             limits.append(("grpc.max_concurrent_streams", streams))
         if secured.certificates is not None:
             limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
-        crowd = Crowd(secured.peer_calls)
-        self._intake = Intake(Arrivals(arriving // largest), door, Ebb(trimming()).begin, crowd)
+        crowd = PerAddressLimit(secured.peer_calls)
+        self._intake = MessageInterceptor(
+            BoundedReceive(arriving // largest), door, HeapTrimmer(trimming()).begin, crowd
+        )
         self._certificates = secured.certificates
         self.services = services
         self.grpc = grpc.aio.server(

@@ -7,7 +7,7 @@ import grpc
 
 from winnow.errors import WinnowError
 from winnow.lease import Lease
-from winnow.rpc.arrival import Arrivals
+from winnow.rpc.bounded_receive import BoundedReceive
 
 _LONGEST_PAUSE = 1.0
 """Seconds after which it is looked whether the stream may still go on."""
@@ -19,7 +19,7 @@ class Messages:
     It raises what is wrong with a message, or with its coming late; then the call is over.
     """
 
-    def __init__(self, arrivals: Arrivals, context: Any, lease: Lease | None = None) -> None:
+    def __init__(self, arrivals: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
         """`lease`: how long the stream may go on, and how soon its next message may come."""
         self._arrivals, self._context, self._lease = arrivals, context, lease or Lease()
 

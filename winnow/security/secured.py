@@ -15,7 +15,7 @@ class Secured:
     certificates: Certificates | None = None
     reflection: bool = True
     peer_calls: int | None = None
-    """Most calls in hand of one caller, see `winnow.rpc.crowd`; None for no limit."""
+    """Most calls in hand of one caller, see `winnow.rpc.per_address`; None for no limit."""
 
 
 def secured(

@@ -22,10 +22,10 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from winnow.telemetry.stage import Stage
+from winnow.telemetry.stage import StageClock
 
 
-class Progress:
+class StageProgress:
     """Shows one stage after the other; a context manager."""
 
     def __init__(
@@ -34,13 +34,13 @@ class Progress:
         self._console = console or Console(stderr=True, highlight=False)
         self._clock = clock
         self._bars = _bars(self._console) if self._console.is_interactive else None
-        self._stage: Stage | None = None
+        self._stage: StageClock | None = None
         self._task = TaskID(0)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         """A stage begins, with so many steps, some of them done in an earlier run."""
         self._end_stage()
-        self._stage = Stage(stage, total, done, self._clock)
+        self._stage = StageClock(stage, total, done, self._clock)
         if self._bars is not None:
             self._task = self._bars.add_task(stage, total=total, completed=done)
         else:

@@ -11,7 +11,7 @@ _MINUTE, _HOUR = 60, 3600
 _SLOW = 10
 
 
-class Stage:
+class StageClock:
     """Counts steps, on a clock that is given."""
 
     def __init__(self, name: str, total: int | None, done: int, clock: Callable[[], float]) -> None:

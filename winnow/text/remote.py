@@ -14,7 +14,7 @@ from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
 from winnow.rpc import handing_on
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
-from winnow.telemetry.tracing.span import Kind, span
+from winnow.telemetry.tracing.span import SpanKind, span
 from winnow.text.encoder import TextEncoding, Then
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
@@ -67,7 +67,7 @@ class RemoteTextEncoder:
 
         """
         started = time.perf_counter()
-        with span("ask encoder", {"server.address": self._address}, Kind.CLIENT):
+        with span("ask encoder", {"server.address": self._address}, SpanKind.CLIENT):
             reply = await self._reply(ids, client)
         encoding = await self._checked(reply, len(ids))
         elapsed = time.perf_counter() - started

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, Vectors
+from winnow.content_node.indexing.workers.piece import (
+    Came,
+    EncodedBatch,
+    Event,
+    Lost,
+    PassageBatch,
+    Vectors,
+)
 from winnow.content_node.indexing.workers.worker import Recipe, Worker
 from winnow.errors import IdentityError, WinnowError
 
@@ -15,13 +22,15 @@ from winnow.errors import IdentityError, WinnowError
 class RayCrew:
     """Workers of a Ray cluster. One that does not encode as this machine does is refused."""
 
-    def __init__(self, ray: Any, size: int, recipe: Recipe, sample: tuple[Piece, Vectors]) -> None:
+    def __init__(
+        self, ray: Any, size: int, recipe: Recipe, sample: tuple[PassageBatch, Vectors]
+    ) -> None:
         """Asks for `size` workers; `sample` is a piece, and what this machine makes of it."""
         self._ray, self._expected = ray, sample[1]
         actor = ray.remote(num_cpus=1)(Worker)
         sent = ray.put(recipe)
         self._actors = [actor.remote() for _ in range(size)]
-        self._calls: dict[Any, tuple[int, Piece | None]] = {
+        self._calls: dict[Any, tuple[int, PassageBatch | None]] = {
             each.prepare.remote(sent, sample[0]): (number, None)
             for number, each in enumerate(self._actors)
         }
@@ -31,7 +40,7 @@ class RayCrew:
         """How many there are, or will be: those that find no core free come later."""
         return len(self._actors)
 
-    def give(self, worker: int, piece: Piece) -> None:
+    def give(self, worker: int, piece: PassageBatch) -> None:
         """Has a worker encode a piece, after those that it has in hand; returns at once."""
         self._calls[self._actors[worker].encode.remote(piece)] = worker, piece
 
@@ -52,7 +61,7 @@ class RayCrew:
         except self._ray.exceptions.RayError as error:
             return self._lost(worker, piece, str(error))
         if piece is not None:
-            return Done(worker, piece, reply)
+            return EncodedBatch(worker, piece, reply)
         self._check(*reply)
         return Came(worker)
 
@@ -61,7 +70,7 @@ class RayCrew:
         for each in self._actors:
             self._ray.kill(each)
 
-    def _lost(self, worker: int, piece: Piece | None, reason: str) -> Lost:
+    def _lost(self, worker: int, piece: PassageBatch | None, reason: str) -> Lost:
         """Whatever the worker had in hand is lost with it."""
         # it may only be out of reach
         self._ray.kill(self._actors[worker])

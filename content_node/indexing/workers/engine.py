@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.engine import ENCODING, open_encoder
-from winnow.content_node.indexing.plan import Progress
+from winnow.content_node.indexing.plan import BuildProgress
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workers.cluster import check_ray, cluster
 from winnow.content_node.indexing.workers.crew import RayCrew
-from winnow.content_node.indexing.workers.piece import Came, Done, Piece, piece_of
+from winnow.content_node.indexing.workers.piece import Came, EncodedBatch, PassageBatch, piece_of
 from winnow.content_node.indexing.workers.sharing import share_out
 from winnow.content_node.indexing.workers.worker import encode_piece, recipe_of
 from winnow.settings.common import cores
@@ -35,7 +35,7 @@ class RayEngine:
         check_ray(address)
         self._workers, self._address = workers, address
 
-    def encode(self, staging: Staging, bundle: Bundle, progress: Progress) -> None:
+    def encode(self, staging: Staging, bundle: Bundle, progress: BuildProgress) -> None:
         """Stores a vector for every passage that has none yet.
 
         Raises:
@@ -56,7 +56,7 @@ class RayEngine:
                 _store(staging, crew, progress)
 
 
-def _store(staging: Staging, crew: RayCrew, progress: Progress) -> None:
+def _store(staging: Staging, crew: RayCrew, progress: BuildProgress) -> None:
     begun = False
     for event in share_out(_pieces(staging, PIECE), crew):
         match event:
@@ -64,12 +64,12 @@ def _store(staging: Staging, crew: RayCrew, progress: Progress) -> None:
                 begun = True
                 progress.advance(1)
                 progress.start(ENCODING, *staging.counts())
-            case Done():
+            case EncodedBatch():
                 staging.encoded(list(zip(event.piece.rows, event.vectors, strict=True)))
                 progress.advance(len(event.piece.rows))
             case _:
                 pass
 
 
-def _pieces(staging: Staging, passages: int) -> Iterator[Piece]:
+def _pieces(staging: Staging, passages: int) -> Iterator[PassageBatch]:
     return map(piece_of, staging.pending(passages))

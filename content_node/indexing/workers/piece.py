@@ -12,7 +12,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PassageBatch:
     """Some passages that are encoded together, one after the other."""
 
     rows: tuple[int, ...]
@@ -29,11 +29,11 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class EncodedBatch:
     """A worker has encoded a piece."""
 
     worker: int
-    piece: Piece
+    piece: PassageBatch
     vectors: Vectors
 
 
@@ -42,16 +42,16 @@ class Lost:
     """A worker is gone, or never came."""
 
     worker: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PassageBatch, ...]
     """What it had in hand."""
     reason: str
 
 
-Event = Came | Done | Lost
+Event = Came | EncodedBatch | Lost
 
 
-def piece_of(chunk: Sequence[tuple[int, Tokens, Tokens]]) -> Piece:
+def piece_of(chunk: Sequence[tuple[int, Tokens, Tokens]]) -> PassageBatch:
     """A piece of staged passages."""
-    return Piece(
+    return PassageBatch(
         tuple(row for row, _, _ in chunk), tuple((title, text) for _, title, text in chunk)
     )

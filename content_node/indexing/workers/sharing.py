@@ -7,28 +7,28 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece
+from winnow.content_node.indexing.workers.piece import Came, EncodedBatch, Event, Lost, PassageBatch
 from winnow.errors import UnavailableError
 
 AHEAD = 2
 """Pieces that a worker has in hand, so that the next one is there when it has done one."""
 
 
-class Crew(Protocol):
+class NumberedWorkers(Protocol):
     """Workers, by number."""
 
     @property
     def size(self) -> int:
         """How many there are, or will be."""
 
-    def give(self, worker: int, piece: Piece) -> None:
+    def give(self, worker: int, piece: PassageBatch) -> None:
         """Has a worker encode a piece, after those that it has in hand; returns at once."""
 
     def next(self) -> Event:
         """Waits for what happens next."""
 
 
-def share_out(pieces: Iterable[Piece], crew: Crew) -> Iterator[Event]:
+def share_out(pieces: Iterable[PassageBatch], crew: NumberedWorkers) -> Iterator[Event]:
     """Has every piece encoded; tells of each event once it was dealt with.
 
     A worker that comes late joins in. What a lost one had in hand goes to the others.
@@ -44,7 +44,7 @@ def share_out(pieces: Iterable[Piece], crew: Crew) -> Iterator[Event]:
         match event:
             case Came():
                 hands[event.worker] = 0
-            case Done():
+            case EncodedBatch():
                 hands[event.worker] -= 1
             case Lost():
                 lost += 1
@@ -58,7 +58,7 @@ def share_out(pieces: Iterable[Piece], crew: Crew) -> Iterator[Event]:
             return
 
 
-def _fill(hands: dict[int, int], todo: "_Todo", crew: Crew) -> None:
+def _fill(hands: dict[int, int], todo: "_Todo", crew: NumberedWorkers) -> None:
     """Gives out what there is, to the least busy first."""
     while hands:
         worker = min(hands, key=hands.__getitem__)
@@ -71,13 +71,13 @@ def _fill(hands: dict[int, int], todo: "_Todo", crew: Crew) -> None:
 class _Todo:
     """Pieces that nobody has in hand."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
-        self._source, self._again = iter(pieces), deque[Piece]()
+    def __init__(self, pieces: Iterable[PassageBatch]) -> None:
+        self._source, self._again = iter(pieces), deque[PassageBatch]()
 
-    def take(self) -> Piece | None:
+    def take(self) -> PassageBatch | None:
         """The next one; None if there is none now."""
         return self._again.popleft() if self._again else next(self._source, None)
 
-    def again(self, pieces: Iterable[Piece]) -> None:
+    def again(self, pieces: Iterable[PassageBatch]) -> None:
         """Adds pieces that somebody had in hand."""
         self._again.extend(pieces)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import Manifest
-from winnow.content_node.indexing.workers.piece import Piece, Vectors
+from winnow.content_node.indexing.workers.piece import PassageBatch, Vectors
 from winnow.files.checksum import verify
 from winnow.inference.encoder import open_passage_encoder
 from winnow.passages.encoding import PassageEncoder
@@ -36,7 +36,7 @@ def recipe_of(bundle: Bundle) -> Recipe:
     return Recipe(bundle.manifest, Tokenizer(bundle.tokenizer).special, model)
 
 
-def encode_piece(encoder: PassageEncoder, piece: Piece) -> Vectors:
+def encode_piece(encoder: PassageEncoder, piece: PassageBatch) -> Vectors:
     """One passage a run, as everywhere."""
     return np.stack([encoder.encode(title, text) for title, text in piece.passages])
 
@@ -47,7 +47,7 @@ class Worker:
     def __init__(self) -> None:
         self._encoder: PassageEncoder | None = None
 
-    def prepare(self, recipe: Recipe, sample: Piece) -> tuple[str, Vectors]:
+    def prepare(self, recipe: Recipe, sample: PassageBatch) -> tuple[str, Vectors]:
         """Opens the encoder; the name of this machine, and the vectors of a sample.
 
         Raises:
@@ -57,7 +57,7 @@ class Worker:
         self._encoder = _opened(recipe)
         return socket.gethostname(), encode_piece(self._encoder, sample)
 
-    def encode(self, piece: Piece) -> Vectors:
+    def encode(self, piece: PassageBatch) -> Vectors:
         """The vectors of a piece, once it is prepared."""
         assert self._encoder is not None
         return encode_piece(self._encoder, piece)

@@ -17,7 +17,7 @@ from bench.simulation.node import Ask, Steps
 from bench.simulation.shard import Shard, Tally
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.policy.outliers import OutlierSettings
 from winnow.searcher import Retrieved
 from winnow.stateless.metrics import ReplicaMetrics
@@ -63,7 +63,7 @@ def by_the_front(each: Sequence[float], calls: int) -> tuple[Sent, float]:
         name = ""
 
         async def retrieve(
-            self, question: EncodedQuestion, depth: Depth, deadline: Deadline
+            self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
         ) -> Retrieved:
             await asyncio.sleep(latencies.next(self.name))
             return Retrieved((), (), ShardTimings())
@@ -84,7 +84,7 @@ def by_the_front(each: Sequence[float], calls: int) -> tuple[Sent, float]:
     async def ask() -> None:
         for _ in range(calls):
             deadline = Deadline.after(2.0, loop.time)
-            await searcher.retrieve(_ASKED, Depth(1), deadline)
+            await searcher.retrieve(_ASKED, RetrievalDepth(1), deadline)
             await asyncio.sleep(BETWEEN)
 
     try:

@@ -19,7 +19,7 @@ from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.layout import shard_name, shard_of
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
 
@@ -49,7 +49,7 @@ def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> N
         vectors = opened.store.vectors(opened.manifest.dimension)
         for row, vector in enumerate(vectors):
             asked = EncodedQuestion("", (), vector, "")
-            assert retrieve(view_of(opened), asked, Depth(1), 0.0).hits[0].row == row
+            assert retrieve(view_of(opened), asked, RetrievalDepth(1), 0.0).hits[0].row == row
 
 
 class Interrupted(Recorder):

@@ -30,7 +30,7 @@ from winnow.content_node.indexing.workers import engine
 from winnow.content_node.indexing.workers.cluster import check_ray, cluster
 from winnow.content_node.indexing.workers.crew import RayCrew
 from winnow.content_node.indexing.workers.engine import RayEngine
-from winnow.content_node.indexing.workers.piece import Came, Done, Lost, Piece
+from winnow.content_node.indexing.workers.piece import Came, EncodedBatch, Lost, PassageBatch
 from winnow.content_node.indexing.workers.sharing import share_out
 from winnow.content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
 from winnow.domain.layout import shard_name
@@ -151,7 +151,7 @@ Crews = Callable[..., RayCrew]
 @pytest.fixture
 def crew_of(ray: Any, bundle: Bundle) -> Iterator[Crews]:
     """Workers, by how many, what they are sent, and what this machine made of a sample."""
-    given = Piece((0,), (((2000, 2001), (2002, 2003, 2004)),))
+    given = PassageBatch((0,), (((2000, 2001), (2002, 2003, 2004)),))
     made = []
 
     def make(
@@ -166,12 +166,12 @@ def crew_of(ray: Any, bundle: Bundle) -> Iterator[Crews]:
         each.close()
 
 
-def pieces(number: int) -> list[Piece]:
+def pieces(number: int) -> list[PassageBatch]:
     return list(map(piece, range(number)))
 
 
-def piece(number: int) -> Piece:
-    return Piece((number,), (((2000 + number % 1_000,), (2100,) * 40),))
+def piece(number: int) -> PassageBatch:
+    return PassageBatch((number,), (((2000 + number % 1_000,), (2100,) * 40),))
 
 
 def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
@@ -183,7 +183,7 @@ def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
     rows: list[int] = []
     earlier = set(workers())  # those of other tests may be about to end
 
-    def until_one_is_lost() -> Iterator[Piece]:
+    def until_one_is_lost() -> Iterator[PassageBatch]:
         """One that had nothing to do would not be missed."""
         for number in itertools.count():
             if lost:
@@ -199,7 +199,7 @@ def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
                     os.kill(min(set(workers()) - earlier), signal.SIGKILL)
             case Lost():
                 lost.append(event)
-            case Done():
+            case EncodedBatch():
                 rows += event.piece.rows
     assert sorted(rows) == given
     assert len(lost) == 1

@@ -5,12 +5,19 @@ from collections import deque
 import numpy as np
 import pytest
 
-from winnow.content_node.indexing.workers.piece import Came, Done, Event, Lost, Piece, piece_of
+from winnow.content_node.indexing.workers.piece import (
+    Came,
+    EncodedBatch,
+    Event,
+    Lost,
+    PassageBatch,
+    piece_of,
+)
 from winnow.content_node.indexing.workers.sharing import AHEAD, share_out
 from winnow.errors import UnavailableError
 
 
-def pieces(number: int) -> list[Piece]:
+def pieces(number: int) -> list[PassageBatch]:
     return [piece_of([(row, (row,), (row,))]) for row in range(number)]
 
 
@@ -19,12 +26,12 @@ class ScriptedCrew:
 
     def __init__(self, size: int, *script: Event | str) -> None:
         self.size = size
-        self.hands: dict[int, deque[Piece]] = {number: deque() for number in range(size)}
+        self.hands: dict[int, deque[PassageBatch]] = {number: deque() for number in range(size)}
         self.most = 0
         self.did: dict[int, int] = dict.fromkeys(range(size), 0)
         self._script = deque(script)
 
-    def give(self, worker: int, piece: Piece) -> None:
+    def give(self, worker: int, piece: PassageBatch) -> None:
         self.hands[worker].append(piece)
         self.most = max(self.most, len(self.hands[worker]))
 
@@ -41,12 +48,14 @@ class ScriptedCrew:
         worker = min((each for each in self.hands if self.hands[each]), key=self.did.__getitem__)
         self.did[worker] += 1
         piece = self.hands[worker].popleft()
-        return Done(worker, piece, np.zeros((1, 2), np.float32))
+        return EncodedBatch(worker, piece, np.zeros((1, 2), np.float32))
 
 
 def done(crew: ScriptedCrew, number: int) -> list[int]:
     events = share_out(pieces(number), crew)
-    return sorted(row for each in events if isinstance(each, Done) for row in each.piece.rows)
+    return sorted(
+        row for each in events if isinstance(each, EncodedBatch) for row in each.piece.rows
+    )
 
 
 def lost(worker: int, reason: str = "killed") -> Lost:
@@ -94,4 +103,4 @@ def test_the_loss_of_every_worker_is_an_error_that_says_why() -> None:
     with pytest.raises(UnavailableError, match="every worker is lost, the last one: out of memory"):
         told.extend(share_out(pieces(9), crew))
     # what was done before is not thrown away
-    assert sum(isinstance(each, Done) for each in told) == 1
+    assert sum(isinstance(each, EncodedBatch) for each in told) == 1

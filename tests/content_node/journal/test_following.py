@@ -25,7 +25,7 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
-from winnow.journal.journal import Entry
+from winnow.journal.journal import JournalEntry
 from winnow.passages.canonical import PassageDigest, digest
 
 
@@ -329,7 +329,7 @@ async def test_a_journal_that_lost_what_it_acknowledged_is_not_followed() -> Non
         await happens(lambda: stored(replica) == 2)
     journal.entries.pop()
     await publish(journal, [put("c")], [put("d")])
-    journal.entries[1] = Entry(2, "another", journal.entries[1].content)
+    journal.entries[1] = JournalEntry(2, "another", journal.entries[1].content)
     with pytest.raises(IdentityError, match="another entry"):
         await JournaledNode(journal, replica).follower.run()
 

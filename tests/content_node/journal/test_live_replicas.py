@@ -22,7 +22,7 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.reading import entries, log_path
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.metrics import FeedMetrics
+from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.snapshots.pulling import pull
@@ -66,7 +66,7 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         directory,
         lambda _: open_shard(directory, ef=64),
         lambda _: LIMITS,
-        FeedMetrics(CollectorRegistry()),
+        WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
     followed = FollowedShard(url, live, INFO, "encoding", CollectorRegistry())

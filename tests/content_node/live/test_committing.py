@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from live_writes import delete
 
-from winnow.content_node.live.committing import Committing
+from winnow.content_node.live.group_commit import GroupCommit
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
@@ -49,13 +49,13 @@ def disk() -> Disk:
     return Disk()
 
 
-def write(committing: Committing, *names: str) -> "asyncio.Task[list[Written]]":
+def write(committing: GroupCommit, *names: str) -> "asyncio.Task[list[Written]]":
     writes = [delete(name) for name in names]
     return asyncio.create_task(committing.write(writes, Deadline.after(60)))
 
 
 async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     first = write(committing, "a")
     await disk.has_begun()
@@ -71,14 +71,14 @@ async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> 
 
 
 async def test_it_is_shown_before_anybody_is_told(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await write(committing, "a")
     assert disk.shown == [1]
     await committing.close(lambda: None)
 
 
 async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show, at_once=3)
+    committing = GroupCommit(disk.commit, disk.show, at_once=3)
     await disk.stop()
     calls = [write(committing, "a")]
     await disk.has_begun()
@@ -91,7 +91,7 @@ async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk
 
 
 async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show, most=3)
+    committing = GroupCommit(disk.commit, disk.show, most=3)
     await disk.stop()
     first = write(committing, "a", "b")
     await disk.has_begun()
@@ -108,7 +108,7 @@ async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk
 
 
 async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     first = write(committing, "a")
     await disk.has_begun()
@@ -126,7 +126,7 @@ async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk)
 
 
 async def test_who_waited_too_long_is_told_and_not_stored(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     first = write(committing, "a")
     await disk.has_begun()
@@ -143,7 +143,7 @@ async def test_who_waited_too_long_is_told_and_not_stored(disk: Disk) -> None:
 async def test_a_transaction_that_fails_is_told_to_its_callers_and_the_next_one_goes_on(
     disk: Disk,
 ) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     disk.fails = OverloadedError("the disk is full")
     calls = [write(committing, name) for name in "ab"]
     for call in calls:
@@ -156,7 +156,7 @@ async def test_a_transaction_that_fails_is_told_to_its_callers_and_the_next_one_
 
 
 async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     first = write(committing, "a")
     await disk.has_begun()
@@ -171,11 +171,11 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     await first
     await committing.close(lambda: None)
     assert done.is_set()
-    assert await Committing(disk.commit, disk.show).alone(lambda: 7) == 7
+    assert await GroupCommit(disk.commit, disk.show).alone(lambda: 7) == 7
 
 
 async def test_closing_stores_what_waits_and_takes_nothing_more(disk: Disk) -> None:
-    committing = Committing(disk.commit, disk.show)
+    committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     calls = [write(committing, "a")]
     await disk.has_begun()

@@ -21,14 +21,14 @@ from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.metrics import FeedMetrics
-from winnow.content_node.shard import StoredSegment, View, open_shard
+from winnow.content_node.metrics import WriteMetrics
+from winnow.content_node.shard import ShardView, StoredSegment, open_shard
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.layout import shard_name
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage, Outcome, Write
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
@@ -109,7 +109,7 @@ class Histories(RuleBasedStateMachine):
         self.live = self.open()
         self.model = Model(self.live.base)
         self.built = self.model.counts()
-        self.held: list[tuple[View, list[tuple[str, int]]]] = []
+        self.held: list[tuple[ShardView, list[tuple[str, int]]]] = []
         self.copied: list[Model] = []
         """What the shard held when each snapshot was taken."""
 
@@ -119,7 +119,7 @@ class Histories(RuleBasedStateMachine):
                 self.directory, trimmed, lambda path: open_shard(path, ef=64), feeding=True
             )
 
-        metrics = FeedMetrics(CollectorRegistry())
+        metrics = WriteMetrics(CollectorRegistry())
         return open_live(self.directory, base, lambda _: LIMITS, metrics, feeding=True)
 
     @rule(calls=BATCHES)
@@ -193,10 +193,10 @@ class Histories(RuleBasedStateMachine):
         expected = {token: now.get(token, 0) - self.built.get(token, 0) for token in tokens}
         assert counted == {token: by for token, by in expected.items() if by}
 
-    def nearest(self, view: View, vector: np.ndarray) -> list[tuple[str, int]]:
+    def nearest(self, view: ShardView, vector: np.ndarray) -> list[tuple[str, int]]:
         """All passages, nearest first; those as far away as each other by their names."""
         question = EncodedQuestion("", (1,), vector.astype(np.float32), "")
-        found = retrieve(view, question, Depth(100), 0.0).hits
+        found = retrieve(view, question, RetrievalDepth(100), 0.0).hits
         near = sorted(found, key=lambda hit: (round(hit.distance, 5), hit.passage_id))
         for hit in near:
             assert view.load(hit.row).passage.id == hit.passage_id

@@ -21,8 +21,8 @@ from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.metrics import FeedMetrics
-from winnow.content_node.shard import View, open_shard
+from winnow.content_node.metrics import WriteMetrics
+from winnow.content_node.shard import ShardView, open_shard
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
 from winnow.errors import (
@@ -53,7 +53,7 @@ def opened(
         directory,
         lambda _: open_shard(base or directory, ef=64),
         lambda _: limits,
-        FeedMetrics(registry or CollectorRegistry()),
+        WriteMetrics(registry or CollectorRegistry()),
         feeding=not limits.refusal,
     )
 
@@ -70,7 +70,7 @@ async def write(shard: LiveShard, *writes: Write) -> list[tuple[Outcome, int]]:
     return [(each.outcome, each.sequence) for each in written]
 
 
-def there(view: View) -> dict[str, tuple[str, int]]:
+def there(view: ShardView) -> dict[str, tuple[str, int]]:
     """What a view holds: for each id its text, and the write that put it."""
     found: dict[str, tuple[str, int]] = {}
     for placed in view.placed:
@@ -103,7 +103,7 @@ async def test_what_became_of_a_write_names_the_log_that_it_is_in(shard: LiveSha
 
 
 async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
-    served: list[View] = []
+    served: list[ShardView] = []
     shard.served_by(served.append)
     assert await write(shard, put("d", "one"), put("a", "two"), delete("b")) == [
         (S, 1),
@@ -126,7 +126,7 @@ async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
 
 
 async def test_what_changes_nothing_is_not_logged(shard: LiveShard) -> None:
-    served: list[View] = []
+    served: list[ShardView] = []
     shard.served_by(served.append)
     await write(shard, put("d", "one", version=5))
     assert await write(shard, put("d", "one", 5), put("d", "other", 4), delete("d", 3)) == [
@@ -334,7 +334,7 @@ def merged(directory: Path, live: LiveShard) -> Path:
 
 async def test_what_is_merged_is_served_the_same(directory: Path) -> None:
     live = opened(directory)
-    served: list[View] = []
+    served: list[ShardView] = []
     live.served_by(served.append)
     await write(live, put("d", "one"), put("a", "two"), delete("b", 7), put("d", "three"))
     base = merged(directory, live)
@@ -389,7 +389,7 @@ async def test_a_base_of_another_log_is_refused(directory: Path, tmp_path: Path)
 
 async def test_writes_while_the_next_base_is_swapped_in_are_all_there(directory: Path) -> None:
     live = opened(directory)
-    served: list[View] = []
+    served: list[ShardView] = []
     live.served_by(served.append)
     await write(live, *(put(f"p{n}", f"text {n}") for n in range(50)))
     base = open_shard(merged(directory, live), ef=64)

@@ -2,11 +2,11 @@
 
 import threading
 
-from winnow.content_node.live.turns import Turns
+from winnow.content_node.live.alternating_lock import AlternatingLock
 
 
 def test_a_thread_that_waits_comes_before_one_that_comes_again() -> None:
-    turns, came = Turns(), list[str]()
+    turns, came = AlternatingLock(), list[str]()
 
     def other() -> None:
         with turns:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
+from winnow.content_node.live.versions import StoredVersion, outcome_of_deletion, outcome_of_put
 from winnow.domain.write import Outcome
 
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741
@@ -15,26 +15,26 @@ THERE, GONE = 3, None
     [
         (None, None, False, S),
         (None, 1, False, S),
-        (Known(None, THERE), None, False, S),
-        (Known(None, THERE), None, True, U),
-        (Known(None, THERE), 1, True, S),  # its version is new
-        (Known(5, THERE), None, False, S),  # without a version the last one counts
-        (Known(5, THERE), None, True, U),
-        (Known(5, THERE), 4, False, O),
-        (Known(5, THERE), 4, True, O),
-        (Known(5, THERE), 5, True, U),
-        (Known(5, THERE), 5, False, S),
-        (Known(5, THERE), 6, True, S),
-        (Known(5, GONE), 4, False, O),  # it does not come back
-        (Known(5, GONE), 5, False, S),
-        (Known(5, GONE), 6, False, S),
-        (Known(5, GONE), None, False, S),
-        (Known(None, GONE), 1, False, S),
-        (Known(0, THERE), 0, True, U),
+        (StoredVersion(None, THERE), None, False, S),
+        (StoredVersion(None, THERE), None, True, U),
+        (StoredVersion(None, THERE), 1, True, S),  # its version is new
+        (StoredVersion(5, THERE), None, False, S),  # without a version the last one counts
+        (StoredVersion(5, THERE), None, True, U),
+        (StoredVersion(5, THERE), 4, False, O),
+        (StoredVersion(5, THERE), 4, True, O),
+        (StoredVersion(5, THERE), 5, True, U),
+        (StoredVersion(5, THERE), 5, False, S),
+        (StoredVersion(5, THERE), 6, True, S),
+        (StoredVersion(5, GONE), 4, False, O),  # it does not come back
+        (StoredVersion(5, GONE), 5, False, S),
+        (StoredVersion(5, GONE), 6, False, S),
+        (StoredVersion(5, GONE), None, False, S),
+        (StoredVersion(None, GONE), 1, False, S),
+        (StoredVersion(0, THERE), 0, True, U),
     ],
 )
 def test_a_put_counts_unless_a_later_version_or_the_same_is_there(
-    stored: Known | None, version: int | None, same: bool, outcome: Outcome
+    stored: StoredVersion | None, version: int | None, same: bool, outcome: Outcome
 ) -> None:
     assert outcome_of_put(stored, version, same) is outcome
 
@@ -44,21 +44,21 @@ def test_a_put_counts_unless_a_later_version_or_the_same_is_there(
     [
         (None, None, U),
         (None, 3, S),  # so that an older put does not bring it back
-        (Known(None, THERE), None, S),
-        (Known(None, THERE), 3, S),
-        (Known(5, THERE), None, S),
-        (Known(5, THERE), 4, O),
-        (Known(5, THERE), 5, S),
-        (Known(5, THERE), 6, S),
-        (Known(5, GONE), None, U),
-        (Known(5, GONE), 4, O),
-        (Known(5, GONE), 5, U),
-        (Known(5, GONE), 6, S),
-        (Known(None, GONE), None, U),
-        (Known(None, GONE), 1, S),
+        (StoredVersion(None, THERE), None, S),
+        (StoredVersion(None, THERE), 3, S),
+        (StoredVersion(5, THERE), None, S),
+        (StoredVersion(5, THERE), 4, O),
+        (StoredVersion(5, THERE), 5, S),
+        (StoredVersion(5, THERE), 6, S),
+        (StoredVersion(5, GONE), None, U),
+        (StoredVersion(5, GONE), 4, O),
+        (StoredVersion(5, GONE), 5, U),
+        (StoredVersion(5, GONE), 6, S),
+        (StoredVersion(None, GONE), None, U),
+        (StoredVersion(None, GONE), 1, S),
     ],
 )
 def test_a_deletion_counts_unless_a_later_version_is_there_or_nothing(
-    stored: Known | None, version: int | None, outcome: Outcome
+    stored: StoredVersion | None, version: int | None, outcome: Outcome
 ) -> None:
     assert outcome_of_deletion(stored, version) is outcome

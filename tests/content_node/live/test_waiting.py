@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from winnow.content_node.live.waiting import Served
+from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
 
 
 async def test_what_is_served_is_not_waited_for() -> None:
-    served = Served(3)
+    served = SequenceWaiter(3)
     await served.wait(3, Deadline.after(-1))
     await served.wait(0, Deadline.after(-1))
 
 
 async def test_each_waits_for_its_own_write() -> None:
-    served = Served()
+    served = SequenceWaiter()
     order: list[int] = []
 
     async def wait(sequence: int) -> None:
@@ -35,14 +35,14 @@ async def test_each_waits_for_its_own_write() -> None:
 
 
 async def test_a_write_that_does_not_come_is_waited_for_until_the_deadline() -> None:
-    served = Served(4)
+    served = SequenceWaiter(4)
     with pytest.raises(DeadlineExceededError, match=r"write 7 was not served in time.* is 4"):
         await served.wait(7, Deadline.after(0.01))
     assert not served._waiting
 
 
 async def test_who_gives_up_is_forgotten_and_others_are_told() -> None:
-    served = Served()
+    served = SequenceWaiter()
     one, other = (asyncio.create_task(served.wait(2, Deadline.after(60))) for _ in range(2))
     await asyncio.sleep(0)
     one.cancel()

@@ -13,7 +13,7 @@ from live_shards import Fed, built
 
 from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import write_states
 from winnow.content_node.merging.tidying import tidy
 from winnow.content_node.shard import open_shard

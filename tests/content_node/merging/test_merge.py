@@ -20,7 +20,7 @@ from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError

@@ -2,7 +2,13 @@
 
 import pytest
 
-from winnow.content_node.merging.policy import MergePolicy, Pending, Reason, is_holed, retry_after
+from winnow.content_node.merging.policy import (
+    MergePolicy,
+    MergeReason,
+    Pending,
+    is_holed,
+    retry_after,
+)
 
 
 @pytest.mark.parametrize(
@@ -11,27 +17,27 @@ from winnow.content_node.merging.policy import MergePolicy, Pending, Reason, is_
         (0, 0, 0, 0, 0, None),
         (100_000, 100_000, 0, 0, 1e9, None),  # nothing to merge, however long
         (0, 1_999, 0, 1_999, 0, None),
-        (0, 2_000, 0, 2_000, 0, Reason.WRITES),
-        (20_000, 22_000, 0, 2_000, 0, Reason.WRITES),
+        (0, 2_000, 0, 2_000, 0, MergeReason.WRITES),
+        (20_000, 22_000, 0, 2_000, 0, MergeReason.WRITES),
         (20_010, 22_010, 0, 2_000, 0, None),  # a tenth of the base is more than 2 000
-        (20_010, 22_011, 0, 2_001, 0, Reason.WRITES),
+        (20_010, 22_011, 0, 2_001, 0, MergeReason.WRITES),
         (1_000_000, 1_099_999, 0, 99_999, 0, None),
-        (1_000_000, 1_100_000, 0, 100_000, 0, Reason.WRITES),
+        (1_000_000, 1_100_000, 0, 100_000, 0, MergeReason.WRITES),
         (80_000, 100_000, 20_000, 5_000, 0, None),
-        (80_000, 100_000, 20_001, 5_000, 0, Reason.HOLES),
+        (80_000, 100_000, 20_001, 5_000, 0, MergeReason.HOLES),
         (12, 12, 12, 12, 0, None),  # few rows are compared one by one, with holes or without
         (100_000, 100_001, 0, 1, 599.9, None),
-        (100_000, 100_001, 0, 1, 600, Reason.IDLE),
+        (100_000, 100_001, 0, 1, 600, MergeReason.IDLE),
     ],
 )
 def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
-    passages: int, rows: int, dead: int, writes: int, idle: float, expected: Reason | None
+    passages: int, rows: int, dead: int, writes: int, idle: float, expected: MergeReason | None
 ) -> None:
     assert MergePolicy().reason(Pending(passages, rows, dead, writes, idle)) is expected
 
 
 def test_the_number_of_writes_can_be_set() -> None:
-    assert MergePolicy(after=5).reason(Pending(10, 15, 0, 5, 0)) is Reason.WRITES
+    assert MergePolicy(after=5).reason(Pending(10, 15, 0, 5, 0)) is MergeReason.WRITES
     assert MergePolicy(after=5).reason(Pending(10, 14, 0, 4, 0)) is None
 
 
@@ -39,14 +45,14 @@ def test_the_number_of_writes_can_be_set() -> None:
     ("policy", "passages", "writes", "expected"),
     [
         (MergePolicy(), 5_000_000, 99_999, None),
-        (MergePolicy(), 5_000_000, 100_000, Reason.WRITES),
+        (MergePolicy(), 5_000_000, 100_000, MergeReason.WRITES),
         (MergePolicy(unmerged=100), 10, 49, None),
-        (MergePolicy(unmerged=100), 10, 50, Reason.WRITES),
-        (MergePolicy(unmerged=1), 10, 1, Reason.WRITES),
+        (MergePolicy(unmerged=100), 10, 50, MergeReason.WRITES),
+        (MergePolicy(unmerged=1), 10, 1, MergeReason.WRITES),
     ],
 )
 def test_a_shard_is_merged_before_it_takes_no_more_writes(
-    policy: MergePolicy, passages: int, writes: int, expected: Reason | None
+    policy: MergePolicy, passages: int, writes: int, expected: MergeReason | None
 ) -> None:
     assert policy.reason(Pending(passages, passages + writes, 0, writes, 0)) is expected
 

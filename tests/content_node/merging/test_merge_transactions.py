@@ -10,7 +10,7 @@ from live_writes import logged
 
 from winnow.content_node.live.checkpoint import cut_wal
 from winnow.content_node.live.reading import log_path, wal_path
-from winnow.content_node.merging.passages import Passages, Span
+from winnow.content_node.merging.passages import LogRange, Passages
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.errors import ArtefactError
 
@@ -26,7 +26,7 @@ def fed(tmp_path: Path) -> Fed:
     return fed
 
 
-def passages(fed: Fed, target: Path, span: Span) -> Passages:
+def passages(fed: Fed, target: Path, span: LogRange) -> Passages:
     manifest = read_shard_manifest(fed.shard)
     return Passages(target, fed.shard / manifest.store, log_path(fed.shard), manifest.rows, span)
 
@@ -34,7 +34,7 @@ def passages(fed: Fed, target: Path, span: Span) -> Passages:
 def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(
     fed: Fed, tmp_path: Path
 ) -> None:
-    with closing(passages(fed, tmp_path / "new.sqlite", Span(0, WRITES))) as merging:
+    with closing(passages(fed, tmp_path / "new.sqlite", LogRange(0, WRITES))) as merging:
         counts = merging.count()
         merging.copy()
         assert (counts.rows, counts.passages) == (WRITES + 1, WRITES + 1)
@@ -49,7 +49,7 @@ def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(
 
 
 def test_writes_that_were_forgotten_are_missed(fed: Fed, tmp_path: Path) -> None:
-    with closing(passages(fed, tmp_path / "new.sqlite", Span(0, WRITES))) as merging:
+    with closing(passages(fed, tmp_path / "new.sqlite", LogRange(0, WRITES))) as merging:
         fed.log.trim(10)
         with pytest.raises(ArtefactError, match="holds 4990 of the writes 1 to 5000"):
             merging.count()

@@ -12,7 +12,7 @@ from tenacious import happens
 
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.policy import MergePolicy, Pending
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.metrics import MergeMetrics
 from winnow.errors import WinnowError
 

@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import default_bundle, load_bundle
 from winnow.content_node import __main__ as node
 from winnow.content_node.merging.child import MergeChild
-from winnow.content_node.merging.policy import Reason
-from winnow.content_node.merging.said import Merged
+from winnow.content_node.merging.policy import MergeReason
+from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.metrics import MergeMetrics
 from winnow.content_node.settings import NodeSettings
 
@@ -50,6 +50,8 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     settings = NodeSettings.model_validate({"shard": tmp_path})
     assert settings.reader_nice
     live: Any = shard
-    await node._merger(settings, load_bundle(default_bundle()), live, metrics).merge(Reason.WRITES)
+    await node._merger(settings, load_bundle(default_bundle()), live, metrics).merge(
+        MergeReason.WRITES
+    )
     assert shard.served == ["segment"]
     assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]

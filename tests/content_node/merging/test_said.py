@@ -2,9 +2,21 @@
 
 import pytest
 
-from winnow.content_node.merging.said import Failed, Heard, Merged, Said, Stage, of_line, to_line
+from winnow.content_node.merging.protocol import (
+    Heard,
+    Merged,
+    MergeFailed,
+    MergeStage,
+    Said,
+    of_line,
+    to_line,
+)
 
-SAID = [Stage("graph"), Failed("no room: “disk”\nfull"), Merged("live/x", 2**53, 4, 5, "no room")]
+SAID = [
+    MergeStage("graph"),
+    MergeFailed("no room: “disk”\nfull"),
+    Merged("live/x", 2**53, 4, 5, "no room"),
+]
 
 
 @pytest.mark.parametrize("said", SAID)
@@ -26,7 +38,7 @@ def test_anything_else_is_nothing_said(line: str) -> None:
 
 def test_the_last_lines_that_were_nothing_said_are_the_last_words() -> None:
     heard = Heard()
-    assert heard.line(to_line(Stage("graph"))) == Stage("graph")
+    assert heard.line(to_line(MergeStage("graph"))) == MergeStage("graph")
     for number in range(30):
         assert heard.line(f"line {number}\n") is None
     assert heard.result is None

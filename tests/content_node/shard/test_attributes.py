@@ -15,7 +15,7 @@ from random_filters import filters, metadata
 
 from winnow.content_node.shard.attribute_tables import AttributesInMemory, write_attributes
 from winnow.content_node.shard.attributes import Attributes
-from winnow.content_node.shard.passage_fields import PassageFields
+from winnow.content_node.shard.passage_fields import MemoryFields
 from winnow.errors import ArtefactError, InvalidRequestError, StoppedError
 from winnow.filtering import Filter, Value, fields_of, parse
 from winnow.inference.stop import Stop
@@ -71,7 +71,7 @@ def test_the_tables_let_through_what_the_filter_means(
         assert attributes.names == tuple(sorted(names))
     lines = [json.dumps(one) if one else "" for one in passages]
     for cut in {0, len(lines) // 2, len(lines)}:
-        first, last = PassageFields.of(lines[:cut]), PassageFields.of(lines[cut:])
+        first, last = MemoryFields.of(lines[:cut]), MemoryFields.of(lines[cut:])
         first.where(text)
         asked = first.joined(last)
         assert asked.where(text).tolist() == meant
@@ -112,7 +112,7 @@ def test_what_is_no_filter_is_refused(tables: Tables) -> None:
     with pytest.raises(InvalidRequestError, match="filter: expected"):
         Attributes(tables.select, len(PASSAGES)).where("year >")
     with pytest.raises(InvalidRequestError, match="filter: expected"):
-        PassageFields.of([]).where("year >")
+        MemoryFields.of([]).where("year >")
 
 
 def test_tables_of_more_rows_than_there_are_are_no_good(tables: Tables) -> None:
@@ -136,7 +136,7 @@ def test_many_threads_get_the_same_masks_from_tables_in_memory() -> None:
     texts = [f"n = {n} or s < '{n}'" for n in range(7)] * 8
     with ThreadPoolExecutor(8) as pool:
         masks = list(pool.map(attributes.where, texts))
-    asked = PassageFields.of([json.dumps(one) for one in passages])
+    asked = MemoryFields.of([json.dumps(one) for one in passages])
     for text, mask in zip(texts, masks, strict=True):
         assert np.array_equal(mask, asked.where(text))
 
@@ -153,7 +153,7 @@ class CountedFields(dict[str, list[Value]]):
 
 def test_in_memory_rows_are_looked_at_once_however_many_comparisons_there_are() -> None:
     rows = [CountedFields(tags=[f"t{n % 7}", f"t{n % 11}"]) for n in range(400)]
-    fields = PassageFields(rows, ["tags"])
+    fields = MemoryFields(rows, ["tags"])
     for text in (" or ".join(f"tags < 't{n}'" for n in range(95)), "tags != 't1'", "exists tags"):
         wanted = parse(text, 8_000)
         assert fields.where(text).tolist() == [wanted.holds(dict(row)) for row in rows]
@@ -165,7 +165,7 @@ def test_a_filter_that_nobody_waits_for_ends_before_its_next_comparison(tables: 
     stop.set()
     for fields in (
         Attributes(tables.select, len(PASSAGES)),
-        PassageFields.of([json.dumps(each) for each in PASSAGES]),
+        MemoryFields.of([json.dumps(each) for each in PASSAGES]),
     ):
         asked = tables.asked
         with pytest.raises(StoppedError):
@@ -189,7 +189,7 @@ class StopsItself(CountedFields):
 def test_values_are_gathered_on_from_where_a_question_was_given_up() -> None:
     stop = Stop()
     rows = [StopsItself(stop, n) for n in range(5)]
-    fields = PassageFields(rows, ["n"])
+    fields = MemoryFields(rows, ["n"])
     CountedFields.looks = 0
     with pytest.raises(StoppedError):
         fields.where("n >= 1", stop)

@@ -30,7 +30,7 @@ from winnow.content_node.shard.manifest import (
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.convert.shard import info_to_message
 from winnow.domain.layout import INDEX_FILE
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import ArtefactError, IdentityError
 from winnow.files.vouching import vouched
 
@@ -117,7 +117,7 @@ def tried(directory: Path, exact_up_to: int) -> None:
         info_to_message(shard_info(view, bundle_of(shard.manifest)))
     except (ArtefactError, IdentityError):
         return
-    for depth in (Depth(3, 3), Depth(3, 3, 3), Depth(3, 0, 3)):
+    for depth in (RetrievalDepth(3, 3), RetrievalDepth(3, 3, 3), RetrievalDepth(3, 0, 3)):
         found = retrieve(view, QUESTION, depth, 0.1)
         assert [hit.passage_id for hit in found.hits][:1] == ["a" if depth.by_words_alone else "b"]
         assert [view.load(hit.row) for hit in found.hits]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
 
-from winnow.content_node.shard import StoredSegment, View, view_of
+from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard import equal_passages as module
 from winnow.content_node.shard.equal_passages import EqualPassages, groups_of, hashed
 from winnow.content_node.shard.memory_passages import MemoryPassages
@@ -21,7 +21,7 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.view import Placed
 from winnow.domain.answered import ShardTimings
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
@@ -37,7 +37,13 @@ ALL = [
     )
     for n in range(100)
 ]
-DEPTHS = [Depth(4), Depth(4, 10), Depth(3, 3, 9), Depth(6, 8, 2), Depth(4, by_words=7)]
+DEPTHS = [
+    RetrievalDepth(4),
+    RetrievalDepth(4, 10),
+    RetrievalDepth(3, 3, 9),
+    RetrievalDepth(6, 8, 2),
+    RetrievalDepth(4, by_words=7),
+]
 
 
 def cut(root: Path, exact_up_to: int) -> dict[int, list[StoredSegment]]:
@@ -52,7 +58,7 @@ def cut(root: Path, exact_up_to: int) -> dict[int, list[StoredSegment]]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> View:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> ShardView:
     """One shard that compares with every passage and keeps all that are equal."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MANY", 10**6)
@@ -72,7 +78,9 @@ def shards(
     return found
 
 
-def chosen(views: Sequence[View], asked: EncodedQuestion, depth: Depth) -> list[tuple[object, ...]]:
+def chosen(
+    views: Sequence[ShardView], asked: EncodedQuestion, depth: RetrievalDepth
+) -> list[tuple[object, ...]]:
     found = {}
     for number, view in enumerate(views):
         own = retrieve(view, asked, depth, WEIGHT)
@@ -95,7 +103,10 @@ asked = st.builds(near, st.integers(0, 10**6), st.integers(0, 150))
 @settings(max_examples=150)
 @given(asked, st.sampled_from(DEPTHS))
 def test_with_ties_the_same_is_chosen_however_the_index_is_cut(
-    plain: View, shards: dict[int, list[StoredSegment]], asked: EncodedQuestion, depth: Depth
+    plain: ShardView,
+    shards: dict[int, list[StoredSegment]],
+    asked: EncodedQuestion,
+    depth: RetrievalDepth,
 ) -> None:
     expected = chosen([plain], asked, depth)
     for own in shards.values():
@@ -106,13 +117,13 @@ def memory(own: Sequence[EncodedPassage]) -> MemorySegment:
     return MemorySegment(MemoryPassages.of(own, range(1, len(own) + 1), DIMENSION))
 
 
-def live(base: StoredSegment, alive: np.ndarray, many: int) -> View:
+def live(base: StoredSegment, alive: np.ndarray, many: int) -> ShardView:
     """The first half of the passages on disk and the others in memory, some of them dead."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MANY", many)
         written = memory(ALL[50:])
     placed = (Placed(base, 0, alive[:50]), Placed(written, 50, alive[50:]))
-    return View(base.manifest, "g", placed, int(alive.sum()), base.built, 50, "log")
+    return ShardView(base.manifest, "g", placed, int(alive.sum()), base.built, 50, "log")
 
 
 @settings(max_examples=60)
@@ -120,7 +131,7 @@ def live(base: StoredSegment, alive: np.ndarray, many: int) -> View:
 def test_equal_passages_that_are_dead_take_no_place(
     halves: tuple[StoredSegment, StoredSegment],
     asked: EncodedQuestion,
-    depth: Depth,
+    depth: RetrievalDepth,
     dead: set[int],
 ) -> None:
     thinned, plain = halves
@@ -139,9 +150,17 @@ def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredSegment, Sto
         return thinned, stored(root / "plain", ALL[:50], ALL)
 
 
-@pytest.mark.parametrize("depth", [Depth(5), Depth(5, 20), Depth(5, 20, 20), Depth(5, by_words=9)])
+@pytest.mark.parametrize(
+    "depth",
+    [
+        RetrievalDepth(5),
+        RetrievalDepth(5, 20),
+        RetrievalDepth(5, 20, 20),
+        RetrievalDepth(5, by_words=9),
+    ],
+)
 def test_few_of_many_equal_passages_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: Depth
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: RetrievalDepth
 ) -> None:
     named: list[int] = []
     names = PassageStore.named
@@ -175,7 +194,7 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
     np.random.default_rng(seed).shuffle(own)
     view = view_of(stored(tmp_path / "shard", own, exact_up_to=0))
     asked = replace(question(1), vector=texts[0].vector)
-    hits = retrieve(view, asked, Depth(4), WEIGHT).hits
+    hits = retrieve(view, asked, RetrievalDepth(4), WEIGHT).hits
     assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from manual_clock import ManualClock
 
-from winnow.content_node.shard import StoredSegment, View, open_shard, view_of
-from winnow.content_node.shard.generations import Generations
+from winnow.content_node.shard import ShardView, StoredSegment, open_shard, view_of
+from winnow.content_node.shard.generations import RecentGenerations
 from winnow.deadline import Deadline
 from winnow.errors import GenerationGoneError
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-2"
 
 
-def shard(name: str) -> View:
+def shard(name: str) -> ShardView:
     """A view of a shard of its own whose generation begins with `name`."""
     opened = open_shard(GOLDEN, ef=64)
     entry = opened.manifest.files["passages.sqlite"]
@@ -26,7 +26,7 @@ def shard(name: str) -> View:
     return view_of(replace(opened, manifest=manifest))
 
 
-def name_of(view: View) -> str:
+def name_of(view: ShardView) -> str:
     return view.generation
 
 
@@ -41,7 +41,7 @@ def after(clock: ManualClock, seconds: float) -> Deadline:
 
 def test_the_newest_is_retrieved_from_and_the_one_of_the_hits_read(clock: ManualClock) -> None:
     first, second = shard("a"), shard("b")
-    generations = Generations(first, clock)
+    generations = RecentGenerations(first, clock)
     assert generations.lease(after(clock, 1)) is first
     generations.serve(second)
     assert generations.newest is second
@@ -55,7 +55,7 @@ def test_one_is_kept_as_long_as_the_longest_question_that_retrieved_from_it(
     clock: ManualClock,
 ) -> None:
     first = shard("a")
-    generations = Generations(first, clock)
+    generations = RecentGenerations(first, clock)
     generations.lease(after(clock, 2.0))
     generations.lease(after(clock, 0.1))
     generations.serve(shard("b"))
@@ -68,7 +68,7 @@ def test_one_is_kept_as_long_as_the_longest_question_that_retrieved_from_it(
 
 def test_who_reads_from_it_keeps_it(clock: ManualClock) -> None:
     first = shard("a")
-    generations = Generations(first, clock)
+    generations = RecentGenerations(first, clock)
     generations.lease(after(clock, 1))
     generations.serve(shard("b"))
     for _ in range(5):
@@ -77,7 +77,7 @@ def test_who_reads_from_it_keeps_it(clock: ManualClock) -> None:
 
 
 def test_no_deadline_keeps_one_for_ever(clock: ManualClock) -> None:
-    generations = Generations(shard("a"), clock)
+    generations = RecentGenerations(shard("a"), clock)
     generations.lease(after(clock, 1e9))
     generations.serve(shard("b"))
     clock.advance(61)
@@ -86,14 +86,14 @@ def test_no_deadline_keeps_one_for_ever(clock: ManualClock) -> None:
 
 
 def test_one_that_nobody_asked_is_gone_at_once(clock: ManualClock) -> None:
-    generations = Generations(shard("a"), clock)
+    generations = RecentGenerations(shard("a"), clock)
     generations.serve(shard("b"))
     with pytest.raises(GenerationGoneError):
         generations.named(name_of(shard("a")), after(clock, 1))
 
 
 def test_the_same_generation_served_again_takes_the_place_of_its_like(clock: ManualClock) -> None:
-    generations = Generations(shard("a"), clock)
+    generations = RecentGenerations(shard("a"), clock)
     generations.lease(after(clock, 1))
     again = shard("a")
     generations.serve(again)
@@ -102,7 +102,7 @@ def test_the_same_generation_served_again_takes_the_place_of_its_like(clock: Man
 
 def test_a_newer_view_of_the_same_generation_stands_for_all_of_them(clock: ManualClock) -> None:
     first = shard("a")
-    generations = Generations(first, clock)
+    generations = RecentGenerations(first, clock)
     generations.lease(after(clock, 1))
     newer = replace(first, sequence=1)
     generations.serve(newer)
@@ -118,12 +118,12 @@ def test_where_a_log_is_followed_the_newest_stands_for_a_generation_that_is_not_
     clock: ManualClock,
 ) -> None:
     live = replace(shard("a"), log_id="log")
-    assert Generations(live, clock).named("elsewhere", after(clock, 1)) is live
+    assert RecentGenerations(live, clock).named("elsewhere", after(clock, 1)) is live
 
 
 def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
     first = shard("a")
-    generations = Generations(first, clock)
+    generations = RecentGenerations(first, clock)
     [placed] = first.placed
     assert isinstance(placed.segment, StoredSegment)
     store = weakref.ref(placed.segment.store)
@@ -144,11 +144,11 @@ def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
 
 
 def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> None:
-    generations = Generations(shard("a"), clock)
+    generations = RecentGenerations(shard("a"), clock)
     begun, go_on = threading.Event(), threading.Event()
     found: list[str] = []
 
-    def work(own: View) -> None:
+    def work(own: ShardView) -> None:
         begun.set()
         assert go_on.wait(60)
         found.extend(name for name, _ in own.named([0, 1, 2]))
@@ -167,7 +167,7 @@ def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> No
 def test_it_is_told_once_that_generations_were_let_go(clock: ManualClock) -> None:
     """What they held in memory can be given back then."""
     told: list[float] = []
-    generations = Generations(shard("a"), clock, lambda: told.append(clock()))
+    generations = RecentGenerations(shard("a"), clock, lambda: told.append(clock()))
     generations.lease(after(clock, 1.0))
     generations.serve(shard("b"))
     generations.lease(after(clock, 1.0))

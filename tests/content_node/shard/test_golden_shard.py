@@ -16,7 +16,7 @@ from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE
 from winnow.content_node.shard.nearest import ExactIndex, GraphIndex
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import ArtefactError
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden"
@@ -38,7 +38,9 @@ def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> N
     assert len(shard.manifest.generation) == 16
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
-    hits = retrieve(view_of(shard), EncodedQuestion("", (), vector, ""), Depth(3), 0.0).hits
+    hits = retrieve(
+        view_of(shard), EncodedQuestion("", (), vector, ""), RetrievalDepth(3), 0.0
+    ).hits
     assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a"), (2, "c")]
     assert hits[0].distance == 0.0
     stored = shard.store.load([1])[0]

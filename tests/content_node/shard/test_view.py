@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
 
-from winnow.content_node.shard import StoredSegment, View, view_of
+from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.retrieving import Candidates, retrieve
 from winnow.content_node.shard.view import Placed, live_generation
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
 from winnow.errors import GenerationGoneError, InvalidRequestError, StoppedError
 from winnow.inference.stop import Stop
@@ -31,12 +31,12 @@ from winnow.stateless.answer.choose import best_overall
 WEIGHT = 0.05
 ALL = passages(60)
 DEPTHS = [
-    Depth(4),
-    Depth(4, 10),
-    Depth(4, 10, 6),
-    Depth(4, 1, 9),
-    Depth(4, by_words=7),
-    Depth(40, 50, 50),
+    RetrievalDepth(4),
+    RetrievalDepth(4, 10),
+    RetrievalDepth(4, 10, 6),
+    RetrievalDepth(4, 1, 9),
+    RetrievalDepth(4, by_words=7),
+    RetrievalDepth(40, 50, 50),
 ]
 
 
@@ -52,7 +52,7 @@ def memory(own: list[EncodedPassage], first_write: int) -> MemorySegment:
     return MemorySegment(MemoryPassages.of(own, writes, DIMENSION))
 
 
-def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> View:
+def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> ShardView:
     """Rows 20 to 59 as puts 1 to 40, in segments that end at the cuts."""
     ends = sorted({20, *(20 + cut for cut in cuts), 60})
     alive = np.array([row not in dead for row in range(60)])
@@ -61,10 +61,12 @@ def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> View:
         segment = memory(ALL[first:end], first - 19)
         placed.append(Placed(segment, first, alive[first:end]))
     gone = dead | {3, 7}
-    return View(base.manifest, "g", tuple(placed), 60 - len(gone), base.built, 40, "log")
+    return ShardView(base.manifest, "g", tuple(placed), 60 - len(gone), base.built, 40, "log")
 
 
-def by_hand(view: View, asked: EncodedQuestion, depth: Depth, rows: list[int]) -> list[Hit]:
+def by_hand(
+    view: ShardView, asked: EncodedQuestion, depth: RetrievalDepth, rows: list[int]
+) -> list[Hit]:
     """The best of all candidates, every passage being compared."""
     segment = memory(ALL, 0)
     terms = view.built.terms(asked)
@@ -98,7 +100,7 @@ def by_hand(view: View, asked: EncodedQuestion, depth: Depth, rows: list[int]) -
     st.sampled_from(DEPTHS),
 )
 def test_a_view_finds_what_comparing_every_passage_finds(
-    base: StoredSegment, cuts: list[int], dead: set[int], seed: int, depth: Depth
+    base: StoredSegment, cuts: list[int], dead: set[int], seed: int, depth: RetrievalDepth
 ) -> None:
     view, asked = live(base, cuts, dead), question(seed)
     rows = [row for row in range(60) if row not in dead | {3, 7}]
@@ -107,7 +109,7 @@ def test_a_view_finds_what_comparing_every_passage_finds(
 
 
 @pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[View]]:
+def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[ShardView]]:
     """The same passages in 1, 2, 3 and 8 shards."""
     root = tmp_path_factory.mktemp("shards")
     return {
@@ -119,7 +121,9 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[View]]:
     }
 
 
-def chosen(views: list[View], asked: EncodedQuestion, depth: Depth) -> list[tuple[object, ...]]:
+def chosen(
+    views: list[ShardView], asked: EncodedQuestion, depth: RetrievalDepth
+) -> list[tuple[object, ...]]:
     found = {n: _as_told(retrieve(view, asked, depth, WEIGHT)) for n, view in enumerate(views)}
     return [
         (hit.passage_id, hit.distance, hit.hybrid_distance, hit.words)
@@ -134,7 +138,7 @@ def _as_told(found: Candidates) -> Retrieved:
 @settings(max_examples=100)
 @given(st.integers(0, 10**6), st.sampled_from(DEPTHS), st.booleans())
 def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
-    shards: dict[int, list[View]], seed: int, depth: Depth, weighed: bool
+    shards: dict[int, list[ShardView]], seed: int, depth: RetrievalDepth, weighed: bool
 ) -> None:
     asked = question(seed)
     if weighed:
@@ -146,9 +150,11 @@ def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
         assert chosen(shards[count], asked, depth) == alone
 
 
-@pytest.mark.parametrize("depth", [Depth(3), Depth(2, 3), Depth(3, by_words=3)])
+@pytest.mark.parametrize(
+    "depth", [RetrievalDepth(3), RetrievalDepth(2, 3), RetrievalDepth(3, by_words=3)]
+)
 def test_the_same_text_under_many_names_is_chosen_by_name_wherever_it_lies(
-    tmp_path: Path, depth: Depth
+    tmp_path: Path, depth: RetrievalDepth
 ) -> None:
     same = [replace(ALL[0], passage=each.passage) for each in ALL[:30]]
     for count in (1, 3):
@@ -171,7 +177,7 @@ def test_passages_of_equal_words_are_chosen_by_their_names_wherever_they_lie(
             view_of(stored(tmp_path / f"{count}-{n}", same[::-1][n::count], same))
             for n in range(count)
         ]
-        found = [name for name, *_ in chosen(views, asked, Depth(3, by_words=3))]
+        found = [name for name, *_ in chosen(views, asked, RetrievalDepth(3, by_words=3))]
         assert found == ["p0", "p1", "p10"]
 
 
@@ -212,12 +218,14 @@ def test_a_question_that_was_given_up_is_not_filtered_any_more(base: StoredSegme
     stop = Stop()
     stop.set()
     with pytest.raises(StoppedError):
-        retrieve(live(base, [5], set()), question(3), Depth(4, where="n > 1"), WEIGHT, stop)
-    assert retrieve(view_of(base), question(3), Depth(4, where="not n > 1"), WEIGHT).hits
+        retrieve(
+            live(base, [5], set()), question(3), RetrievalDepth(4, where="n > 1"), WEIGHT, stop
+        )
+    assert retrieve(view_of(base), question(3), RetrievalDepth(4, where="not n > 1"), WEIGHT).hits
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_a_filter_narrows_every_way_of_finding(depth: Depth, tmp_path: Path) -> None:
+def test_a_filter_narrows_every_way_of_finding(depth: RetrievalDepth, tmp_path: Path) -> None:
     def labelled(number: int, each: EncodedPassage) -> EncodedPassage:
         metadata = json.dumps({"number": number})
         return replace(each, passage=replace(each.passage, metadata=metadata))
@@ -226,7 +234,7 @@ def test_a_filter_narrows_every_way_of_finding(depth: Depth, tmp_path: Path) -> 
     segment = memory(own, 1)
     base = stored(tmp_path / "shard", [], ALL)
     alive = np.arange(60) % 7 > 0
-    view = View(base.manifest, "g", (Placed(segment, 0, alive),), 51, base.built, 60, "log")
+    view = ShardView(base.manifest, "g", (Placed(segment, 0, alive),), 51, base.built, 60, "log")
     asked = question(3)
     narrowed = replace(depth, where="number >= 10 and number < 30")
     rows = [row for row in range(10, 30) if row % 7]

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.domain.question import Question, ReadScope, Retriever
 from winnow.errors import OverloadedError
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.metrics import AdmissionMetrics
 
@@ -29,7 +29,7 @@ class House:
     ) -> None:
         self.registry = CollectorRegistry()
         self.clock = ManualClock()
-        self.load = Load(settings, self.clock, lambda: pace)
+        self.load = ReadLoad(settings, self.clock, lambda: pace)
         metrics = AdmissionMetrics(self.registry)
         self.admission = Admission(self.load, most, metrics, self.clock, usual=10)
 

@@ -10,7 +10,7 @@ from tenacious import happens, turn
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.searcher import Read
-from winnow.stateless.answer.ahead import ReadingAhead
+from winnow.stateless.answer.speculative_reads import SpeculativeReads
 
 A, B = Hit(0, "a", 0.1, 0.1), Hit(1, "b", 0.2, 0.2)
 
@@ -45,7 +45,7 @@ class Shard:
 @pytest.mark.parametrize("turns", range(4))
 async def test_nothing_runs_on_however_early_the_question_is_cancelled(turns: int) -> None:
     shard = Shard()
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         needed = asyncio.create_task(ahead.read(0, [B]))
         for _ in range(turns):
@@ -59,7 +59,7 @@ async def test_nothing_runs_on_however_early_the_question_is_cancelled(turns: in
 
 async def test_what_is_read_ahead_ends_with_the_question() -> None:
     shard = Shard()
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         await happens(lambda: "b" in shard.begun)
     await shard.all_ended()
@@ -70,7 +70,7 @@ async def test_a_passage_that_could_not_be_read_ahead_in_time_is_read_again() ->
     shard = Shard()
     shard.go_on.set()
     shard.replies["b"] = [Read((), ShardTimings(), unread=1)]
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         await shard.all_ended()
         read = await ahead.read(0, [B])
@@ -84,7 +84,7 @@ async def test_a_passage_that_was_not_read_ahead_in_time_is_not_counted_as_read(
     shard = Shard()
     shard.go_on.set()
     shard.replies["b"] = [Read((), ShardTimings(), unread=1)]
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         await shard.all_ended()
         assert ahead.in_vain == 0
@@ -95,14 +95,14 @@ async def test_unread_passages_of_all_parts_are_counted() -> None:
     shard.go_on.set()
     shard.replies["b"] = [Read((), ShardTimings(), unread=1) for _ in range(2)]
     shard.replies["a"] = [Read((), ShardTimings(), unread=1) for _ in range(2)]
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         assert (await ahead.read(0, [A, B])).unread == 2
 
 
 async def test_a_read_that_is_given_up_leaves_what_it_has_read() -> None:
     shard = Shard()
-    with ReadingAhead(shard.send, [(0, B)]) as ahead:
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(1, [Hit(7, "a", 0.0, 0.0)])
         needed = asyncio.create_task(ahead.read(0, [A, B]))
         await happens(lambda: shard.ended == ["a", "a"])

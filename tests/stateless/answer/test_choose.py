@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.shard.contenders import Way, contenders
+from winnow.content_node.shard.top_k_bound import RankedBound, contenders
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
-from winnow.domain.question import Depth
+from winnow.domain.question import RetrievalDepth
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall, by_shard
 
@@ -25,32 +25,32 @@ hits = st.lists(
     min_size=1,
     max_size=20,
 )
-depths = st.builds(Depth, st.integers(1, 3), st.integers(0, 6), st.integers(0, 6))
+depths = st.builds(RetrievalDepth, st.integers(1, 3), st.integers(0, 6), st.integers(0, 6))
 
 
-def near(own: list[Hit], depth: Depth) -> list[Hit]:
+def near(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
     return sorted(own, key=lambda hit: hit.distance)[: depth.looked_at]
 
 
-def by_words(own: list[Hit], depth: Depth) -> list[Hit]:
+def by_words(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
     """The best by words, and all that are as good as the last of them."""
     having = sorted((hit for hit in own if hit.words > 0), key=lambda hit: -hit.words)
     least = min((hit.words for hit in having[: depth.best_words]), default=np.inf)
     return [hit for hit in having if hit.words >= least]
 
 
-def candidates(own: list[Hit], depth: Depth) -> list[Hit]:
+def candidates(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
     return list(dict.fromkeys([*near(own, depth), *by_words(own, depth)]))
 
 
-def retrieved(own: list[Hit], depth: Depth) -> Retrieved:
+def retrieved(own: list[Hit], depth: RetrievalDepth) -> Retrieved:
     """What a shard with these passages says."""
     distances = [hit.distance for hit in near(own, depth)]
     words = [hit.words for hit in by_words(own, depth)]
     found = candidates(own, depth)
     ways = [
-        Way([hit.distance for hit in found], max(distances, default=-np.inf)),
-        Way([-hit.words for hit in found], -min(words, default=np.inf)),
+        RankedBound([hit.distance for hit in found], max(distances, default=-np.inf)),
+        RankedBound([-hit.words for hit in found], -min(words, default=np.inf)),
     ]
     kept = contenders([key(hit) for hit in found], ways, depth.passages)
     hits, best = tuple(found[place] for place in kept), tuple(words[: depth.best_words])
@@ -63,7 +63,7 @@ def key(hit: Hit) -> tuple[float, str]:
 
 @given(hits, depths, st.sampled_from([1, 2, 3, 8]), st.randoms(use_true_random=False))
 def test_the_best_candidates_are_chosen_however_they_are_spread(
-    found: list[Hit], depth: Depth, shards: int, chance: random.Random
+    found: list[Hit], depth: RetrievalDepth, shards: int, chance: random.Random
 ) -> None:
     spread: dict[int, list[Hit]] = {shard: [] for shard in range(shards)}
     for each in found:
@@ -77,7 +77,9 @@ def test_the_best_candidates_are_chosen_however_they_are_spread(
 
 
 @given(hits, depths)
-def test_the_first_hits_of_a_shard_are_its_own_best(found: list[Hit], depth: Depth) -> None:
+def test_the_first_hits_of_a_shard_are_its_own_best(
+    found: list[Hit], depth: RetrievalDepth
+) -> None:
     best = sorted(candidates(found, depth), key=key)[: depth.passages]
     assert list(retrieved(found, depth).hits[: depth.passages]) == best
 
@@ -85,26 +87,30 @@ def test_the_first_hits_of_a_shard_are_its_own_best(found: list[Hit], depth: Dep
 def test_a_passage_that_a_shard_leaves_out_still_counts_among_the_nearest() -> None:
     first = [hit(1, 2, 0), hit(2, 4, 0)]  # the second is left out, and is one of the two nearest
     second = [hit(3, 8, 7)]  # not one of them, although the best by words
-    depth = Depth(1, candidates=2)
+    depth = RetrievalDepth(1, candidates=2)
     found = {n: retrieved(own, depth) for n, own in enumerate((first, second))}
     assert [hit.passage_id for hit in found[0].hits] == ["01"]
     assert best_overall(found, depth) == [(0, first[0])]
 
 
 def test_a_passage_is_chosen_for_its_words_however_far_it_is() -> None:
-    found = {0: retrieved([hit(1, 2, 0), hit(2, 3, 0), hit(3, 90, 9, weight=10)], Depth(1, 2, 1))}
-    assert [hit.passage_id for _, hit in best_overall(found, Depth(1, 2, 1))] == ["03"]
-    assert [hit.passage_id for _, hit in best_overall(found, Depth(1, 2))] == ["01"]
+    found = {
+        0: retrieved(
+            [hit(1, 2, 0), hit(2, 3, 0), hit(3, 90, 9, weight=10)], RetrievalDepth(1, 2, 1)
+        )
+    }
+    assert [hit.passage_id for _, hit in best_overall(found, RetrievalDepth(1, 2, 1))] == ["03"]
+    assert [hit.passage_id for _, hit in best_overall(found, RetrievalDepth(1, 2))] == ["01"]
 
 
 def test_words_that_no_passage_has_find_none() -> None:
-    depth = Depth(2, by_words=2)
+    depth = RetrievalDepth(2, by_words=2)
     assert best_overall({0: retrieved([hit(1, 2, 0), hit(2, 3, 0)], depth)}, depth) == []
 
 
 def test_without_shards_nothing_is_chosen() -> None:
-    assert best_overall({}, Depth(3)) == []
-    assert best_overall({}, Depth(3, by_words=3)) == []
+    assert best_overall({}, RetrievalDepth(3)) == []
+    assert best_overall({}, RetrievalDepth(3, by_words=3)) == []
 
 
 lines = st.sampled_from([-np.inf, 0.0, 1.0, 2.0, np.inf])
@@ -115,9 +121,12 @@ def test_a_hit_is_left_out_if_enough_beat_it_by_key_and_in_each_way_that_is_open
     data: st.DataObject, hits: int, passages: int
 ) -> None:
     figures = st.lists(st.integers(0, 3).map(float), min_size=hits, max_size=hits)
-    keys, ways = data.draw(figures), data.draw(st.lists(st.builds(Way, figures, lines), max_size=2))
+    keys, ways = (
+        data.draw(figures),
+        data.draw(st.lists(st.builds(RankedBound, figures, lines), max_size=2)),
+    )
 
-    def let_in(hit: int, way: Way) -> bool:
+    def let_in(hit: int, way: RankedBound) -> bool:
         own = way.figures[hit]
         beaten = [n for n in range(hits) if keys[n] < keys[hit] and way.figures[n] <= own]
         return own <= way.line and len(beaten) < passages
@@ -127,17 +136,17 @@ def test_a_hit_is_left_out_if_enough_beat_it_by_key_and_in_each_way_that_is_open
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
-    distances = Way([0.1, 0.2, 0.3, 0.4], 0.4)
+    distances = RankedBound([0.1, 0.2, 0.3, 0.4], 0.4)
     assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
     assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 3) == [3, 0, 1, 2]
 
 
 def test_a_hit_that_may_be_there_for_its_words_is_beaten_only_by_better_words() -> None:
-    distances, words = Way([0.1, 0.2, 0.3], 0.3), Way([-1.0, -2.0, -9.0], -9.0)
+    distances, words = RankedBound([0.1, 0.2, 0.3], 0.3), RankedBound([-1.0, -2.0, -9.0], -9.0)
     keys = [0.1, 0.2, 0.3]
     assert contenders(keys, [distances], 1) == [0]
     assert contenders(keys, [distances, words], 1) == [0, 2]
 
 
 def test_neither_of_two_equal_hits_beats_the_other() -> None:
-    assert contenders([1.0, 1.0], [Way([0.5, 0.5], 1.0)], 1) == [0, 1]
+    assert contenders([1.0, 1.0], [RankedBound([0.5, 0.5], 1.0)], 1) == [0, 1]

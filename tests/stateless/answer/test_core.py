@@ -19,12 +19,12 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission, Admitted
+from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.remembered import RememberedAnswers
 from winnow.stateless.answer.validation import Defaults
-from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.encoding import Cut
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.tokenizer import Tokens
@@ -38,7 +38,7 @@ class Echo:
     shards = 2
     fields = frozenset({"year"})
 
-    def __init__(self, registry: CollectorRegistry, load: Load) -> None:
+    def __init__(self, registry: CollectorRegistry, load: ReadLoad) -> None:
         self._registry, self._load = registry, load
         self.in_flight: float | None = None
         self.reads = self.asked = 0
@@ -67,10 +67,10 @@ class House:
 
     def __init__(self, remember: bool = False) -> None:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
-        self.load = Load(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
+        self.load = ReadLoad(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
         admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
         defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
-        remembered = RememberedAnswers(1 << 20, lambda: Edition(("rows",), sure=True))
+        remembered = AnswerCache(1 << 20, lambda: IndexVersion(("rows",), sure=True))
         self.core = AnswerCore(
             defaults,
             admission,

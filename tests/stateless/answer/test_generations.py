@@ -18,7 +18,7 @@ from winnow.domain.question import PartialResults, ReadScope
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import GenerationGoneError
 from winnow.searcher import Read
-from winnow.stateless.answer.generations import Generations, replacements
+from winnow.stateless.answer.stale_hits import StaleHitRetry, replacements
 
 OLD = [reading("a", distance=0.1), reading("b", distance=0.2), reading("c", distance=0.9)]
 NEW = [reading("c", distance=0.9), reading("b", distance=0.2), reading("d", distance=0.3)]
@@ -87,7 +87,7 @@ async def test_one_that_is_cancelled_leaves_the_new_choice_to_the_others() -> No
         await go_on.wait()
         return [new]
 
-    with Generations(read, choose, {0: [old]}) as generations:
+    with StaleHitRetry(read, choose, {0: [old]}) as generations:
         one = asyncio.create_task(generations.read(0, [old]))
         other = asyncio.create_task(generations.read(0, [old]))
         await happens(lambda: bool(chosen))

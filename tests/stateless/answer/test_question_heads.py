@@ -20,15 +20,15 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.keys.scope import Scope
 from winnow.policy.kept import MIB
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission
+from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.remembered import RememberedAnswers
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
@@ -70,12 +70,12 @@ class House:
         # the ring's own encoder is for texts that are no questions
         ring = Ring("en", "f", tokenizer, FakeTextEncoder(fails=WinnowError()), 8, heads)
         predictor = Predictor(Rings([ring]), HeadMetrics(registry))
-        load = Load(LoadSettings(), time.monotonic, lambda: None)
+        load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
         self.core = AnswerCore(
             Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True),
             Admission(load, 64, AdmissionMetrics(registry)),
             metrics,
-            remembered=RememberedAnswers(MIB, lambda: Edition(("rows",), sure=True)),
+            remembered=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
             heads=QuestionHeads(predictor, ring, self.encoder),
         )
         info = ShardInfo(0, 1, "i", 10, 2, "fake", FINGERPRINT)

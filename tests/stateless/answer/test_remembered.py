@@ -16,14 +16,14 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.position import Position
-from winnow.domain.question import Patience, Question, ReadScope, Retriever
+from winnow.domain.question import Question, ReadScope, Retriever, WaitPolicy
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.policy.attempts import Asker
-from winnow.stateless.answer.remembered import Asked, RememberedAnswers
-from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
+from winnow.stateless.cluster.index_version import IndexVersion
 
 QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
-WHO, WHAT = Asked.of((1,), QUESTION), Asked.of((2,), QUESTION)
+WHO, WHAT = AnswerKey.of((1,), QUESTION), AnswerKey.of((2,), QUESTION)
 WHOLE = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=0)])
 PART = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.TIMEOUT)])
 ROOM = 1 << 20
@@ -73,18 +73,18 @@ class House:
     """Remembered answers over shards that reply at once, unless told otherwise."""
 
     def __init__(self, *answers: Answered | WinnowError, budget: int = ROOM) -> None:
-        self.edition = Edition(("rows",), sure=True)
+        self.edition = IndexVersion(("rows",), sure=True)
         self.clock, self.counted, self.shards = ManualClock(), Counted(), Shards(*answers)
         self.shards.go_on.set()
         self.in_hand, self.room = Counter[str](), True
-        self.remembered = RememberedAnswers(budget, lambda: self.edition, self.counted)
+        self.remembered = AnswerCache(budget, lambda: self.edition, self.counted)
 
     def begin(
-        self, asked: Asked = WHO, left: float = 2.0, client: str = ""
+        self, asked: AnswerKey = WHO, left: float = 2.0, client: str = ""
     ) -> "asyncio.Task[Answered]":
         return asyncio.create_task(self.ask(asked, left, client))
 
-    async def ask(self, asked: Asked = WHO, left: float = 2.0, client: str = "") -> Answered:
+    async def ask(self, asked: AnswerKey = WHO, left: float = 2.0, client: str = "") -> Answered:
         deadline = Deadline.after(left, self.clock)
         asker = Asker(deadline, client, 10, lambda: self.in_hand[client], lambda: self.room)
         return await self.remembered.ask(asked, asker, self.shards.find)
@@ -119,12 +119,12 @@ async def test_nobody_can_change_the_timings_of_others() -> None:
     "other",
     [
         WHAT,
-        Asked.of((1,), replace(QUESTION, answers=4)),
-        Asked.of((1,), replace(QUESTION, max_loss=0.1)),
-        Asked.of((1,), replace(QUESTION, patience=Patience(0.5))),
+        AnswerKey.of((1,), replace(QUESTION, answers=4)),
+        AnswerKey.of((1,), replace(QUESTION, max_loss=0.1)),
+        AnswerKey.of((1,), replace(QUESTION, patience=WaitPolicy(0.5))),
     ],
 )
-async def test_other_tokens_and_other_options_are_other_questions(other: Asked) -> None:
+async def test_other_tokens_and_other_options_are_other_questions(other: AnswerKey) -> None:
     house = House()
     await house.ask()
     await house.ask(other)
@@ -133,13 +133,13 @@ async def test_other_tokens_and_other_options_are_other_questions(other: Asked) 
 
 async def test_another_spelling_of_the_same_tokens_is_the_same_question() -> None:
     house = House()
-    await house.ask(Asked.of((1,), QUESTION))
-    again = await house.ask(Asked.of((1,), replace(QUESTION, text="WHO?")))
+    await house.ask(AnswerKey.of((1,), QUESTION))
+    again = await house.ask(AnswerKey.of((1,), replace(QUESTION, text="WHO?")))
     assert again.cached
 
 
-@pytest.mark.parametrize("changed", [Edition(("other",), sure=True), Edition(None)])
-async def test_an_answer_of_another_edition_is_never_given(changed: Edition) -> None:
+@pytest.mark.parametrize("changed", [IndexVersion(("other",), sure=True), IndexVersion(None)])
+async def test_an_answer_of_another_edition_is_never_given(changed: IndexVersion) -> None:
     house = House(answer("old"), answer("new"))
     first = house.edition
     await house.ask()
@@ -163,7 +163,7 @@ async def test_an_answer_during_which_the_index_changed_is_not_kept() -> None:
     house.shards.go_on.clear()
     task = house.begin()
     await house.waits(task)
-    house.edition = Edition(("new rows",), sure=True)
+    house.edition = IndexVersion(("new rows",), sure=True)
     house.shards.go_on.set()
     await task
     assert not (await house.ask()).cached
@@ -385,7 +385,7 @@ def test_memory_stays_in_its_budget_and_answers_are_those_of_the_shards(
         house = House(budget=budget)
         for number in questions:
             house.shards.answers = [answer(f"{number}")]
-            asked = Asked.of((number,), QUESTION)
+            asked = AnswerKey.of((number,), QUESTION)
             assert (await house.ask(asked)).answers == answer(f"{number}").answers
             assert 0 <= house.counted.bytes <= budget
 

@@ -15,12 +15,12 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import (
-    Depth,
     PartialResults,
-    Patience,
     Question,
     ReadScope,
+    RetrievalDepth,
     Retriever,
+    WaitPolicy,
 )
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
@@ -229,7 +229,7 @@ async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
 ) -> None:
     near, far = two()
     far.fails = UnavailableError("connection refused")
-    asked = question(scope, partial_results=PartialResults.FORBID, patience=Patience(0.5))
+    asked = question(scope, partial_results=PartialResults.FORBID, patience=WaitPolicy(0.5))
     with pytest.raises(UnavailableError, match=r"shard 1: .*: connection refused"):
         await find([near, far], asked)
 
@@ -238,7 +238,7 @@ async def test_where_partial_results_are_forbidden_a_dead_shard_is_an_error(
 async def test_once_enough_shards_have_answered_a_hung_one_is_given_up(scope: ReadScope) -> None:
     near, far = two()
     near.hangs = True
-    asked = question(scope, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    asked = question(scope, patience=WaitPolicy(min_coverage=0.5, min_wait_factor=0.0))
     deadline = Deadline.after(60)
     found = await find([near, far], asked, deadline=deadline)
     assert passages(found) == {"c", "d"}
@@ -251,7 +251,7 @@ async def test_shards_that_find_nothing_cost_nobody_the_answer_of_a_slower_one(
     scope: ReadScope, coverage: float
 ) -> None:
     slow = FakeSearcher([reading("a", distance=0.1)], hangs=True)
-    asked = question(scope, patience=Patience(coverage, 0.0, 0.001))
+    asked = question(scope, patience=WaitPolicy(coverage, 0.0, 0.001))
     finding = asyncio.create_task(find([FakeSearcher([]), FakeSearcher([]), slow], asked))
     await slow.hanging.wait()
     for _ in range(20):  # the others have long answered
@@ -265,7 +265,7 @@ async def test_shards_that_find_nothing_cost_nobody_the_answer_of_a_slower_one(
 async def test_shards_without_a_passage_take_no_time_from_the_one_that_has_them_all() -> None:
     best = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.2)])
     others = [FakeSearcher([reading(name, distance=0.9)]) for name in "cd"]
-    asked = question(ReadScope.GLOBAL, patience=Patience(min_coverage=0.6, min_wait_factor=0.0))
+    asked = question(ReadScope.GLOBAL, patience=WaitPolicy(min_coverage=0.6, min_wait_factor=0.0))
     # retrieval may take no time from anybody here: all shards answer it in the same turn
     found = await find([best, *others], asked)
     assert passages(found) == {"a", "b"}
@@ -275,7 +275,9 @@ async def test_shards_without_a_passage_take_no_time_from_the_one_that_has_them_
 async def test_of_the_shards_that_read_enough_are_waited_for_and_a_hung_one_is_given_up() -> None:
     near, far = two()
     near.hangs_reading = True
-    asked = question(ReadScope.GLOBAL, 4, patience=Patience(min_coverage=0.5, min_wait_factor=0.0))
+    asked = question(
+        ReadScope.GLOBAL, 4, patience=WaitPolicy(min_coverage=0.5, min_wait_factor=0.0)
+    )
     found = await find([near, far, FakeSearcher([])], asked)
     assert passages(found) == {"c", "d"}
     assert found.failures[0].status is ShardStatus.ADAPTIVE
@@ -285,7 +287,7 @@ async def test_shards_that_failed_to_retrieve_leave_the_rest_to_reach_the_minimu
     quick, slow = two()
     slow.hangs_reading = True
     hung = [FakeSearcher([], hangs=True) for _ in range(2)]
-    patience = Patience(min_coverage=0.5, min_wait_factor=0.0, max_wait_factor=0.0)
+    patience = WaitPolicy(min_coverage=0.5, min_wait_factor=0.0, max_wait_factor=0.0)
     asked = question(ReadScope.GLOBAL, 4, patience=patience)
     finding = asyncio.create_task(find([quick, slow, *hung], asked))
     await asyncio.wait_for(slow.hanging.wait(), 10)
@@ -300,7 +302,7 @@ async def test_shards_that_failed_to_retrieve_leave_the_rest_to_reach_the_minimu
 async def test_a_question_that_waits_for_no_coverage_still_waits_for_an_answer(
     scope: ReadScope,
 ) -> None:
-    asked = question(scope, patience=Patience(min_coverage=0.0, min_wait_factor=0.0))
+    asked = question(scope, patience=WaitPolicy(min_coverage=0.0, min_wait_factor=0.0))
     found = await find([FakeSearcher([reading("a")])], asked)
     assert passages(found) == {"a"}
 
@@ -308,14 +310,14 @@ async def test_a_question_that_waits_for_no_coverage_still_waits_for_an_answer(
 @pytest.mark.parametrize(
     ("retriever", "depth"),
     [
-        (Retriever.DENSE, Depth(3)),
-        (Retriever.HYBRID, Depth(3, 50, 20)),
-        (Retriever.SPARSE, Depth(3, by_words=50)),
+        (Retriever.DENSE, RetrievalDepth(3)),
+        (Retriever.HYBRID, RetrievalDepth(3, 50, 20)),
+        (Retriever.SPARSE, RetrievalDepth(3, by_words=50)),
     ],
 )
 @pytest.mark.parametrize("scope", list(ReadScope))
 async def test_each_retriever_looks_as_far_as_it_has_to(
-    retriever: Retriever, depth: Depth, scope: ReadScope
+    retriever: Retriever, depth: RetrievalDepth, scope: ReadScope
 ) -> None:
     shard = FakeSearcher([reading("a")])
     asked = replace(question(scope, 3), retriever=retriever)

@@ -16,9 +16,9 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
 from winnow.domain.question import Question, ReadScope
-from winnow.policy.load import Load, LoadSettings
+from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc import client_key
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
@@ -52,7 +52,7 @@ class Slow:
 class Front:
     """A served front and a connection to it."""
 
-    def __init__(self, answerer: Slow, load: Load, channel: grpc.aio.Channel) -> None:
+    def __init__(self, answerer: Slow, load: ReadLoad, channel: grpc.aio.Channel) -> None:
         self.answerer, self.load = answerer, load
         self._stub = answer_pb2_grpc.AnswerServiceStub(channel)
 
@@ -76,12 +76,12 @@ class Front:
 @pytest.fixture
 async def front() -> AsyncIterator[Front]:
     registry = CollectorRegistry()
-    load = Load(SETTINGS, time.monotonic, lambda: None)
+    load = ReadLoad(SETTINGS, time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     core = AnswerCore(Defaults(10, 3, ReadScope.GLOBAL, 10), admission, FrontMetrics(registry))
     answerer = Slow()
     core.serve(answerer)  # type: ignore[arg-type]
-    server = Server([SERVICE], Boundary(RpcMetrics(registry)))
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry)))
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)
     port = await server.start("127.0.0.1:0")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from winnow.domain.position import Position
-from winnow.domain.question import PartialResults, Patience, Question, ReadScope, Retriever
+from winnow.domain.question import PartialResults, Question, ReadScope, Retriever, WaitPolicy
 from winnow.domain.request import AnswerRequest
 from winnow.errors import InvalidRequestError
 from winnow.stateless.answer.validation import Defaults, validate
@@ -41,7 +41,7 @@ def test_options_win_over_defaults() -> None:
         5,
         0.0,
         PartialResults.FORBID,
-        Patience(0.55, 0.0, 0.4),
+        WaitPolicy(0.55, 0.0, 0.4),
     )
 
 

@@ -5,14 +5,14 @@ import asyncio
 from manual_clock import ManualClock
 from tenacious import turn
 
-from winnow.stateless.cluster.attention import QUIET, Attention
+from winnow.stateless.cluster.polling import QUIET, PollingSchedule
 
 HOUR = 3_600.0
 
 
 def test_it_is_awake_for_a_while_after_each_question() -> None:
     clock = ManualClock()
-    attention = Attention(clock)
+    attention = PollingSchedule(clock)
     assert not attention.awake
     for _ in range(3):
         attention.asked()
@@ -24,7 +24,7 @@ def test_it_is_awake_for_a_while_after_each_question() -> None:
 
 async def test_the_first_question_after_a_quiet_time_wakes_all_who_rest() -> None:
     clock = ManualClock()
-    attention = Attention(clock)
+    attention = PollingSchedule(clock)
     for _ in range(2):
         resting = [asyncio.create_task(attention.rest(HOUR)) for _ in range(3)]
         await turn()
@@ -35,7 +35,7 @@ async def test_the_first_question_after_a_quiet_time_wakes_all_who_rest() -> Non
 
 async def test_later_questions_wake_nobody() -> None:
     """Or a front under load would look at its nodes at every question."""
-    attention = Attention(ManualClock())
+    attention = PollingSchedule(ManualClock())
     attention.asked()
     resting = asyncio.create_task(attention.rest(HOUR))
     await turn()
@@ -47,4 +47,4 @@ async def test_later_questions_wake_nobody() -> None:
 
 
 async def test_rest_ends_by_itself() -> None:
-    await asyncio.wait_for(Attention(ManualClock()).rest(0.001), 60)
+    await asyncio.wait_for(PollingSchedule(ManualClock()).rest(0.001), 60)

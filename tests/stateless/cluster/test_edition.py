@@ -8,7 +8,7 @@ import pytest
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
-from winnow.stateless.cluster.edition import Edition, edition_of
+from winnow.stateless.cluster.index_version import IndexVersion, edition_of
 
 INFOS = {n: ShardInfo(n, 2, "index", 10, 2, "bundle", "print", f"rows-{n}") for n in range(2)}
 NOW = {0: [0.1], 1: [0.1]}
@@ -92,5 +92,5 @@ def test_an_answer_is_of_an_edition_only_if_every_shard_had_just_its_writes(
 
 def test_an_index_of_unknown_rows_has_no_name() -> None:
     unknown = {**INFOS, 1: replace(INFOS[1], generation="")}
-    assert edition_of(unknown, NOW, 1.0) == Edition(None)
-    assert edition_of({}, {}, 1.0) == Edition(None)
+    assert edition_of(unknown, NOW, 1.0) == IndexVersion(None)
+    assert edition_of({}, {}, 1.0) == IndexVersion(None)

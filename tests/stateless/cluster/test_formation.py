@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 from tenacious import turn
 
 from winnow.deadline import Deadline
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.formation import Formation
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
@@ -40,7 +40,7 @@ class Front:
         self.nodes: dict[str, Node] = {}
         self.served: list[Cluster] = []
         metrics = ReplicaMetrics(self.registry)
-        self.formation = Formation(
+        self.formation = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -72,7 +72,7 @@ class Front:
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
-        found = await searcher.retrieve(ASKED, Depth(1), Deadline.after(5))
+        found = await searcher.retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
         return found.hits[0].passage_id
 
     def gauge(self, name: str, **labels: str) -> float | None:
@@ -227,7 +227,7 @@ async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -
     front.add("x", 0, 1, index_id="green")
     front.update()
     front.add("a", 0, 1)  # nobody asks it but questions that began with the index before
-    await before.retrieve(ASKED, Depth(1), Deadline.after(5))
+    await before.retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
     assert front.gauge("replica_outstanding", shard="0", replica="a") is None
 
 
@@ -259,7 +259,7 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     front.update()
     assert len(front.served) == 2
     assert [await front.ask(0), await front.ask(1)] == ["x", "y"]
-    found = await front.served[0].searchers[0].retrieve(ASKED, Depth(1), Deadline.after(5))
+    found = await front.served[0].searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
     assert found.hits[0].passage_id == "a"
 
 

@@ -3,7 +3,7 @@
 import pytest
 from heard_nodes import LATELY, Nodes
 
-from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.cluster.index_version import IndexVersion
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def test_nothing_is_known_of_no_nodes() -> None:
     known = Nodes().known
     assert known.seconds_per_read() is None
     assert known.others_reads() == 0
-    assert known.edition() == Edition(None)
+    assert known.edition() == IndexVersion(None)
 
 
 def test_the_slowest_shard_sets_the_pace(nodes: Nodes) -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.shard import ShardInfo
-from winnow.stateless.cluster.membership import Encoding, Identity, View, form
+from winnow.stateless.cluster.membership import ClusterView, Encoding, IndexIdentity, form
 
 OURS = Encoding("print", 384, "bundle")
-NOTHING = View()
+NOTHING = ClusterView()
 
 
 def shard(number: int, shards: int = 3, index: str = "index", generation: str = "g") -> ShardInfo:
@@ -28,7 +28,7 @@ def nodes(**infos: ShardInfo) -> dict[str, ShardInfo]:
 WHOLE = nodes(a=shard(0), b=shard(1), c=shard(2))
 
 
-def served(present: dict[str, ShardInfo], *before: dict[str, ShardInfo]) -> View:
+def served(present: dict[str, ShardInfo], *before: dict[str, ShardInfo]) -> ClusterView:
     view = NOTHING
     for each in (*before, present):
         view = form(each, OURS, view)
@@ -80,21 +80,25 @@ def test_a_dead_shard_has_no_replica_and_is_not_forgotten() -> None:
     assert view.replicas == {0: ("a",), 1: (), 2: ("c",)}
     assert view.infos[1].passages == 20
     assert not view.whole
-    assert served({}, WHOLE).identity == Identity("index", 3, 384)
+    assert served({}, WHOLE).identity == IndexIdentity("index", 3, 384)
 
 
 def test_at_first_the_index_of_which_most_is_there_is_served() -> None:
     small = nodes(x=shard(0, 2, "small"))
-    assert served({**small, "a": shard(0), "b": shard(1)}).identity == Identity("index", 3, 384)
-    assert served({**small, "a": shard(0)}).identity == Identity("index", 3, 384)  # by name
+    assert served({**small, "a": shard(0), "b": shard(1)}).identity == IndexIdentity(
+        "index", 3, 384
+    )
+    assert served({**small, "a": shard(0)}).identity == IndexIdentity("index", 3, 384)  # by name
     whole = nodes(x=shard(0, 2, "small"), y=shard(1, 2, "small"))
-    assert served({**whole, "a": shard(0), "b": shard(1)}).identity == Identity("small", 2, 384)
+    assert served({**whole, "a": shard(0), "b": shard(1)}).identity == IndexIdentity(
+        "small", 2, 384
+    )
 
 
 def test_another_index_takes_over_only_when_it_is_whole_and_the_served_one_is_not() -> None:
     green = nodes(x=shard(0, 2, "green"), y=shard(1, 2, "green"))
     broken = nodes(a=shard(0), b=shard(1))
-    old, new = Identity("index", 3, 384), Identity("green", 2, 384)
+    old, new = IndexIdentity("index", 3, 384), IndexIdentity("green", 2, 384)
     assert served({**WHOLE, **green}, WHOLE).identity == old
     assert served({**broken, "x": green["x"]}, WHOLE).identity == old
     view = served({**broken, **green}, WHOLE)
@@ -201,7 +205,7 @@ def test_whoever_comes_and_goes_nothing_is_mixed_and_nobody_is_ignored(
             assert {present[a].shard for a in own} <= {number}
             assert len({present[a].rows for a in own}) <= 1
             assert all(present[a].sequence <= view.infos[number].sequence for a in own)
-        assert len({Identity.of(present[a]) for a in asked}) <= 1
+        assert len({IndexIdentity.of(present[a]) for a in asked}) <= 1
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
         if before.identity != view.identity and before.identity is not None:
             assert view.whole

@@ -12,7 +12,7 @@ from tenacious import happens
 
 from winnow.deadline import Deadline
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import (
     DeadlineExceededError,
     LeavingError,
@@ -131,7 +131,7 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     assert cluster is not None
 
     async def ask() -> None:
-        await cluster.searchers[0].retrieve(ASKED, Depth(1), Deadline.after(60))
+        await cluster.searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(60))
 
     for _ in range(50):
         await ask()
@@ -149,7 +149,9 @@ async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
     busy.hangs = True
     cluster = nodes.formation.cluster
     assert cluster is not None
-    asking = asyncio.create_task(cluster.searchers[0].retrieve(ASKED, Depth(1), Deadline.after(60)))
+    asking = asyncio.create_task(
+        cluster.searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(60))
+    )
     await happens(busy.hanging.is_set)
     assert [replica(nodes, each).calls_in_hand for each in "ab"] == [1, 0]
     busy.go_on.set()

@@ -27,7 +27,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.stateless.cluster.membership import View
+from winnow.stateless.cluster.membership import ClusterView
 
 ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
 
@@ -251,14 +251,14 @@ async def test_a_mistake_in_the_program_is_none_of_the_callers(front: FedFront) 
 async def test_a_shard_that_nobody_serves_is_waited_for_until_the_deadline(
     front: FedFront,
 ) -> None:
-    front.view = View(front.view.identity, {0: (), 1: ("node-1:1",)})
+    front.view = ClusterView(front.view.identity, {0: (), 1: ("node-1:1",)})
     with pytest.raises(UnavailableError, match="no node serves shard 0 now"):
         await put(front, fed(ZERO[0]), seconds=0.2)
     assert front.rests
 
 
 async def test_replicas_without_a_common_log_are_not_written_to(front: FedFront) -> None:
-    front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
+    front.view = ClusterView(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
     front.infos["other:1"] = node_info(0, "another log")
     with pytest.raises(NotWritableError, match="share no log"):
         await put(front, fed(ZERO[0]))
@@ -277,7 +277,7 @@ async def test_nor_is_the_only_one_that_is_used_if_another_could_be_used_later(
 
 async def test_replicas_of_one_journal_take_turns_where_one_fails(front: FedFront) -> None:
     front.nodes["other:1"] = other = replace(front.shards[0], batches=[])
-    front.view = View(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
+    front.view = ClusterView(front.view.identity, {0: ("node-0:1", "other:1"), 1: ("node-1:1",)})
     front.infos |= {each: node_info(0, "journal-1") for each in ("node-0:1", "other:1")}
     front.shards[0].fails = UnavailableError("gone")
     await put(front, fed(ZERO[0]))
@@ -285,7 +285,7 @@ async def test_replicas_of_one_journal_take_turns_where_one_fails(front: FedFron
 
 
 async def test_before_the_index_is_found_nothing_can_be_stored(front: FedFront) -> None:
-    front.view = View()
+    front.view = ClusterView()
     with pytest.raises(UnavailableError, match="no shard of the index has been found yet"):
         await put(front, fed("a"))
 
@@ -294,7 +294,7 @@ async def test_a_node_that_serves_no_longer_is_let_go(front: FedFront) -> None:
     await put(front, fed(ZERO[0]))
     front.nodes["new:1"] = front.shards[0]
     front.infos["new:1"] = front.infos.pop("node-0:1")
-    front.view = View(front.view.identity, {0: ("new:1",), 1: ("node-1:1",)})
+    front.view = ClusterView(front.view.identity, {0: ("new:1",), 1: ("node-1:1",)})
     await put(front, fed(ZERO[1]))
     assert front.closed == ["node-0:1"]
 

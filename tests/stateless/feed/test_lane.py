@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tenacious import happens
 
-from winnow.stateless.feed.lane import Lane, Turn
+from winnow.stateless.feed.ordered_pipeline import OrderedPipeline, Turn
 
 
 class Work:
@@ -57,7 +57,7 @@ class Messages:
 
 
 async def run(work: Work, messages: Messages, most: int = 3) -> Any:
-    return await Lane(work, work.told.append, most).run(messages)
+    return await OrderedPipeline(work, work.told.append, most).run(messages)
 
 
 async def test_a_stream_without_messages_ends() -> None:

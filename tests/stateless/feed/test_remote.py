@@ -26,8 +26,8 @@ from winnow.errors import (
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.checks import MAX_TEXT
 from winnow.passages.feeding import MOST_METADATA, MOST_TITLE
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import KIB, Server
 from winnow.stateless.feed.remote import LARGEST, RemoteShardWriter
 from winnow.stateless.feed.validation import MOST_TOKENS
@@ -73,7 +73,7 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 @contextlib.asynccontextmanager
 async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
     servicer = Servicer(FakeShardWriter())
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())), NODE)
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), NODE)
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"

@@ -11,7 +11,7 @@ from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.feeding import FedPassage
 from winnow.errors import DeadlineExceededError, UnavailableError
-from winnow.stateless.cluster.membership import View
+from winnow.stateless.cluster.membership import ClusterView
 
 (NAME,) = ids_of(0, 1)
 
@@ -24,7 +24,7 @@ def front(bundle: Bundle) -> Iterator[FedFront]:
     for address in addresses:
         made.nodes[address] = FakeShardWriter()
         made.infos[address] = replace(node_info(0, "journal-1"), journaled=True)
-    made.view = View(made.view.identity, {**made.view.replicas, 0: addresses})
+    made.view = ClusterView(made.view.identity, {**made.view.replicas, 0: addresses})
     yield made
     made.close()
 
@@ -59,7 +59,9 @@ async def test_every_replica_is_tried_before_one_is_tried_again(front: FedFront)
 
 async def test_a_replica_that_left_is_not_asked_though_it_worked(front: FedFront) -> None:
     await put(front, "one")
-    front.view = View(front.view.identity, {**front.view.replicas, 0: ("node-0:2", "node-0:3")})
+    front.view = ClusterView(
+        front.view.identity, {**front.view.replicas, 0: ("node-0:2", "node-0:3")}
+    )
     await put(front, "two")
     assert calls(front) == [1, 1, 0]
 

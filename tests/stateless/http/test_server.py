@@ -26,7 +26,7 @@ from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.serving import http_context
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.app import application
-from winnow.stateless.http.crowd import Crowd
+from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.metrics import HttpMetrics
 from winnow.stateless.http.outside import Outside
 from winnow.stateless.http.readiness import Readiness
@@ -52,7 +52,7 @@ class Site:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
         served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
-        crowd = Crowd(most, metrics, head, idle, taking)
+        crowd = ConnectionLimiter(most, metrics, head, idle, taking)
         self.server = HttpServer(served, readiness, crowd, tls, age)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()

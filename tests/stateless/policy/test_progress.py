@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.stateless.policy.progress import SETTLED, Progress
+from winnow.stateless.policy.progress import SETTLED, ReplicaProgress
 
 
 def test_at_first_nothing_is_known_to_be_there() -> None:
-    progress = Progress(ManualClock())
+    progress = ReplicaProgress(ManualClock())
     assert (progress.sequence, progress.settled) == (0, 0)
 
 
 def test_what_was_there_a_while_ago_is_settled_and_what_came_since_is_not() -> None:
     clock = ManualClock()
-    progress = Progress(clock)
+    progress = ReplicaProgress(clock)
     progress.told(5)
     clock.advance(SETTLED / 2)
     progress.told(7)
@@ -26,7 +26,7 @@ def test_what_was_there_a_while_ago_is_settled_and_what_came_since_is_not() -> N
 
 
 def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew_does() -> None:
-    progress = Progress(ManualClock())
+    progress = ReplicaProgress(ManualClock())
     progress.told(5)
     progress.reached(3)
     assert progress.sequence == 5
@@ -41,7 +41,7 @@ def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew
 def test_a_replica_of_another_log_began_again_and_late_replies_of_the_old_one_do_not_count() -> (
     None
 ):
-    progress = Progress(ManualClock())
+    progress = ReplicaProgress(ManualClock())
     progress.told(5, "old")
     progress.reached(9, "old")
     progress.told(7, "new")
@@ -58,7 +58,7 @@ def test_whatever_comes_only_what_is_old_is_settled_and_little_is_remembered(
     steps: list[tuple[float, int]],
 ) -> None:
     clock = ManualClock()
-    progress, sequence = Progress(clock), 0
+    progress, sequence = ReplicaProgress(clock), 0
     came = [(clock(), 0)]
     for seconds, more in steps:
         clock.advance(seconds)
@@ -75,7 +75,7 @@ def test_whatever_comes_only_what_is_old_is_settled_and_little_is_remembered(
 
 def test_thousands_of_writes_in_a_moment_are_remembered_as_few() -> None:
     clock = ManualClock()
-    progress = Progress(clock)
+    progress = ReplicaProgress(clock)
     for sequence in range(1, 10_000):
         clock.advance(0.0001)
         progress.reached(sequence)

@@ -13,9 +13,9 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import Outcome
+from winnow.policy.outcomes import CallOutcome
+from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeDelay, HedgeSettings
-from winnow.stateless.policy.race import Race
 from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 from winnow.stateless.policy.retrying import RetrySettings
 
@@ -33,15 +33,15 @@ def own(clock: ManualClock) -> Replicas:
     return Replicas("abc", ReplicaSettings(), clock, random.Random(1))
 
 
-def race(clock: ManualClock, usual: float | None = 0.1, left: float = 10.0) -> Race:
+def race(clock: ManualClock, usual: float | None = 0.1, left: float = 10.0) -> HedgeSchedule:
     """A request that usually takes `usual` seconds, is late after that, overdue after thrice."""
     delay = HedgeDelay(HedgeSettings(least_samples=1, overdue_factor=3.0), clock)
     if usual is not None:
         delay.observe(usual)
-    return Race(RetrySettings(most=1), delay.usual(), 0.5, Deadline.after(left, clock))
+    return HedgeSchedule(RetrySettings(most=1), delay.usual(), 0.5, Deadline.after(left, clock))
 
 
-def send(run: Race, own: Replicas, hedge: bool = False) -> Attempt:
+def send(run: HedgeSchedule, own: Replicas, hedge: bool = False) -> Attempt:
     attempt = own.take(run.tried)
     assert attempt is not None
     run.sent(attempt, hedge)
@@ -132,16 +132,16 @@ def test_it_is_retried_once_if_that_can_help(
 @pytest.mark.parametrize(
     ("error", "after", "outcome"),
     [
-        (GONE, 0.0, Outcome.FAILED),
-        (OverloadedError("full"), 0.0, Outcome.REFUSED),
-        (LATE, 0.29, Outcome.ABANDONED),
-        (LATE, 0.31, Outcome.FAILED),
-        (None, 0.29, Outcome.ABANDONED),
-        (None, 0.31, Outcome.FAILED),
+        (GONE, 0.0, CallOutcome.FAILED),
+        (OverloadedError("full"), 0.0, CallOutcome.REFUSED),
+        (LATE, 0.29, CallOutcome.ABANDONED),
+        (LATE, 0.31, CallOutcome.FAILED),
+        (None, 0.29, CallOutcome.ABANDONED),
+        (None, 0.31, CallOutcome.FAILED),
     ],
 )
 def test_silence_is_held_against_a_replica_once_it_is_overdue(
-    clock: ManualClock, own: Replicas, error: WinnowError | None, after: float, outcome: Outcome
+    clock: ManualClock, own: Replicas, error: WinnowError | None, after: float, outcome: CallOutcome
 ) -> None:
     run = race(clock)
     attempt = send(run, own)
@@ -155,16 +155,16 @@ def test_before_anything_is_known_patience_says_what_is_overdue(
     run = race(clock, usual=None)
     attempt = send(run, own)
     clock.advance(0.49)
-    assert run.outcome(attempt, None) is Outcome.ABANDONED
+    assert run.outcome(attempt, None) is CallOutcome.ABANDONED
     clock.advance(0.02)
-    assert run.outcome(attempt, None) is Outcome.FAILED
+    assert run.outcome(attempt, None) is CallOutcome.FAILED
 
 
 def test_who_was_asked_before_the_winner_was_beaten(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     first, hedge = send(run, own), send(run, own, hedge=True)
-    assert run.lost(first, winner=hedge) is Outcome.BEATEN
-    assert run.lost(hedge, winner=first) is Outcome.ABANDONED
+    assert run.lost(first, winner=hedge) is CallOutcome.BEATEN
+    assert run.lost(hedge, winner=first) is CallOutcome.ABANDONED
 
 
 def test_times_are_compared_with_what_is_typical(clock: ManualClock, own: Replicas) -> None:

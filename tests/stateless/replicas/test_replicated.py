@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from tenacious import happens, turn
 
 from winnow.deadline import Deadline
-from winnow.domain.question import Depth, EncodedQuestion
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import (
     DeadlineExceededError,
     GenerationGoneError,
@@ -27,7 +27,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import Outcome
+from winnow.policy.outcomes import CallOutcome
 from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.searcher import Read
 from winnow.stateless.metrics import ReplicaMetrics
@@ -71,7 +71,7 @@ class Shard:
 
     async def ask(self, left: float = 60.0, after: int = 0) -> str:
         """The name of the replica that answered."""
-        depth = Depth(1, after=after)
+        depth = RetrievalDepth(1, after=after)
         found = await self.searcher.retrieve(ASKED, depth, Deadline.after(left, self.clock))
         return found.hits[0].passage_id
 
@@ -124,9 +124,9 @@ async def test_every_replica_gets_its_part() -> None:
 async def test_reading_and_searching_go_to_replicas_too() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
     assert len((await shard.searcher.read(ASKED, found.hits, 10, deadline)).readings) == 1
-    assert len((await shard.searcher.search(ASKED, Depth(1), 10, deadline)).readings) == 1
+    assert len((await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)).readings) == 1
     assert (await shard.searcher.info(deadline)).passages == 1
 
 
@@ -162,7 +162,7 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     """A replica that has moved on to the next generation gets no strike for that."""
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
     shard["a"].fails_reading = SWAPPED
     for _ in range(20):
         read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
@@ -244,7 +244,7 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
     for fake in shard.fakes.values():
         fake.readings = [reading(name, distance=d) for d, name in enumerate("xyz")]
     deadline = Deadline.after(60, shard.clock)
-    hits = (await shard.searcher.retrieve(ASKED, Depth(3), deadline)).hits
+    hits = (await shard.searcher.retrieve(ASKED, RetrievalDepth(3), deadline)).hits
     await shard.searcher.read(ASKED, hits, 10, deadline)  # now it is known what is late
     shard["a"].hangs_reading, shard["b"].reads_in_time = True, 1
     shard.known["b"].outstanding += 1000
@@ -318,7 +318,7 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     await shard.ask()
     first = await shard.ask_first("a")
     await happens(lambda: shard.count("hedges_total", result="refused") == 1)
-    shard.known["a"].record.end(False, Outcome.BEATEN)
+    shard.known["a"].record.end(False, CallOutcome.BEATEN)
     second = await shard.ask_first("a")
     assert await asyncio.wait_for(second, 5) == "b"
     assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"
@@ -343,20 +343,20 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
 async def test_who_was_out_is_probed_by_a_retrieval_and_after_a_while_by_anything() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(1_000, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, Depth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
     record = shard.known["b"].record
 
     record.eject()
     shard.clock.advance(OUTLIERS.base_ejection)
     await shard.searcher.read(ASKED, found.hits, 10, deadline)
-    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)
     assert standing("b", shard) is Standing.HALF_OPEN
     assert await shard.ask() == "b"
     assert standing("b", shard) is Standing.ACTIVE
 
     record.eject()
     shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probes)
-    await shard.searcher.search(ASKED, Depth(1), 10, deadline)
+    await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)
     assert standing("b", shard) is Standing.ACTIVE
 
 

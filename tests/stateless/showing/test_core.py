@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.domain.predicted import HeadInMemory, RingInfo
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.showing.core import Names, ShowingCore
 from winnow.stateless.showing.servicer import SERVICE, ClusterServicer
@@ -40,7 +40,7 @@ def core(
 
 
 async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
-    server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

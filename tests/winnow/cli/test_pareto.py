@@ -18,9 +18,9 @@ from winnow.bundle import default_bundle
 from winnow.cli.pareto import levers
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice, milliseconds
-from winnow.cli.pareto.figures import Figures, figures, front, recommend
+from winnow.cli.pareto.figures import PointFigures, figures, front, recommend
 from winnow.cli.pareto.measure import measure
-from winnow.cli.pareto.outcome import Outcome, append, digest, load
+from winnow.cli.pareto.outcome import JudgedReply, append, digest, load
 from winnow.cli.pareto.plot import plot
 from winnow.cli.pareto.point import Deployment, Point, grid, unjudged, untuned
 from winnow.cli.pareto.report import reasons, table, write
@@ -29,7 +29,7 @@ from winnow.cli.questions import AskedQuestion
 from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
 SIZES = {"p": 48.0, "q": 48.0}
@@ -37,12 +37,14 @@ SIZES = {"p": 48.0, "q": 48.0}
 
 def outcome(
     point: str, number: int = 0, ms: float = 10.0, right: bool = True, file: str = "a"
-) -> Outcome:
-    return Outcome(point, file, number, ms, right, float(right), 5)
+) -> JudgedReply:
+    return JudgedReply(point, file, number, ms, right, float(right), 5)
 
 
-def at(point: str, exact: float, p50: float) -> Figures:
-    return Figures(point, exact, {"a": (exact, exact)}, p50, 2 * p50, p50, 5.0, 4.0, 10, 0, 48.0)
+def at(point: str, exact: float, p50: float) -> PointFigures:
+    return PointFigures(
+        point, exact, {"a": (exact, exact)}, p50, 2 * p50, p50, 5.0, 4.0, 10, 0, 48.0
+    )
 
 
 planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=12).map(
@@ -51,7 +53,7 @@ planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, m
 
 
 @given(planes)
-def test_every_point_is_on_the_front_or_beaten_by_one_that_is(plane: list[Figures]) -> None:
+def test_every_point_is_on_the_front_or_beaten_by_one_that_is(plane: list[PointFigures]) -> None:
     best = [each for each in plane if each.point in front(plane)]
     assert best
     for each in plane:
@@ -76,7 +78,7 @@ def test_a_budget_of_latency_buys_the_most_accurate_within_it() -> None:
 def test_files_count_alike_and_failures_count_as_wrong() -> None:
     many = [outcome("p", n, right=True) for n in range(90)]
     few = [outcome("p", n, right=False, file="b") for n in range(9)]
-    failed = Outcome("p", "b", 9, 0.0, False, 0.0, 0, failed=True)
+    failed = JudgedReply("p", "b", 9, 0.0, False, 0.0, 0, failed=True)
     (found,) = figures([*many, *few, failed], {"p": 48.0})
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
@@ -155,7 +157,9 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
 
 def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     """A time-out has no time, and would else make the others look fast."""
-    failed = Outcome("q", "a", 0, 0.0, False, 0.0, 0, failed=True, error="DEADLINE_EXCEEDED: late")
+    failed = JudgedReply(
+        "q", "a", 0, 0.0, False, 0.0, 0, failed=True, error="DEADLINE_EXCEEDED: late"
+    )
     mostly = [replace(failed, number=n) for n in range(8)]
     found = figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
     by_point = {each.point: each for each in found}
@@ -184,7 +188,7 @@ def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     ],
 )
 def test_who_asks_for_too_much_is_told_what_there_is(
-    plane: list[Figures], wanted: float | None, said: str
+    plane: list[PointFigures], wanted: float | None, said: str
 ) -> None:
     assert said in _advice(plane, None, wanted)
 
@@ -245,9 +249,9 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
     monkeypatch.setattr(running, "_start", start)
 
-    async def run(points: list[Point]) -> list[Outcome]:
+    async def run(points: list[Point]) -> list[JudgedReply]:
         client.asked.clear()
-        with Progress(Console(file=said)) as progress:
+        with StageProgress(Console(file=said)) as progress:
             return await running.run(points, sets, tmp_path, results, progress)
 
     first = await run([plain])
@@ -270,7 +274,7 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
-    failed = Outcome("p", "a", 0, 0.0, False, 0.0, 0, failed=True, error="UNAVAILABLE: gone")
+    failed = JudgedReply("p", "a", 0, 0.0, False, 0.0, 0, failed=True, error="UNAVAILABLE: gone")
     (found,) = figures([failed], {"p": 48.0})
     values = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.cli.evaluation.tally import Outcome, report
+from winnow.cli.evaluation.tally import QuestionOutcome, report
 from winnow.cli.questions import AskedQuestion
 from winnow.v1 import answer_pb2
 
@@ -34,7 +34,7 @@ ASKED = AskedQuestion("Who?", ("Ada",), "by Ada in full")
 
 def test_reading_fewer_passages_is_told_from_one_reply() -> None:
     far_but_right = reply(("Bob", "about Bob", 1.0, 0.1), ("Ada", "by Ada in full", 5.0, 0.9))
-    found = report([Outcome(ASKED, far_but_right, 0.02)], most=2)
+    found = report([QuestionOutcome(ASKED, far_but_right, 0.02)], most=2)
     one, two = found.figures
     assert (one.passages, one.exact_match, one.recall_by_answer, one.recall_by_passage) == (
         1,
@@ -51,7 +51,9 @@ def test_reading_fewer_passages_is_told_from_one_reply() -> None:
 def test_a_failed_question_counts_as_wrong() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
     late = "DEADLINE_EXCEEDED: too late"
-    found = report([Outcome(ASKED, good, 0.01), Outcome(ASKED, None, 0.5, late)], most=1)
+    found = report(
+        [QuestionOutcome(ASKED, good, 0.01), QuestionOutcome(ASKED, None, 0.5, late)], most=1
+    )
     assert (found.questions, found.failed) == (2, 1)
     assert found.errors == {"DEADLINE_EXCEEDED": 1}
     assert found.said == {"DEADLINE_EXCEEDED": late}
@@ -62,7 +64,7 @@ def test_a_failed_question_counts_as_wrong() -> None:
 def test_a_question_without_answers_is_counted_apart() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
     bare = AskedQuestion("Why?", ())
-    found = report([Outcome(ASKED, good, 0.01), Outcome(bare, good, 0.01)], most=1)
+    found = report([QuestionOutcome(ASKED, good, 0.01), QuestionOutcome(bare, good, 0.01)], most=1)
     assert (found.questions, found.without_answers) == (2, 1)
     assert found.figures[0].exact_match == 100
 
@@ -70,7 +72,9 @@ def test_a_question_without_answers_is_counted_apart() -> None:
 def test_where_reading_may_have_stopped_early_there_is_accuracy_but_no_recall() -> None:
     whole = reply(("Ada", "by Ada in full", 5.0, 0.1), ("Bob", "of Bob", 1.0, 0.9))
     early = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=0.3)
-    found = report([Outcome(ASKED, whole, 0.01), Outcome(ASKED, early, 0.01)], most=2)
+    found = report(
+        [QuestionOutcome(ASKED, whole, 0.01), QuestionOutcome(ASKED, early, 0.01)], most=2
+    )
     assert (found.max_loss, found.passages_read, found.passages_needed) == (0.3, 2.5, 1.5)
     for figures in found.figures:
         assert figures.exact_match == 100
@@ -83,7 +87,7 @@ def test_what_an_old_front_was_asked_counts_as_it_does_not_say_what_it_did(
 ) -> None:
     old = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=None)
     old.ClearField("passages_needed")
-    found = report([Outcome(ASKED, old, 0.01)], 1, asked)
+    found = report([QuestionOutcome(ASKED, old, 0.01)], 1, asked)
     assert (found.max_loss, found.passages_needed) == (asked, None)
     assert found.figures[0].recall_by_answer == recall
 
@@ -97,4 +101,4 @@ def test_replies_that_were_let_read_too_little_are_counted(
 ) -> None:
     said = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=max_loss)
     said.passages_asked, said.passages_granted, said.passages_needed = 10, granted, needed
-    assert report([Outcome(ASKED, said, 0.01)] * 3, most=1).dimmed == 3 * dimmed
+    assert report([QuestionOutcome(ASKED, said, 0.01)] * 3, most=1).dimmed == 3 * dimmed

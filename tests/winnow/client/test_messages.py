@@ -11,7 +11,7 @@ from winnow.client.channels import SERVICE
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -23,7 +23,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Counts what it is asked."""
 
     def __init__(self) -> None:
-        self.server = Server([SERVICE], Boundary(RpcMetrics(CollectorRegistry())))
+        self.server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.asked = 0
 

@@ -13,7 +13,7 @@ from tenacious import available
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
-from winnow.journal.journal import Entry, Journal
+from winnow.journal.journal import Journal, JournalEntry
 from winnow.journal.opening import journal_url, open_journal
 
 pytestmark = needs_nats
@@ -39,9 +39,9 @@ async def publish(journal: Journal, *contents: str) -> list[int]:
     return [await journal.publish(each.encode(), f"key-{each}", later) for each in contents]
 
 
-async def some(journal: Journal, after: int, count: int) -> list[Entry]:
+async def some(journal: Journal, after: int, count: int) -> list[JournalEntry]:
     """The next entries, however often the server goes away meanwhile."""
-    found: list[Entry] = []
+    found: list[JournalEntry] = []
     async with asyncio.timeout(LONG):
         while len(found) < count:
             try:
@@ -58,9 +58,9 @@ async def some(journal: Journal, after: int, count: int) -> list[Entry]:
 async def test_entries_are_read_in_their_order_from_any_place_on(journal: Journal) -> None:
     assert await publish(journal, "a", "b", "c") == [1, 2, 3]
     assert await some(journal, 0, 3) == [
-        Entry(1, "key-a", b"a"),
-        Entry(2, "key-b", b"b"),
-        Entry(3, "key-c", b"c"),
+        JournalEntry(1, "key-a", b"a"),
+        JournalEntry(2, "key-b", b"b"),
+        JournalEntry(3, "key-c", b"c"),
     ]
     assert [each.content for each in await some(journal, 2, 1)] == [b"c"]
 
@@ -76,7 +76,7 @@ async def test_a_reader_is_told_at_once_and_by_how_many_it_lags(journal: Journal
         await publish(journal, "last")
         async for delivered in reading:
             if delivered.entries:
-                assert delivered.entries == (Entry(301, "key-last", b"last"),)
+                assert delivered.entries == (JournalEntry(301, "key-last", b"last"),)
                 break
     assert lags == sorted(lags, reverse=True)
 
@@ -179,7 +179,7 @@ async def test_an_entry_of_an_older_version_has_no_expiry_and_is_applied(
     await journal.open()
     async with await nats.connect(server.url) as client:
         await client.jetstream().publish("winnow.index.00000", b"a", headers={"Nats-Msg-Id": "key"})
-    assert await some(journal, 0, 1) == [Entry(1, "key", b"a")]
+    assert await some(journal, 0, 1) == [JournalEntry(1, "key", b"a")]
 
 
 async def test_a_journal_that_was_made_anew_is_another_one(

@@ -3,12 +3,12 @@
 import pytest
 
 from winnow.errors import UnavailableError
-from winnow.journal.journal import Entry
+from winnow.journal.journal import JournalEntry
 from winnow.journal.ordering import following
 
 
-def entries(*places: int) -> list[Entry]:
-    return [Entry(place, "", b"") for place in places]
+def entries(*places: int) -> list[JournalEntry]:
+    return [JournalEntry(place, "", b"") for place in places]
 
 
 @pytest.mark.parametrize(

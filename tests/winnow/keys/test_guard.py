@@ -23,8 +23,8 @@ from winnow.keys.scope import Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.rpc import client_key
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.guard import Guard
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
 from winnow.security.secured import Secured
@@ -77,7 +77,7 @@ class Front:
         self.gate = Gate([KEY], refused=KeyMetrics(self.registry).refused)
         self.server = Server(
             [ASK, FEED],
-            Boundary(RpcMetrics(self.registry)),
+            CallInterceptor(RpcMetrics(self.registry)),
             door=Guard(self.gate, lambda _method, _metadata: None),
             secured=Secured(peer_calls=_MOST),
         )

@@ -13,9 +13,9 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.policy.attempts import Asker, Attempt, Ended, Lack, Step, Waiting
+from winnow.policy.attempts import Asker, AttemptEnded, FlightAttempt, Lack, NextStep, Waiting
 
-SETTLE, WAIT, TRY = Step.SETTLE, Step.WAIT, Step.TRY
+SETTLE, WAIT, TRY = NextStep.SETTLE, NextStep.WAIT, NextStep.TRY
 NOTHING, TIME, SHARE, ROOM = Lack.NOTHING, Lack.TIME, Lack.SHARE, Lack.ROOM
 FAILED = UnavailableError("gone")
 
@@ -30,20 +30,20 @@ class Desk:
         deadline = Deadline.after(left, self.clock)
         return Asker(deadline, client, 10, lambda: self.in_hand.get(client, 0), lambda: self.room)
 
-    def attempt(self, client: str = "a", left: float = 2.0) -> Attempt:
+    def attempt(self, client: str = "a", left: float = 2.0) -> FlightAttempt:
         """One that begins, and is in hand from now on."""
-        attempt = Attempt(self.asker(client, left))
+        attempt = FlightAttempt(self.asker(client, left))
         attempt.starts()
         self.in_hand[client] = self.in_hand.get(client, 0) + 10
         return attempt
 
 
-def poor(attempt: Attempt, lack: Lack, worth: int = 1) -> Ended[str]:
-    return Ended(attempt, lack, "poor", worth)
+def poor(attempt: FlightAttempt, lack: Lack, worth: int = 1) -> AttemptEnded[str]:
+    return AttemptEnded(attempt, lack, "poor", worth)
 
 
-def failed(attempt: Attempt, lack: Lack) -> Ended[str]:
-    return Ended(attempt, lack, error=FAILED)
+def failed(attempt: FlightAttempt, lack: Lack) -> AttemptEnded[str]:
+    return AttemptEnded(attempt, lack, error=FAILED)
 
 
 def test_who_comes_first_tries_and_waits_for_its_own_attempt() -> None:
@@ -52,7 +52,7 @@ def test_who_comes_first_tries_and_waits_for_its_own_attempt() -> None:
     assert waiting.step([]) is TRY
     waiting.own = desk.attempt()
     assert waiting.step([waiting.own]) is WAIT
-    waiting.tell(Ended(waiting.own, NOTHING, "whole"))
+    waiting.tell(AttemptEnded(waiting.own, NOTHING, "whole"))
     assert (waiting.step([]), waiting.outcome().result) == (SETTLE, "whole")
 
 
@@ -60,7 +60,7 @@ def test_who_comes_first_tries_and_waits_for_its_own_attempt() -> None:
     ("left", "step"), [(0.5, TRY), (1.98, TRY), (1.995, WAIT), (2.0, WAIT), (9.0, WAIT)]
 )
 def test_who_comes_later_waits_for_an_attempt_that_ends_before_its_deadline(
-    left: float, step: Step
+    left: float, step: NextStep
 ) -> None:
     """Deadlines that were set at once differ a little."""
     desk = Desk()
@@ -73,7 +73,7 @@ def test_who_comes_later_waits_for_an_attempt_that_ends_before_its_deadline(
     [(0, 0, WAIT), (9, 0, WAIT), (10, 0, TRY), (30, 0, TRY), (30, 20, TRY), (30, 21, WAIT)],
 )
 def test_who_has_a_clearly_better_turn_tries_beside_the_attempt_of_another(
-    before: int, own: int, step: Step
+    before: int, own: int, step: NextStep
 ) -> None:
     """`before` passages are read for the first client before its question."""
     desk = Desk(busy=before, idle=own)
@@ -96,7 +96,7 @@ def test_who_tried_in_a_better_turn_and_was_refused_waits_for_the_other_attempt(
     waiting.own = desk.attempt("idle")
     waiting.tell(failed(waiting.own, SHARE))
     assert waiting.step([slow]) is WAIT
-    waiting.tell(Ended(slow, NOTHING, "whole"))
+    waiting.tell(AttemptEnded(slow, NOTHING, "whole"))
     assert waiting.step([]) is SETTLE
     assert waiting.outcome().result == "whole"
 
@@ -122,12 +122,12 @@ def test_who_tried_in_a_better_turn_and_was_refused_waits_for_the_other_attempt(
     ],
 )
 def test_it_is_tried_again_only_by_who_has_what_the_first_attempt_lacked(
-    ended: Callable[[Attempt, Lack], Ended[str]],
+    ended: Callable[[FlightAttempt, Lack], AttemptEnded[str]],
     lack: Lack,
     client: str,
     left: float,
     room: bool,
-    step: Step,
+    step: NextStep,
 ) -> None:
     desk = Desk()
     desk.room = room
@@ -212,7 +212,7 @@ def test_who_fails_is_told_of_its_own_failure_before_those_of_others() -> None:
 def test_a_result_that_is_of_no_use_to_an_asker_is_none() -> None:
     desk = Desk()
     waiting = Waiting[str](desk.asker("b"), lambda result: result != "old")
-    waiting.tell(Ended(desk.attempt("a"), NOTHING, "old"))
+    waiting.tell(AttemptEnded(desk.attempt("a"), NOTHING, "old"))
     assert waiting.step([]) is TRY
 
 
@@ -249,9 +249,9 @@ class Seen:
 
     comes: Comes
     waiting: Waiting[str]
-    told: list[Ended[str]] = field(default_factory=list)
+    told: list[AttemptEnded[str]] = field(default_factory=list)
     settled: float | None = None
-    outcome: Ended[str] | None = None
+    outcome: AttemptEnded[str] | None = None
     """What it settled with."""
     left: bool = False
 
@@ -261,7 +261,7 @@ class Flight:
 
     def __init__(self, script: list[Comes]) -> None:
         self.clock, self.order = ManualClock(0.0), count()
-        self.flying: dict[Attempt, Seen] = {}
+        self.flying: dict[FlightAttempt, Seen] = {}
         self.askers: list[Seen] = []
         self.begun = 0
         self.events: list[tuple[float, int, Callable[[], None]]] = []
@@ -293,23 +293,23 @@ class Flight:
         if seen.left or seen.settled is not None:
             return
         match seen.waiting.step(self.flying):
-            case Step.SETTLE:
+            case NextStep.SETTLE:
                 seen.settled, seen.outcome = self.clock.now, seen.waiting.outcome()
-            case Step.TRY:
+            case NextStep.TRY:
                 self.begin(seen)
-            case Step.WAIT:
+            case NextStep.WAIT:
                 assert self.flying, "somebody waits for nothing"
 
     def begin(self, seen: Seen) -> None:
         assert seen.waiting.own is None, "tried twice"
-        seen.waiting.own = attempt = Attempt(seen.waiting.asker)
+        seen.waiting.own = attempt = FlightAttempt(seen.waiting.asker)
         attempt.starts()
         self.begun += 1
         self.flying[attempt] = seen
         ends = min(self.clock.now + seen.comes.takes, attempt.asker.deadline.at)
         self.at(ends, lambda: self.end(attempt, seen.comes))
 
-    def end(self, attempt: Attempt, comes: Comes) -> None:
+    def end(self, attempt: FlightAttempt, comes: Comes) -> None:
         if self.flying.pop(attempt, None) is None:
             return
         late = comes.takes > attempt.seconds

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.policy.batching import Batch, BatchLimits
+from winnow.policy.batching import BatchLimits, EncoderBatch
 
 limits = st.builds(
     BatchLimits, st.integers(1, 16), st.integers(1, 200), st.floats(0, 1, allow_nan=False)
@@ -12,7 +12,7 @@ texts = st.lists(st.integers(1, 64), min_size=1, max_size=40)
 
 
 def filled(bounds: BatchLimits, lengths: list[int]) -> list[int]:
-    batch, taken = Batch(bounds), list[int]()
+    batch, taken = EncoderBatch(bounds), list[int]()
     for tokens in lengths:
         if not batch.takes(tokens):
             break
@@ -35,7 +35,7 @@ def test_a_run_keeps_its_bounds_unless_one_text_breaks_them_alone(
 def test_a_full_run_waits_for_nobody_and_no_run_for_longer_than_allowed(
     bounds: BatchLimits, lengths: list[int]
 ) -> None:
-    batch = Batch(bounds)
+    batch = EncoderBatch(bounds)
     for tokens in filled(bounds, lengths):
         batch.add(tokens)
     assert 0 <= batch.patience(0.0) <= bounds.wait
@@ -45,7 +45,7 @@ def test_a_full_run_waits_for_nobody_and_no_run_for_longer_than_allowed(
 
 
 def test_what_padding_costs_counts() -> None:
-    batch = Batch(BatchLimits(texts=16, tokens=100))
+    batch = EncoderBatch(BatchLimits(texts=16, tokens=100))
     for _ in range(3):
         batch.add(10)
     assert batch.takes(25)
@@ -53,6 +53,6 @@ def test_what_padding_costs_counts() -> None:
 
 
 def test_one_text_a_run_never_waits() -> None:
-    batch = Batch(BatchLimits(texts=1))
+    batch = EncoderBatch(BatchLimits(texts=1))
     batch.add(5)
     assert batch.patience(0.0) == 0

@@ -12,7 +12,7 @@ from manual_clock import ManualClock
 
 from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.policy.fair_queue import FairQueue
-from winnow.policy.load import Load, LoadSettings, Ticket
+from winnow.policy.load import LoadSettings, ReadLoad, Ticket
 from winnow.policy.pace import Pace
 
 READ = 0.01
@@ -45,7 +45,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.pace = Pace(2.0, self.clock)
-        self.load = Load(self.settings, self.clock, lambda: self.pace.seconds)
+        self.load = ReadLoad(self.settings, self.clock, lambda: self.pace.seconds)
 
     def ask(self, reads: int, left: float, client: str = "") -> Ticket | None:
         try:
@@ -128,7 +128,7 @@ def test_under_pressure_nobody_s_share_is_reckoned_to_know_that_not_all_would_be
         looks["others"] += 1
         return 0
 
-    load = Load(SETTINGS, ManualClock(), lambda: READ, others)
+    load = ReadLoad(SETTINGS, ManualClock(), lambda: READ, others)
     while load.reads < 130:
         load.admit(10, 2.0, f"client {load.reads}")
     looks.clear()
@@ -160,7 +160,7 @@ def test_the_queue_is_bounded_while_the_pace_is_unknown() -> None:
 def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_for_others() -> None:
     """Which is all that can be said: a node tells its pace before it takes its first question."""
     machine = Machine(replace(SETTINGS, most_reads=100))
-    machine.load = Load(machine.settings, machine.clock, lambda: None)
+    machine.load = ReadLoad(machine.settings, machine.clock, lambda: None)
     machine.ask(10, 0.001, "modest")
     granted = fill(machine, left=0.001, client="greedy")
     assert (granted[0], granted[-1]) == (10, 3)
@@ -244,7 +244,7 @@ def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() ->
 
 
 def test_what_others_let_in_leaves_less_for_me() -> None:
-    load = Load(PLAIN, ManualClock(), lambda: READ, lambda: 50)
+    load = ReadLoad(PLAIN, ManualClock(), lambda: READ, lambda: 50)
     assert load.admit(10, 1.0).reads == 10
     with pytest.raises(OverloadedError):  # they are served in turn with what I have
         load.admit(31, 1.0)

@@ -5,28 +5,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.outcomes import Outcome
-from winnow.policy.outliers import OutlierSettings, Record, Standing
+from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 
 SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
 A_MOMENT = 0.25
 
 
-def serve(record: Record, *outcomes: Outcome) -> None:
+def serve(record: ReplicaRecord, *outcomes: CallOutcome) -> None:
     """Requests one after another; ejects whenever it is deserved."""
     for outcome in outcomes:
         if record.end(record.begin(), outcome):
             record.eject()
 
 
-def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> Record:
-    record = Record(settings, clock)
-    serve(record, *[Outcome.FAILED] * settings.strikes)
+def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> ReplicaRecord:
+    record = ReplicaRecord(settings, clock)
+    serve(record, *[CallOutcome.FAILED] * settings.strikes)
     assert record.standing is Standing.EJECTED
     return record
 
 
-def half_open(clock: ManualClock) -> Record:
+def half_open(clock: ManualClock) -> ReplicaRecord:
     record = ejected(clock)
     clock.advance(SETTINGS.base_ejection)
     assert record.standing is Standing.HALF_OPEN
@@ -36,20 +36,29 @@ def half_open(clock: ManualClock) -> Record:
 @pytest.mark.parametrize(
     ("outcomes", "standing"),
     [
-        ([Outcome.FAILED] * 2, Standing.ACTIVE),
-        ([Outcome.FAILED] * 3, Standing.EJECTED),
-        ([Outcome.BEATEN] * 3, Standing.EJECTED),
-        ([Outcome.FAILED, Outcome.BEATEN, Outcome.FAILED], Standing.EJECTED),
-        ([Outcome.FAILED, Outcome.FAILED, Outcome.ANSWERED, Outcome.FAILED], Standing.ACTIVE),
-        ([Outcome.FAILED, Outcome.FAILED, Outcome.REFUSED, Outcome.FAILED], Standing.ACTIVE),
-        ([Outcome.FAILED, Outcome.FAILED, Outcome.ABANDONED, Outcome.FAILED], Standing.EJECTED),
-        ([Outcome.ABANDONED] * 9, Standing.ACTIVE),
-        ([Outcome.REFUSED] * 9, Standing.ACTIVE),
-        ([Outcome.OUTLIER], Standing.EJECTED),
+        ([CallOutcome.FAILED] * 2, Standing.ACTIVE),
+        ([CallOutcome.FAILED] * 3, Standing.EJECTED),
+        ([CallOutcome.BEATEN] * 3, Standing.EJECTED),
+        ([CallOutcome.FAILED, CallOutcome.BEATEN, CallOutcome.FAILED], Standing.EJECTED),
+        (
+            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.ANSWERED, CallOutcome.FAILED],
+            Standing.ACTIVE,
+        ),
+        (
+            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.REFUSED, CallOutcome.FAILED],
+            Standing.ACTIVE,
+        ),
+        (
+            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.ABANDONED, CallOutcome.FAILED],
+            Standing.EJECTED,
+        ),
+        ([CallOutcome.ABANDONED] * 9, Standing.ACTIVE),
+        ([CallOutcome.REFUSED] * 9, Standing.ACTIVE),
+        ([CallOutcome.OUTLIER], Standing.EJECTED),
     ],
 )
-def test_strikes_in_a_row_eject(outcomes: list[Outcome], standing: Standing) -> None:
-    record = Record(SETTINGS, ManualClock())
+def test_strikes_in_a_row_eject(outcomes: list[CallOutcome], standing: Standing) -> None:
+    record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
     assert record.standing is standing
 
@@ -58,18 +67,18 @@ def test_strikes_in_a_row_eject(outcomes: list[Outcome], standing: Standing) -> 
     ("outcomes", "suspect"),
     [
         ([], False),
-        ([Outcome.ANSWERED], False),
-        ([Outcome.BEATEN], True),
-        ([Outcome.FAILED], True),
-        ([Outcome.BEATEN, Outcome.ABANDONED], True),
-        ([Outcome.BEATEN, Outcome.ANSWERED], False),
-        ([Outcome.FAILED] * 3, True),
+        ([CallOutcome.ANSWERED], False),
+        ([CallOutcome.BEATEN], True),
+        ([CallOutcome.FAILED], True),
+        ([CallOutcome.BEATEN, CallOutcome.ABANDONED], True),
+        ([CallOutcome.BEATEN, CallOutcome.ANSWERED], False),
+        ([CallOutcome.FAILED] * 3, True),
     ],
 )
 def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
-    outcomes: list[Outcome], suspect: bool
+    outcomes: list[CallOutcome], suspect: bool
 ) -> None:
-    record = Record(SETTINGS, ManualClock())
+    record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
     assert record.suspect is suspect
 
@@ -77,7 +86,7 @@ def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
 def test_a_replica_that_is_probed_is_suspect_until_it_answers() -> None:
     record = half_open(ManualClock())
     assert record.suspect
-    serve(record, Outcome.ANSWERED)
+    serve(record, CallOutcome.ANSWERED)
     assert not record.suspect
 
 
@@ -100,7 +109,7 @@ def test_for_a_while_only_brief_requests_probe() -> None:
 
 
 def test_an_active_replica_needs_no_probe() -> None:
-    assert not Record(SETTINGS, ManualClock()).wants_probe(brief=True)
+    assert not ReplicaRecord(SETTINGS, ManualClock()).wants_probe(brief=True)
 
 
 def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
@@ -109,17 +118,17 @@ def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
     assert not record.wants_probe(brief=True)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.ANSWERED, Outcome.REFUSED])
-def test_a_probe_that_shows_life_brings_it_back(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [CallOutcome.ANSWERED, CallOutcome.REFUSED])
+def test_a_probe_that_shows_life_brings_it_back(outcome: CallOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
     assert record.standing is Standing.ACTIVE
-    serve(record, *[Outcome.FAILED] * (SETTINGS.strikes - 1))
+    serve(record, *[CallOutcome.FAILED] * (SETTINGS.strikes - 1))
     assert record.standing is Standing.ACTIVE, "it starts again with no strikes"
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.BEATEN, Outcome.OUTLIER])
-def test_one_failed_probe_ejects_again(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [CallOutcome.FAILED, CallOutcome.BEATEN, CallOutcome.OUTLIER])
+def test_one_failed_probe_ejects_again(outcome: CallOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
     assert record.standing is Standing.EJECTED
@@ -127,12 +136,12 @@ def test_one_failed_probe_ejects_again(outcome: Outcome) -> None:
 
 def test_an_abandoned_probe_lets_the_next_one_through() -> None:
     record = half_open(ManualClock())
-    serve(record, Outcome.ABANDONED)
+    serve(record, CallOutcome.ABANDONED)
     assert record.standing is Standing.HALF_OPEN
     assert record.wants_probe(brief=True)
 
 
-def lasts(record: Record, clock: ManualClock) -> float:
+def lasts(record: ReplicaRecord, clock: ManualClock) -> float:
     """Seconds until an ejected replica is half-open, to the quarter."""
     began = clock()
     while record.standing is Standing.EJECTED:
@@ -146,7 +155,7 @@ def test_every_ejection_in_a_row_lasts_longer_up_to_the_longest() -> None:
     seconds = []
     for _ in range(4):
         seconds.append(lasts(record, clock))
-        serve(record, Outcome.FAILED)
+        serve(record, CallOutcome.FAILED)
     assert seconds == [2.0, 4.0, 5.0, 5.0]
 
 
@@ -154,18 +163,18 @@ def test_every_ejection_in_a_row_lasts_longer_up_to_the_longest() -> None:
 def test_earlier_ejections_are_forgiven_after_long_service(served: float, seconds: float) -> None:
     clock = ManualClock()
     record = half_open(clock)
-    serve(record, Outcome.ANSWERED)
+    serve(record, CallOutcome.ANSWERED)
     clock.advance(served)
-    serve(record, *[Outcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[CallOutcome.FAILED] * SETTINGS.strikes)
     assert lasts(record, clock) == seconds
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", list(CallOutcome))
+def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: CallOutcome) -> None:
     clock = ManualClock()
-    record = Record(SETTINGS, clock)
+    record = ReplicaRecord(SETTINGS, clock)
     first, second = record.begin(), record.begin()
-    serve(record, *[Outcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[CallOutcome.FAILED] * SETTINGS.strikes)
     assert not record.end(first, outcome)
     assert not record.wants_probe(brief=True)
     clock.advance(SETTINGS.base_ejection)
@@ -176,26 +185,28 @@ def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Outc
 
 def test_a_last_resort_that_answers_comes_back_at_once() -> None:
     record = ejected(ManualClock())
-    serve(record, Outcome.ANSWERED)
+    serve(record, CallOutcome.ANSWERED)
     assert record.standing is Standing.ACTIVE
 
 
 def test_a_last_resort_that_fails_makes_the_ejection_no_longer() -> None:
     clock = ManualClock()
     record = ejected(clock)
-    serve(record, *[Outcome.FAILED] * 10)
+    serve(record, *[CallOutcome.FAILED] * 10)
     assert lasts(record, clock) == SETTINGS.base_ejection
 
 
-steps = st.lists(st.tuples(st.floats(0, 4), st.sampled_from(Outcome), st.booleans()), max_size=60)
+steps = st.lists(
+    st.tuples(st.floats(0, 4), st.sampled_from(CallOutcome), st.booleans()), max_size=60
+)
 
 
 @given(steps)
 def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
-    history: list[tuple[float, Outcome, bool]],
+    history: list[tuple[float, CallOutcome, bool]],
 ) -> None:
     clock = ManualClock()
-    record = Record(SETTINGS, clock)
+    record = ReplicaRecord(SETTINGS, clock)
     in_hand: list[bool] = []
     for pause, outcome, start in history:
         clock.advance(pause)
@@ -209,14 +220,14 @@ def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
 
 @given(steps)
 def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
-    history: list[tuple[float, Outcome, bool]],
+    history: list[tuple[float, CallOutcome, bool]],
 ) -> None:
     clock = ManualClock()
-    record = Record(SETTINGS, clock)
+    record = ReplicaRecord(SETTINGS, clock)
     for pause, outcome, _ in history:
         clock.advance(pause)
         serve(record, outcome)
     clock.advance(SETTINGS.longest_ejection)
     assert record.standing is Standing.ACTIVE or record.wants_probe(brief=True)
-    serve(record, Outcome.ANSWERED)
+    serve(record, CallOutcome.ANSWERED)
     assert record.standing is Standing.ACTIVE

@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2_grpc
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from winnow.rpc.boundary import Boundary
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.secured import Secured
 from winnow.telemetry.metrics import RpcMetrics
@@ -51,7 +51,7 @@ class Served:
     """A server on a port, and on a socket: two addresses."""
 
     def __init__(self, socket: Path, secured: Secured) -> None:
-        boundary = Boundary(RpcMetrics(CollectorRegistry()), quiet=True)
+        boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
         self.server = Server([ASK, FEED], boundary, secured=secured)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(Feeds(), self.server.grpc)

@@ -13,8 +13,8 @@ from certificates import Authority
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from winnow.rpc.boundary import Boundary
 from winnow.rpc.channel import open_apart, open_balanced, open_channel
+from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.peers import Peers
@@ -48,7 +48,7 @@ class Node:
         self.certificates = Certificates(authority.issue("node", [NAME, "127.0.0.1"]))
         self.server = Server(
             [SERVICE],
-            Boundary(RpcMetrics(CollectorRegistry()), quiet=True),
+            CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
             secured=Secured(self.certificates),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self.servicer, self.server.grpc)

@@ -6,8 +6,8 @@ import pytest
 from manual_clock import ManualClock
 from rich.console import Console
 
-from winnow.telemetry.progress import Progress
-from winnow.telemetry.stage import EVERY, Stage, duration
+from winnow.telemetry.progress import StageProgress
+from winnow.telemetry.stage import EVERY, StageClock, duration
 
 
 def lines(file: io.StringIO) -> list[str]:
@@ -16,7 +16,7 @@ def lines(file: io.StringIO) -> list[str]:
 
 def test_a_line_has_share_rate_and_time_left() -> None:
     clock = ManualClock()
-    stage = Stage("encoding passages", 661_243, 9_940, clock)
+    stage = StageClock("encoding passages", 661_243, 9_940, clock)
     clock.advance(10)
     stage.advance(2_060)
     assert stage.line() == "encoding passages: 12,000 of 661,243 (1 %), 206/s, 53 min left"
@@ -24,7 +24,7 @@ def test_a_line_has_share_rate_and_time_left() -> None:
 
 def test_the_rate_is_that_of_the_last_minute() -> None:
     clock = ManualClock()
-    stage = Stage("asking", 100_000, 0, clock)
+    stage = StageClock("asking", 100_000, 0, clock)
     stage.advance(50_000)
     for _ in range(7):
         clock.advance(10)
@@ -38,7 +38,7 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
 
 def test_a_line_is_due_now_and_then() -> None:
     clock = ManualClock()
-    stage = Stage("asking", None, 0, clock)
+    stage = StageClock("asking", None, 0, clock)
     assert not stage.due()
     clock.advance(EVERY)
     assert stage.due()
@@ -48,9 +48,9 @@ def test_a_line_is_due_now_and_then() -> None:
 
 def test_what_is_not_known_is_not_said() -> None:
     clock = ManualClock()
-    assert Stage("reading", None, 0, clock).line() == "reading: 0"
-    assert Stage("encoding", 0, 0, clock).line() == "encoding: 0 of 0"
-    assert Stage("encoding", 5, 5, clock).summary() == "encoding: 5 of 5 (100 %) in 0.0 s"
+    assert StageClock("reading", None, 0, clock).line() == "reading: 0"
+    assert StageClock("encoding", 0, 0, clock).line() == "encoding: 0 of 0"
+    assert StageClock("encoding", 5, 5, clock).summary() == "encoding: 5 of 5 (100 %) in 0.0 s"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
 
 def test_a_log_gets_plain_lines_at_the_beginning_now_and_then_and_at_the_end() -> None:
     clock, file = ManualClock(), io.StringIO()
-    with Progress(Console(file=file), clock) as progress:
+    with StageProgress(Console(file=file), clock) as progress:
         progress.start("encoding passages", 40)
         for _ in range(20):
             clock.advance(1)
@@ -80,7 +80,7 @@ def test_a_log_gets_plain_lines_at_the_beginning_now_and_then_and_at_the_end() -
 
 def test_every_stage_ends_with_what_it_came_to() -> None:
     clock, file = ManualClock(), io.StringIO()
-    with Progress(Console(file=file), clock) as progress:
+    with StageProgress(Console(file=file), clock) as progress:
         progress.start("reading", None)
         progress.advance(7)
         progress.start("encoding", 7)
@@ -95,7 +95,7 @@ def test_every_stage_ends_with_what_it_came_to() -> None:
 def test_a_terminal_gets_a_bar_and_no_lines() -> None:
     file = io.StringIO()
     terminal = Console(file=file, force_terminal=True, width=120, _environ={"TERM": "xterm"})
-    with Progress(terminal) as progress:
+    with StageProgress(terminal) as progress:
         progress.start("reading passages", None)
         progress.advance(3)
         progress.say("a word in between")
@@ -113,7 +113,7 @@ def test_a_bar_that_is_interrupted_does_not_say_that_it_came_to_its_end() -> Non
     terminal = Console(file=file, force_terminal=True, width=120, _environ={"TERM": "xterm"})
 
     def interrupted() -> None:
-        with Progress(terminal) as progress:
+        with StageProgress(terminal) as progress:
             progress.start("encoding passages", 7)
             progress.advance(3)
             raise KeyboardInterrupt
@@ -127,7 +127,7 @@ def test_a_bar_that_is_interrupted_does_not_say_that_it_came_to_its_end() -> Non
 def test_a_terminal_without_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
     environment = {"TERM": "xterm-256color", "NO_COLOR": "1"}
-    with Progress(Console(file=file, force_terminal=True, _environ=environment)) as progress:
+    with StageProgress(Console(file=file, force_terminal=True, _environ=environment)) as progress:
         progress.start("reading passages", 3)
         progress.advance(3)
     assert "\x1b[3" not in file.getvalue()

@@ -13,7 +13,7 @@ from winnow.cli.access import with_credentials
 from winnow.cli.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.run import ask_all
-from winnow.cli.evaluation.tally import Outcome, Report, report
+from winnow.cli.evaluation.tally import QuestionOutcome, Report, report
 from winnow.cli.failures import Failures
 from winnow.cli.filtering import Where
 from winnow.cli.outputs import reserved
@@ -24,7 +24,7 @@ from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.question import ReadScope, Retriever
 from winnow.plural import many
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
 
@@ -117,10 +117,10 @@ async def _run(
     clients: int,
     timeout: float,
     credentials: Credentials | None,
-) -> list[Outcome]:
+) -> list[QuestionOutcome]:
     async with AnswerClient(address, credentials=credentials) as client:
         await client.expect_serving()
-        with Progress() as progress:
+        with StageProgress() as progress:
             progress.start("asking", len(asked))
             return await ask_all(client, asked, request, clients, timeout, progress.advance)
 

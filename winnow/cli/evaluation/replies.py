@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.evaluation.tally import Outcome, max_loss_of, same
+from winnow.cli.evaluation.tally import QuestionOutcome, max_loss_of, same
 from winnow.cli.outputs import writing
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
 
 
-def write_replies(outcomes: Iterable[Outcome], path: Path) -> None:
+def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
     """Writes one line per question: what was accepted, what was answered, best first.
 
     Raises:
@@ -39,7 +39,7 @@ def read_whole_replies(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def _row(outcome: QuestionOutcome) -> dict[str, Any]:
     answers = outcome.reply.answers if outcome.reply is not None else []
     return {
         "question": outcome.asked.question,

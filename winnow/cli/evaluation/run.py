@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from winnow.cli.evaluation.tally import Outcome
+from winnow.cli.evaluation.tally import QuestionOutcome
 from winnow.cli.questions import AskedQuestion
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
@@ -18,9 +18,9 @@ async def ask_all(
     clients: int,
     timeout: float,
     advance: Callable[[], object],
-) -> list[Outcome]:
+) -> list[QuestionOutcome]:
     """Asks with `request`'s options, `clients` questions at a time; outcomes in file order."""
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, QuestionOutcome] = {}
     waiting = iter(range(len(questions)))
 
     async def work() -> None:
@@ -37,7 +37,7 @@ async def _ask(
     asked: AskedQuestion,
     options: answer_pb2.AnswerRequest,
     timeout: float,
-) -> Outcome:
+) -> QuestionOutcome:
     request = answer_pb2.AnswerRequest()
     request.CopyFrom(options)
     request.question = asked.question
@@ -45,5 +45,5 @@ async def _ask(
     try:
         reply = await client.ask(request, timeout)
     except WinnowError as error:
-        return Outcome(asked, None, time.perf_counter() - started, str(error))
-    return Outcome(asked, reply, time.perf_counter() - started)
+        return QuestionOutcome(asked, None, time.perf_counter() - started, str(error))
+    return QuestionOutcome(asked, reply, time.perf_counter() - started)

@@ -23,7 +23,7 @@ STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class AccuracyFigures:
     """Shares of questions, in percent, after reading so many passages."""
 
     passages: int
@@ -53,7 +53,7 @@ class Report:
     """Replies for which fewer passages were read than were asked for and needed: there was too much
     to do.
     """
-    figures: tuple[Figures, ...]
+    figures: tuple[AccuracyFigures, ...]
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -72,7 +72,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class QuestionOutcome:
     """One question's reply and the seconds it took; no reply if it failed."""
 
     asked: AskedQuestion
@@ -82,7 +82,7 @@ class Outcome:
     """Why it failed: status, colon, words."""
 
 
-def report(outcomes: Sequence[Outcome], most: int, max_loss: float | None = None) -> Report:
+def report(outcomes: Sequence[QuestionOutcome], most: int, max_loss: float | None = None) -> Report:
     """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong.
 
     `max_loss`: what every request said; none if it was left to the server.
@@ -123,7 +123,7 @@ def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
     return convert.decimal(reply.max_loss) if reply.HasField("max_loss") else None
 
 
-def _figures(outcomes: Sequence[Outcome], passages: int, whole: bool) -> Figures:
+def _figures(outcomes: Sequence[QuestionOutcome], passages: int, whole: bool) -> AccuracyFigures:
     """`whole`: whether every passage was read, so that recall can be told."""
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
@@ -134,7 +134,7 @@ def _figures(outcomes: Sequence[Outcome], passages: int, whole: bool) -> Figures
         by_answer.append(any(_contains(a.passage.text, asked.answers) for a in near))
         if asked.context is not None:
             by_passage.append(any(same(a.passage.text, asked.context) for a in near))
-    return Figures(
+    return AccuracyFigures(
         passages,
         _percent(matches),
         _percent(overlaps),

@@ -16,7 +16,7 @@ PACKED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FeedBatch:
     """What is sent at once."""
 
     rows: tuple[Row, ...]
@@ -37,7 +37,7 @@ class Batch:
         return [_fields(row) for row in self.rows]
 
 
-def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[Batch]:
+def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[FeedBatch]:
     """The rows in their order, up to `most` at a time.
 
     An id comes once in a batch: what a document no longer has is deleted after its batch, and would
@@ -52,7 +52,7 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
         for row in own:
             full = len(held) == most or (held and size + _size(row) > MOST_BYTES)
             if full or row.passage.id in ids:
-                yield Batch(tuple(held), through, tuple(after))
+                yield FeedBatch(tuple(held), through, tuple(after))
                 held, ids, after, size = [], set(), [], 0
             held.append(row)
             ids.add(row.passage.id)
@@ -61,15 +61,15 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
         if documents:
             after.append(following(held[-1].passage.id))
     if held:
-        yield Batch(tuple(held), through, tuple(after))
+        yield FeedBatch(tuple(held), through, tuple(after))
 
 
-def document_deletions(rows: Iterable[Row], most: int) -> Iterator[Batch]:
+def document_deletions(rows: Iterable[Row], most: int) -> Iterator[FeedBatch]:
     """The deletion of documents with all passages that were cut from them, `most` at a time."""
     left = iter(rows)
     while some := list(itertools.islice(left, most)):
         documents = tuple(dict.fromkeys(row.passage.id for row in some))
-        yield Batch((), some[-1].line, tuple(map(first, documents)), documents)
+        yield FeedBatch((), some[-1].line, tuple(map(first, documents)), documents)
 
 
 def first(document: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from winnow.cli.feed.batches import Batch, numbered
+from winnow.cli.feed.batches import FeedBatch, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Claim:
     """By document: from which one on its passages are deleted."""
 
     @classmethod
-    def of(cls, batch: Batch) -> "Claim":
+    def of(cls, batch: FeedBatch) -> "Claim":
         """All that a batch does, if rows that end in it are whole documents."""
         lasts: dict[str, int] = {}
         ends: dict[str, int] = {}

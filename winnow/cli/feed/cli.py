@@ -12,8 +12,8 @@ import typer
 from winnow import signals
 from winnow.cli.access import flags, with_credentials
 from winnow.cli.addresses import FrontAddress
-from winnow.cli.feed.batches import Batch
-from winnow.cli.feed.job import Job, Plan
+from winnow.cli.feed.batches import FeedBatch
+from winnow.cli.feed.job import FeedJob, FeedPlan
 from winnow.cli.feed.source import STDIN
 from winnow.cli.feed.telling import FeedProgress
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
@@ -97,14 +97,14 @@ def feed(
       2 wrong usage
       130 Ctrl-C
     """
-    plan = Plan(
+    plan = FeedPlan(
         file, form, cut, delete, concurrency, batch * (10 if delete else 1), skip_bad_rows, patience
     )
     noted = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
     if resume and noted is None:
         raise typer.BadParameter("name a --resume-file to go on with", param_hint="--resume")
     with FeedProgress() as progress:
-        job = Job(plan, noted, progress)
+        job = FeedJob(plan, noted, progress)
         began = time.perf_counter()
         try:
             job.prepare(resume)
@@ -117,7 +117,7 @@ def feed(
     _show(job, time.perf_counter() - began, as_json)
 
 
-async def _run(job: Job, address: str, timeout: float, credentials: Credentials | None) -> None:
+async def _run(job: FeedJob, address: str, timeout: float, credentials: Credentials | None) -> None:
     async with AsyncClient(address, credentials=credentials) as client:
         await job.run(_ClientFeeds(client, job.plan.delete, timeout))
 
@@ -128,7 +128,7 @@ class _ClientFeeds:
     def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
         self._client, self._delete, self._timeout = client, delete, timeout
 
-    async def store(self, batch: Batch) -> Sequence[WriteResult]:
+    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         if self._delete:
             versions = {row.passage.id: row.version for row in batch.rows}
             return await self._client.delete(versions, timeout=self._timeout)
@@ -139,7 +139,7 @@ class _ClientFeeds:
 
 
 def _go_on(
-    job: Job, address: str, resume_file: Path | None, credentials: Credentials | None
+    job: FeedJob, address: str, resume_file: Path | None, credentials: Credentials | None
 ) -> str:
     """What is durable, and the command that goes on."""
     plan = job.plan
@@ -152,7 +152,7 @@ def _go_on(
     return f"all rows up to line {job.line} are durable; to go on: {shlex.join(words)}"
 
 
-def _show(job: Job, seconds: float, as_json: bool) -> None:
+def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
     totals = job.totals
     counts = {outcome.value: totals.outcomes[outcome] for outcome in Outcome}
     bad = job.bad_rows + totals.refused

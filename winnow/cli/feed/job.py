@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from winnow.cli.feed.batches import Batch, batches, document_deletions
+from winnow.cli.feed.batches import FeedBatch, batches, document_deletions
 from winnow.cli.feed.ledger import Ledger
-from winnow.cli.feed.place import Place, Source
+from winnow.cli.feed.place import FeedFile, Source
 from winnow.cli.feed.sending import MOST_DOCUMENTS, Feeds, Sender, Totals
 from winnow.cli.feed.source import STDIN, rows
 from winnow.cli.feed.telling import FeedProgress
@@ -23,7 +23,7 @@ _NOTE_EVERY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FeedPlan:
     """What to feed."""
 
     file: Path
@@ -42,17 +42,17 @@ class Plan:
         return self.cut and self.delete
 
 
-class BadRowsError(ArtefactError):
+class BadFeedRowsError(ArtefactError):
     """The source has rows that are no passages."""
 
 
-class Job:
+class FeedJob:
     """A feed."""
 
-    def __init__(self, plan: Plan, noted: Path | None, progress: FeedProgress) -> None:
+    def __init__(self, plan: FeedPlan, noted: Path | None, progress: FeedProgress) -> None:
         """`noted`: where it is noted how far it is; None for nowhere."""
         self.plan, self._progress = plan, progress
-        self._place = Place(noted) if noted else None
+        self._place = FeedFile(noted) if noted else None
         self._source: Source | None = None
         self._ledger = Ledger()
         self._noted_at = 0.0
@@ -134,7 +134,7 @@ class Job:
                 good += 1
             self._progress.advance()
         if bad and not self.plan.skip_bad_rows:
-            raise BadRowsError(
+            raise BadFeedRowsError(
                 f"{many(bad, 'bad row')}, and nothing was sent: mend what is named "
                 "above, or leave it out with --skip-bad-rows"
             )
@@ -151,7 +151,7 @@ class Job:
             elif self.plan.skip_bad_rows:
                 self._bad(row)
             else:
-                raise BadRowsError(
+                raise BadFeedRowsError(
                     f"line {row.line}: {row.reason}: mend it, or leave it out with --skip-bad-rows"
                 )
 
@@ -182,5 +182,5 @@ class Job:
         return True
 
 
-def _next(made: Iterator[Batch]) -> Batch | None:
+def _next(made: Iterator[FeedBatch]) -> FeedBatch | None:
     return next(itertools.islice(made, 1), None)

@@ -37,7 +37,7 @@ class Source:
         return cls(sha256(start).hexdigest(), len(start), cut, delete)
 
 
-class Place:
+class FeedFile:
     """The file."""
 
     def __init__(self, path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from winnow.cli.feed.batches import Batch, following, numbered
+from winnow.cli.feed.batches import FeedBatch, following, numbered
 from winnow.cli.feed.claims import Claim
 from winnow.cli.feed.ledger import Ledger
 from winnow.cli.feed.patience import backoff
@@ -52,7 +52,7 @@ MOST_DOCUMENTS = _MOST_IDS // WHOLE_LOOK_AHEAD
 class Feeds(Protocol):
     """What stores a batch, and what deletes ids: one request each."""
 
-    async def store(self, batch: Batch) -> Sequence[WriteResult]: ...
+    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
 
 
@@ -117,7 +117,9 @@ class Sender:
         self._in_hand: dict[asyncio.Task[None], Claim] = {}
         self.totals = Totals()
 
-    async def run(self, next_batch: Callable[[], Awaitable[Batch | None]], at_once: int) -> None:
+    async def run(
+        self, next_batch: Callable[[], Awaitable[FeedBatch | None]], at_once: int
+    ) -> None:
         """Sends batches until there are none; raises the first error that no waiting mends.
 
         What is in hand then ends first, so that what is durable is known.
@@ -150,7 +152,7 @@ class Sender:
             for error in filter(None, errors):
                 raise error
 
-    async def _send(self, batch: Batch, number: int) -> None:
+    async def _send(self, batch: FeedBatch, number: int) -> None:
         batch = await self._store(batch)
         after, doubted = batch.after, False
         deleted: list[str] = []
@@ -186,7 +188,7 @@ class Sender:
         gone = {each.id for each in results} if doubtful else set(there)
         return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
 
-    async def _store(self, batch: Batch) -> Batch:
+    async def _store(self, batch: FeedBatch) -> FeedBatch:
         """Stores a batch; gives it back without the rows that were refused."""
         while batch.rows:
             try:
@@ -197,7 +199,7 @@ class Sender:
                 break
         return batch
 
-    def _without(self, batch: Batch, error: InvalidRequestError) -> Batch:
+    def _without(self, batch: FeedBatch, error: InvalidRequestError) -> FeedBatch:
         wrong = _rows(error.violations)
         if not wrong:
             raise error

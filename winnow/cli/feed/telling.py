@@ -4,14 +4,14 @@ import time
 
 from winnow.errors import WinnowError
 from winnow.passages.rows import BadRow
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _SHOWN = 20
 _EVERY = 10.0
 """Seconds between two lines that say why it waits."""
 
 
-class FeedProgress(Progress):
+class FeedProgress(StageProgress):
     """Shows a feed; a context manager."""
 
     _bad = 0

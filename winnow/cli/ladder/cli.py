@@ -13,13 +13,13 @@ from winnow.cli.drawing import check_drawable
 from winnow.cli.ladder.figures import Rung
 from winnow.cli.ladder.making import directory, make_missing
 from winnow.cli.ladder.plot import plot
-from winnow.cli.ladder.run import Plan, measure
+from winnow.cli.ladder.run import LadderPlan, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.outputs import reserved
 from winnow.plural import many
 from winnow.settings.common import cores
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _WIDTH = 124
 """Columns of the table."""
@@ -67,7 +67,7 @@ def ladder(
     where they are missing, and kept. Texts are tokenised before. No server is needed.
     """
     check_drawable(picture)
-    plan = Plan(
+    plan = LadderPlan(
         STEPS,
         workers or cores(),
         requests,
@@ -75,7 +75,7 @@ def ladder(
         seconds,
         read_texts(texts) if texts is not None else (),
     )
-    with reserved(picture), Progress() as progress:
+    with reserved(picture), StageProgress() as progress:
         make_missing(directory(), STEPS, progress.say)
         found = measure(plan, directory(), progress)
     try:
@@ -89,7 +89,7 @@ def ladder(
             typer.echo(f"drawn: {picture}", err=True)
 
 
-def _show(found: Sequence[Rung], plan: Plan) -> None:
+def _show(found: Sequence[Rung], plan: LadderPlan) -> None:
     table = Table(
         "step", "texts", "p50 ms", "p95", "p99", "predictions/s", "times first", "times last"
     )

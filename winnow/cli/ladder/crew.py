@@ -7,17 +7,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.ladder.worker import Done, Job, work
+from winnow.cli.ladder.worker import WorkerResult, WorkerRound, work
 from winnow.errors import UnavailableError, WinnowError
 
 
-class Crew:
+class WorkerPool:
     """Workers that are there already."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
         self._connections = connections
 
-    def do(self, jobs: Sequence[Job]) -> list[Done]:
+    def do(self, jobs: Sequence[WorkerRound]) -> list[WorkerResult]:
         """One job each; they begin once all are ready.
 
         Raises:
@@ -35,7 +35,7 @@ class Crew:
 
 
 @contextmanager
-def crew(workers: int, place: Path) -> Iterator[Crew]:
+def crew(workers: int, place: Path) -> Iterator[WorkerPool]:
     """Workers that find their models at `place`; leaves no process behind."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(workers)]
@@ -46,7 +46,7 @@ def crew(workers: int, place: Path) -> Iterator[Crew]:
         for process, (_, theirs) in zip(processes, pipes, strict=True):
             process.start()
             theirs.close()  # or nobody would notice that the worker ends
-        yield Crew([ours for ours, _ in pipes])
+        yield WorkerPool([ours for ours, _ in pipes])
     finally:
         for process, (ours, _) in zip(processes, pipes, strict=True):
             ours.close()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from winnow.cli.ladder.steps import Step
-from winnow.cli.ladder.worker import Done
+from winnow.cli.ladder.steps import LadderStep
+from winnow.cli.ladder.worker import WorkerResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ class Rung:
         return asdict(self)
 
 
-def rungs(steps: Sequence[Step], rounds: Sequence[Sequence[Sequence[Done]]]) -> list[Rung]:
+def rungs(
+    steps: Sequence[LadderStep], rounds: Sequence[Sequence[Sequence[WorkerResult]]]
+) -> list[Rung]:
     """The figures of every step: `rounds` hold what each worker did at each step, in turn.
 
     Factors are medians over rounds: each compares steps that were measured right after another.
@@ -50,7 +52,10 @@ def rungs(steps: Sequence[Step], rounds: Sequence[Sequence[Sequence[Done]]]) -> 
 
 
 def _rung(
-    step: Step, place: int, done: Sequence[Sequence[Done]], rates: Sequence[Sequence[float]]
+    step: LadderStep,
+    place: int,
+    done: Sequence[Sequence[WorkerResult]],
+    rates: Sequence[Sequence[float]],
 ) -> Rung:
     parts = [part for workers in done for part in workers]
     latencies = np.concatenate([np.asarray(part.latencies) for part in parts]) * 1e3
@@ -71,6 +76,6 @@ def _rung(
     )
 
 
-def _rate(step: Step, done: Sequence[Done]) -> float:
+def _rate(step: LadderStep, done: Sequence[WorkerResult]) -> float:
     """Each worker has its own time: the last one may go on for longer than the others."""
     return step.predictions * sum(len(part.latencies) / part.seconds for part in done)

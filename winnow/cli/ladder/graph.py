@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from winnow.cli.ladder.steps import Shape
+from winnow.cli.ladder.steps import EncoderShape
 from winnow.cli.ladder.texts import VOCABULARY
 
 _OPSET, _IR = 17, 8
@@ -76,7 +76,7 @@ class Graph:
         return helper.make_model(graph, opset_imports=opset, ir_version=_IR)
 
 
-def encoder(shape: Shape, seed: int = 0) -> Any:
+def encoder(shape: EncoderShape, seed: int = 0) -> Any:
     """Token ids [1, tokens] to `states` [1, tokens, width] and `logits` [1, labels]."""
     graph, width = Graph(seed), shape.width
     ids = [
@@ -114,7 +114,7 @@ def _embedded(graph: Graph, width: int) -> str:
     words = graph.node("Gather", graph.random(VOCABULARY, width), "input_ids")
     types = graph.node("Gather", graph.random(_TYPES, width), "token_type_ids")
     tokens = graph.node(
-        "Gather", graph.node("Shape", "input_ids"), graph.constant(np.array([1], np.int64))
+        "Gather", graph.node("EncoderShape", "input_ids"), graph.constant(np.array([1], np.int64))
     )
     zero = graph.constant(np.array([0], np.int64))
     places = graph.node("Slice", graph.random(_POSITIONS, width), zero, tokens)
@@ -129,7 +129,7 @@ def _mask(graph: Graph) -> str:
     return graph.node("Unsqueeze", masked, graph.constant(np.array([1, 2], np.int64)))
 
 
-def _attention(graph: Graph, states: str, mask: str, shape: Shape) -> str:
+def _attention(graph: Graph, states: str, mask: str, shape: EncoderShape) -> str:
     width, heads = shape.width, shape.attention
     split = graph.constant(np.array([0, 0, heads, width // heads], np.int64))
 

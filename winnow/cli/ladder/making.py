@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from winnow.cli.ladder.steps import Precision, Shape, Step
+from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
 from winnow.cli.outputs import writing
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, made_files
@@ -24,17 +24,17 @@ def directory() -> Path:
     return made_files() / "ladder" / str(_FORMAT)
 
 
-def encoder_file(place: Path, shape: Shape, precision: Precision) -> Path:
+def encoder_file(place: Path, shape: EncoderShape, precision: Precision) -> Path:
     """The file of an encoder."""
     return place / f"{shape.name}-{precision.value}.onnx"
 
 
-def head_file(place: Path, shape: Shape) -> Path:
+def head_file(place: Path, shape: EncoderShape) -> Path:
     """The file of a head on the states of such an encoder."""
     return place / f"head-{shape.width}.onnx"
 
 
-def make_missing(place: Path, steps: Iterable[Step], say: Callable[[str], None]) -> None:
+def make_missing(place: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
     """Makes the models of all steps that are not there yet.
 
     Raises:
@@ -55,7 +55,7 @@ def make_missing(place: Path, steps: Iterable[Step], say: Callable[[str], None])
                     made.replace(file)
 
 
-def _files(place: Path, step: Step) -> Iterable[tuple[Path, Callable[[Path], None]]]:
+def _files(place: Path, step: LadderStep) -> Iterable[tuple[Path, Callable[[Path], None]]]:
     shape = step.shape
     whole = encoder_file(place, shape, Precision.FLOAT)
     yield whole, lambda to: _save_encoder(shape, to)
@@ -71,13 +71,13 @@ def _expect_onnx() -> None:
         raise UnavailableError(f"the ladder makes its models with onnx: {extra('ladder')}")
 
 
-def _save_encoder(shape: Shape, to: Path) -> None:
+def _save_encoder(shape: EncoderShape, to: Path) -> None:
     from winnow.cli.ladder import graph  # noqa: PLC0415 (needs an extra)
 
     graph.save(graph.encoder(shape), str(to))
 
 
-def _save_head(shape: Shape, to: Path) -> None:
+def _save_head(shape: EncoderShape, to: Path) -> None:
     from winnow.cli.ladder import graph  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(dir=to.parent) as aside:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.cli.ladder.making import encoder_file, head_file
-from winnow.cli.ladder.steps import Step
+from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.padded import PaddedSession
@@ -23,7 +23,7 @@ States = NDArray[np.float16]
 class Model:
     """Predicts as a step does."""
 
-    def __init__(self, place: Path, step: Step, entries: int = 0) -> None:
+    def __init__(self, place: Path, step: LadderStep, entries: int = 0) -> None:
         """`entries`: encodings that the cache holds, where the step has one."""
         outputs = ["states"] if step.heads else ["logits"]
         whole = OnnxSession(encoder_file(place, step.shape, step.precision), outputs)

@@ -6,19 +6,19 @@ from pathlib import Path
 from random import Random
 
 from winnow.cli.ladder import zipf
-from winnow.cli.ladder.crew import Crew, crew
+from winnow.cli.ladder.crew import WorkerPool, crew
 from winnow.cli.ladder.figures import Rung, rungs
-from winnow.cli.ladder.steps import Step
+from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids, made_up
-from winnow.cli.ladder.worker import Done, Job
-from winnow.telemetry.progress import Progress
+from winnow.cli.ladder.worker import WorkerResult, WorkerRound
+from winnow.telemetry.progress import StageProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LadderPlan:
     """What is measured."""
 
-    steps: Sequence[Step]
+    steps: Sequence[LadderStep]
     workers: int
     requests: int
     """Of each worker at each step, over all rounds, unless they take too long."""
@@ -31,7 +31,7 @@ class Plan:
     """Texts that may come where they repeat."""
 
 
-def measure(plan: Plan, place: Path, progress: Progress) -> list[Rung]:
+def measure(plan: LadderPlan, place: Path, progress: StageProgress) -> list[Rung]:
     """Runs the ladder with the models at `place`.
 
     Raises:
@@ -39,7 +39,7 @@ def measure(plan: Plan, place: Path, progress: Progress) -> list[Rung]:
 
     """
     loads = _Loads(plan)
-    rounds: list[list[list[Done]]] = []
+    rounds: list[list[list[WorkerResult]]] = []
     with crew(plan.workers, place) as workers:
         for number in range(plan.rounds):
             progress.start(f"round {number + 1} of {plan.rounds}", len(plan.steps))
@@ -47,7 +47,9 @@ def measure(plan: Plan, place: Path, progress: Progress) -> list[Rung]:
     return rungs(plan.steps, rounds)
 
 
-def _step(workers: Crew, loads: "_Loads", step: Step, progress: Progress) -> list[Done]:
+def _step(
+    workers: WorkerPool, loads: "_Loads", step: LadderStep, progress: StageProgress
+) -> list[WorkerResult]:
     done = workers.do(loads.jobs(step))
     progress.advance()
     return done
@@ -56,7 +58,7 @@ def _step(workers: Crew, loads: "_Loads", step: Step, progress: Progress) -> lis
 class _Loads:
     """The texts that workers are sent: other ones in every round, the same with every seed."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: LadderPlan) -> None:
         self._plan, self._chance = plan, Random(0)
         self._texts = plan.texts or made_up(plan.distinct, self._chance)
         self._ranked = list(dict.fromkeys(self._texts))
@@ -64,18 +66,20 @@ class _Loads:
         self._each = zipf.shares(len(self._ranked))
         self._entries = zipf.entries_for(zipf.HITS, self._each)
 
-    def jobs(self, step: Step) -> list[Job]:
+    def jobs(self, step: LadderStep) -> list[WorkerRound]:
         """One for each worker."""
         return [self._job(step) for _ in range(self._plan.workers)]
 
-    def _job(self, step: Step) -> Job:
+    def _job(self, step: LadderStep) -> WorkerRound:
         plan = self._plan
         number = -(-plan.requests // plan.rounds)
         if not step.cached:
-            return Job(step, self._chance.choices(self._texts, k=number), plan.seconds)
+            return WorkerRound(step, self._chance.choices(self._texts, k=number), plan.seconds)
         known = zipf.kept_by_then(self._entries, self._each, self._chance)
         coming = zipf.drawn(number, self._each, self._chance)
-        return Job(step, self._named(coming), plan.seconds, self._entries, self._named(known))
+        return WorkerRound(
+            step, self._named(coming), plan.seconds, self._entries, self._named(known)
+        )
 
     def _named(self, places: Sequence[int]) -> list[Ids]:
         return [self._ranked[place] for place in places]

@@ -21,7 +21,7 @@ class Precision(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class EncoderShape:
     """The size of an encoder of BERT's kind; its inner layers are four times as wide."""
 
     name: str
@@ -31,17 +31,17 @@ class Shape:
     """Attention heads."""
 
 
-BERT = Shape("bert-base", 12, 768)
-DISTILBERT = Shape("distilbert", 6, 768)
-MINILM = Shape("minilm", 6, 384)
+BERT = EncoderShape("bert-base", 12, 768)
+DISTILBERT = EncoderShape("distilbert", 6, 768)
+MINILM = EncoderShape("minilm", 6, 384)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LadderStep:
     """One way of classifying texts."""
 
     name: str
-    shape: Shape
+    shape: EncoderShape
     precision: Precision = Precision.FLOAT
     pad_to: int = 0
     """Tokens that texts are filled up to; 0 for none."""
@@ -57,11 +57,11 @@ class Step:
 
 
 STEPS = (
-    Step("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED),
-    Step("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED),
-    Step("dynamic shapes", DISTILBERT),
-    Step("int8", DISTILBERT, Precision.INT8),
-    Step("MiniLM-shaped", MINILM, Precision.INT8),
-    Step(f"{HEADS} heads on one encoding", MINILM, Precision.INT8, heads=HEADS),
-    Step("cache by token ids", MINILM, Precision.INT8, heads=HEADS, cached=True),
+    LadderStep("BERT-base, fp32, padded to 128", BERT, pad_to=PADDED),
+    LadderStep("DistilBERT-shaped, padded to 128", DISTILBERT, pad_to=PADDED),
+    LadderStep("dynamic shapes", DISTILBERT),
+    LadderStep("int8", DISTILBERT, Precision.INT8),
+    LadderStep("MiniLM-shaped", MINILM, Precision.INT8),
+    LadderStep(f"{HEADS} heads on one encoding", MINILM, Precision.INT8, heads=HEADS),
+    LadderStep("cache by token ids", MINILM, Precision.INT8, heads=HEADS, cached=True),
 )

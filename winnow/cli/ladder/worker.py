@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from winnow.cli.ladder.model import Model
-from winnow.cli.ladder.steps import Step
+from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
 from winnow.errors import WinnowError
 
@@ -23,10 +23,10 @@ _WARM_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerRound:
     """What a worker does in one round."""
 
-    step: Step
+    step: LadderStep
     texts: Sequence[Ids]
     """One a request."""
     seconds: float
@@ -38,7 +38,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class WorkerResult:
     """What a worker did."""
 
     latencies: Sequence[float]
@@ -71,7 +71,7 @@ def _work(connection: Connection, place: Path) -> None:
             connection.send(error)
 
 
-def prepared(place: Path, job: Job) -> Model:
+def prepared(place: Path, job: WorkerRound) -> Model:
     """The model of a job, warm."""
     model = Model(place, job.step, job.entries)
     for ids in itertools.islice(job.texts, _WARM_UP):
@@ -82,7 +82,7 @@ def prepared(place: Path, job: Job) -> Model:
     return model
 
 
-def timed(model: Model, job: Job) -> Done:
+def timed(model: Model, job: WorkerRound) -> WorkerResult:
     """Requests, one after the other; at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()
@@ -92,4 +92,4 @@ def timed(model: Model, job: Job) -> Done:
         latencies.append(now - before)
         if now - started > job.seconds:
             break
-    return Done(latencies, now - started, model.hits)
+    return WorkerResult(latencies, now - started, model.hits)

@@ -13,7 +13,7 @@ from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.addresses import DEFAULT_ADDRESS, FrontAddress
 from winnow.cli.drawing import check_drawable
-from winnow.cli.loadtest.loops import Load
+from winnow.cli.loadtest.loops import LoadResult
 from winnow.cli.loadtest.plot import plot
 from winnow.cli.loadtest.run import Runner
 from winnow.cli.outputs import reserved
@@ -126,7 +126,7 @@ def steps(most: int) -> Iterator[int]:
         yield most
 
 
-def _show(loads: list[Load], max_loss: float | None) -> None:
+def _show(loads: list[LoadResult], max_loss: float | None) -> None:
     names = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", "max")
     table = Table(*names)
     for load in loads:

@@ -21,7 +21,7 @@ Ask = Callable[[str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadResult:
     """One measurement. Latencies in milliseconds, of answered questions only."""
 
     kind: str
@@ -58,16 +58,18 @@ class _Tally:
         else:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
-    def load(self, kind: str, offered: float, seconds: float) -> Load:
+    def load(self, kind: str, offered: float, seconds: float) -> LoadResult:
         marks = [50.0, 90.0, 95.0, 99.0, 100.0]
         values = np.percentile(self.latencies, marks).tolist() if self.latencies else [0.0] * 5
         answered, why = len(self.latencies), failures(self.errors)
-        return Load(
+        return LoadResult(
             kind, offered, seconds, answered, why.errors, why.said, answered / seconds, *values
         )
 
 
-async def closed_loop(ask: Ask, questions: Sequence[str], clients: int, seconds: float) -> Load:
+async def closed_loop(
+    ask: Ask, questions: Sequence[str], clients: int, seconds: float
+) -> LoadResult:
     """`clients` clients, each with one question at a time, for `seconds`."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()
@@ -80,7 +82,7 @@ async def closed_loop(ask: Ask, questions: Sequence[str], clients: int, seconds:
     return tally.load("closed", clients, time.perf_counter() - started)
 
 
-async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> Load:
+async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> LoadResult:
     """`rate` questions a second for `seconds`, evenly spaced; one at least."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()

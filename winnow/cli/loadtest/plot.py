@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.cli.drawing import pyplot
-from winnow.cli.loadtest.loops import Load
+from winnow.cli.loadtest.loops import LoadResult
 from winnow.cli.outputs import writing
 
 
-def plot(loads: Sequence[Load], path: Path) -> None:
+def plot(loads: Sequence[LoadResult], path: Path) -> None:
     """Draws p50, p95 and p99 against questions a second into `path` (.png or .svg).
 
     Raises:

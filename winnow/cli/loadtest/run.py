@@ -3,13 +3,13 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from winnow.cli.loadtest.loops import Load, closed_loop, open_loop
+from winnow.cli.loadtest.loops import LoadResult, closed_loop, open_loop
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
 from winnow.plural import many
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 
 
@@ -34,7 +34,7 @@ class Runner:
 
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
-    ) -> list[Load]:
+    ) -> list[LoadResult]:
         """Warms up, then measures every closed loop and every open one.
 
         Raises:
@@ -43,7 +43,7 @@ class Runner:
         """
         async with AnswerClient(self._address, credentials=self._credentials) as client:
             await client.expect_serving()
-            with Progress() as progress:
+            with StageProgress() as progress:
                 return [
                     load
                     async for load in self._loads(
@@ -54,12 +54,12 @@ class Runner:
     async def _loads(
         self,
         client: AnswerClient,
-        progress: Progress,
+        progress: StageProgress,
         questions: list[str],
         clients: list[int],
         rates: list[float],
         seconds: float,
-    ) -> AsyncIterator[Load]:
+    ) -> AsyncIterator[LoadResult]:
         async def ask(question: str) -> object:
             request = answer_pb2.AnswerRequest()
             request.CopyFrom(self._request)

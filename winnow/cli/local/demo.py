@@ -15,7 +15,7 @@ _TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DemoReply:
     """A demo question and the reply to it."""
 
     question: str
@@ -28,7 +28,7 @@ class Asked:
 
 async def ask_questions(
     client: AnswerClient, questions: Sequence[AskedQuestion]
-) -> AsyncIterator[Asked]:
+) -> AsyncIterator[DemoReply]:
     """Asks one question after the other; raises a WinnowError if one cannot be answered."""
     for each in questions:
         started = time.perf_counter()
@@ -36,7 +36,7 @@ async def ask_questions(
         spent = (time.perf_counter() - started) * 1e3
         best = reply.answers[0] if reply.answers else answer_pb2.Answer()
         right = exact_match(best.text, each.answers)
-        yield Asked(each.question, best.text, best.passage.title, best.score, spent, right)
+        yield DemoReply(each.question, best.text, best.passage.title, best.score, spent, right)
 
 
 def empty_table() -> Table:
@@ -47,7 +47,7 @@ def empty_table() -> Table:
     return table
 
 
-def add(table: Table, asked: Asked) -> None:
+def add(table: Table, asked: DemoReply) -> None:
     """Adds a row; wrong answers stand out."""
     mark = "[green]✓[/]" if asked.right else "[red]✗[/]"
     table.add_row(

@@ -26,7 +26,7 @@ class DemoText:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DemoPrediction:
     """What one head said."""
 
     text: DemoText
@@ -52,7 +52,9 @@ def read_texts(path: Path) -> list[DemoText]:
         raise ArtefactError(f"{path} has no demo texts: {error!r}") from error
 
 
-async def predict_texts(client: AsyncClient, texts: Sequence[DemoText]) -> AsyncIterator[Said]:
+async def predict_texts(
+    client: AsyncClient, texts: Sequence[DemoText]
+) -> AsyncIterator[DemoPrediction]:
     """Has each text predicted; raises a WinnowError if one cannot be."""
     for each in texts:
         heads = list(each.expected)
@@ -63,7 +65,7 @@ async def predict_texts(client: AsyncClient, texts: Sequence[DemoText]) -> Async
         for one in said:
             words = _words(one)
             right = not one.failure and set(words) == each.expected[one.head_id]
-            yield Said(each, one.head_id, words, right)
+            yield DemoPrediction(each, one.head_id, words, right)
 
 
 def predictions_table() -> Table:
@@ -71,7 +73,7 @@ def predictions_table() -> Table:
     return Table("", "text", "head", "says", show_lines=False)
 
 
-def add_said(table: Table, said: Said) -> None:
+def add_said(table: Table, said: DemoPrediction) -> None:
     """Adds a row; wrong predictions stand out."""
     mark = "[green]✓[/]" if said.right else "[red]✗[/]"
     kind = " (with its answer)" if said.text.asked else ""

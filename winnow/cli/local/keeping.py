@@ -10,7 +10,7 @@ from winnow.errors import UnavailableError
 Say = Callable[[str], None]
 
 
-class Kept(Protocol):
+class SupervisedCluster(Protocol):
     """A cluster whose processes may end."""
 
     nodes: list[str]
@@ -41,7 +41,7 @@ class Keeping:
     said once, with the way to bring it back: the front finds it under its address.
     """
 
-    def __init__(self, cluster: Kept, restarts: Restarts, say: Say) -> None:
+    def __init__(self, cluster: SupervisedCluster, restarts: Restarts, say: Say) -> None:
         self._cluster, self._restarts, self._say = cluster, restarts, say
         self._given_up: set[str] = set()
         self._faults: dict[str, str] = {}

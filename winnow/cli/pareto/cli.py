@@ -11,7 +11,7 @@ from rich.console import Console
 
 from winnow.bundle import default_bundle
 from winnow.cli.pareto import levers, report
-from winnow.cli.pareto.figures import Figures, recommend
+from winnow.cli.pareto.figures import PointFigures, recommend
 from winnow.cli.pareto.measure import measure
 from winnow.cli.pareto.point import Point, grid, untuned
 from winnow.cli.pareto.report import percent
@@ -169,7 +169,9 @@ def levers_(
     _exit(story)
 
 
-def _advice(found: Sequence[Figures], chosen: Figures | None, wanted: float | None) -> str:
+def _advice(
+    found: Sequence[PointFigures], chosen: PointFigures | None, wanted: float | None
+) -> str:
     """`wanted`: least exact match."""
     if chosen is not None:
         return f"recommended: {_told(chosen)}"
@@ -182,19 +184,19 @@ def _advice(found: Sequence[Figures], chosen: Figures | None, wanted: float | No
     return f"no point{right} is within the budget; the fastest one is {_told(fastest)}"
 
 
-def _told(chosen: Figures) -> str:
+def _told(chosen: PointFigures) -> str:
     exact = percent(chosen.exact_match)
     return f"{chosen.point}: exact match {exact}, p95 {chosen.p95:.0f} ms"
 
 
-def _show(found: Sequence[Figures], compare: Figures | None = None) -> None:
+def _show(found: Sequence[PointFigures], compare: PointFigures | None = None) -> None:
     console = Console(highlight=False)
     console.print(report.table(found, console.width, compare))
     for line in report.reasons(found):
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _exit(found: Sequence[Figures]) -> None:
+def _exit(found: Sequence[PointFigures]) -> None:
     raise typer.Exit(1 if all(each.failed == each.questions for each in found) else 0)
 
 

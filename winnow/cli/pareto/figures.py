@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from winnow.cli.failures import failures
-from winnow.cli.pareto.outcome import Outcome
+from winnow.cli.pareto.outcome import JudgedReply
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PointFigures:
     """One point of the plane. Accuracy in percent, times in milliseconds."""
 
     point: str
@@ -54,13 +54,13 @@ class Figures:
 
 
 def figures(
-    outcomes: Iterable[Outcome], sizes: Mapping[str, float], unjudged: Collection[str] = ()
-) -> list[Figures]:
+    outcomes: Iterable[JudgedReply], sizes: Mapping[str, float], unjudged: Collection[str] = ()
+) -> list[PointFigures]:
     """The figures of every point, most accurate first, those on the front marked.
 
     `sizes` are those of the points' bundles, in megabytes; `unjudged` points have no accuracy.
     """
-    by_point: dict[str, list[Outcome]] = {}
+    by_point: dict[str, list[JudgedReply]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
     found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
@@ -73,15 +73,17 @@ def figures(
     return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
 
 
-def front(found: Sequence[Figures]) -> set[str]:
+def front(found: Sequence[PointFigures]) -> set[str]:
     """The points that no other beats in both accuracy and median latency."""
     judged = [each for each in found if each.comparable]
     return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
 
 
 def recommend(
-    found: Sequence[Figures], max_p95: float | None = None, min_exact_match: float | None = None
-) -> Figures | None:
+    found: Sequence[PointFigures],
+    max_p95: float | None = None,
+    min_exact_match: float | None = None,
+) -> PointFigures | None:
     """The most accurate point within a latency, or the fastest with an accuracy; none if there is
     none. Given neither, the most accurate.
     """
@@ -97,11 +99,11 @@ def recommend(
     return max(allowed, key=lambda each: (_accuracy(each), -each.p95), default=None)
 
 
-def _accuracy(each: Figures) -> float:
+def _accuracy(each: PointFigures) -> float:
     return -1.0 if each.exact_match is None else each.exact_match
 
 
-def _dominates(one: Figures, other: Figures) -> bool:
+def _dominates(one: PointFigures, other: PointFigures) -> bool:
     no_worse = _accuracy(one) >= _accuracy(other) and one.p50 <= other.p50
     better = _accuracy(one) > _accuracy(other) or one.p50 < other.p50
     return no_worse and better
@@ -116,8 +118,8 @@ def _percentiles(times: Sequence[float]) -> tuple[float, float]:
     return p50, p95
 
 
-def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
-    by_file: dict[str, list[Outcome]] = {}
+def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointFigures:
+    by_file: dict[str, list[JudgedReply]] = {}
     for outcome in outcomes:
         by_file.setdefault(outcome.questions, []).append(outcome)
     judged = {
@@ -131,7 +133,7 @@ def _figures(point: str, outcomes: Sequence[Outcome], size: float) -> Figures:
     p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
     needed = [o.read if o.needed is None else o.needed for o in outcomes]
     why = failures(o.error for o in outcomes if o.failed)
-    return Figures(
+    return PointFigures(
         point=point,
         exact_match=float(np.mean([exact for exact, _ in judged.values()])),
         by_file=judged,

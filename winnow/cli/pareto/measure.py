@@ -7,18 +7,18 @@ from winnow import signals
 from winnow.cli.drawing import check_drawable
 from winnow.cli.outputs import directory, reserved
 from winnow.cli.pareto import report
-from winnow.cli.pareto.figures import Figures, figures
+from winnow.cli.pareto.figures import PointFigures, figures
 from winnow.cli.pareto.plot import plot
 from winnow.cli.pareto.point import Point, megabytes, unjudged
 from winnow.cli.pareto.run import Questions, run
 from winnow.cli.questions import AskedQuestion, expect_answers, read_questions
 from winnow.errors import WinnowError
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 
 def measure(
     points: Sequence[Point], index: Path, files: Sequence[Path], limit: int, out: Path
-) -> list[Figures]:
+) -> list[PointFigures]:
     """Asks every point the questions of every file, and writes the figures into `out`.
 
     Raises:
@@ -32,7 +32,7 @@ def measure(
     results, picture = out / "outcomes.jsonl", out / "pareto.png"
     check_drawable(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
-    with directory(out), reserved(*written), Progress() as progress:
+    with directory(out), reserved(*written), StageProgress() as progress:
         outcomes = signals.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
         found = figures(outcomes, sizes, unjudged(points))

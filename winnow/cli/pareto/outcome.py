@@ -17,7 +17,7 @@ _DIGEST = 8
 """Bytes."""
 
 
-class Key(NamedTuple):
+class MeasurementKey(NamedTuple):
     """What need not be measured again: a question at a point; same index, bundle and flags."""
 
     point: str
@@ -27,7 +27,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JudgedReply:
     """One reply, judged. A failed call has no match and no overlap."""
 
     point: str
@@ -49,9 +49,9 @@ class Outcome:
     """Passages that the answers rest on; None if the server does not say."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MeasurementKey:
         """What it is the outcome of."""
-        return Key(self.point, self.questions, self.number, self.asked)
+        return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 
 def digest(asked: AskedQuestion, about: str) -> str:
@@ -60,21 +60,21 @@ def digest(asked: AskedQuestion, about: str) -> str:
     return hashlib.blake2b(parts.encode(), digest_size=_DIGEST).hexdigest()
 
 
-def load(path: Path) -> list[Outcome]:
+def load(path: Path) -> list[JudgedReply]:
     """What `append` wrote, of each key the last; nothing if there is no file."""
     if not path.is_file():
         return []
-    found: dict[Key, Outcome] = {}
+    found: dict[MeasurementKey, JudgedReply] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            outcome = Outcome(**json.loads(line))
+            outcome = JudgedReply(**json.loads(line))
         except (ValueError, TypeError):
             continue
         found[outcome.key] = outcome
     return list(found.values())
 
 
-def append(path: Path, outcomes: Iterable[Outcome]) -> None:
+def append(path: Path, outcomes: Iterable[JudgedReply]) -> None:
     """Adds outcomes to a file.
 
     Raises:

@@ -7,7 +7,7 @@ from textwrap import fill
 
 from winnow.cli.drawing import pyplot
 from winnow.cli.outputs import writing
-from winnow.cli.pareto.figures import Figures
+from winnow.cli.pareto.figures import PointFigures
 
 _NAME = 36
 """Letters in a line."""
@@ -24,7 +24,7 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 """
 
 
-def plot(found: Sequence[Figures], path: Path) -> None:
+def plot(found: Sequence[PointFigures], path: Path) -> None:
     """Draws every point that answered most questions (.png, .svg), those without an accuracy as a
     line.
 

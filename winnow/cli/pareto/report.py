@@ -10,14 +10,14 @@ from rich.table import Table
 
 from winnow.cli.failures import Failures
 from winnow.cli.outputs import writing
-from winnow.cli.pareto.figures import Figures
+from winnow.cli.pareto.figures import PointFigures
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE, _NAME = 130, 24
 """Columns of a terminal that has room for every figure, and of the names in any."""
 
 
-def write(found: Sequence[Figures], directory: Path) -> None:
+def write(found: Sequence[PointFigures], directory: Path) -> None:
     """Writes `points.json` and `points.csv`.
 
     Raises:
@@ -31,7 +31,7 @@ def write(found: Sequence[Figures], directory: Path) -> None:
         _write_csv(found, directory / CSV)
 
 
-def _write_csv(found: Sequence[Figures], path: Path) -> None:
+def _write_csv(found: Sequence[PointFigures], path: Path) -> None:
     files = sorted({name for each in found for name in each.by_file})
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -57,7 +57,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def table(found: Sequence[Figures], width: int, compare: Figures | None = None) -> Table:
+def table(found: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
     """The figures, for a terminal of so many columns; where they are few, only what decides. Times
     are compared with those of `compare` if given.
     """
@@ -72,8 +72,8 @@ def table(found: Sequence[Figures], width: int, compare: Figures | None = None) 
     return made
 
 
-def _columns(compare: Figures | None) -> dict[str, Callable[[Figures], str]]:
-    columns: dict[str, Callable[[Figures], str]] = {
+def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures], str]]:
+    columns: dict[str, Callable[[PointFigures], str]] = {
         "EM": lambda each: "-" if each.exact_match is None else f"{each.exact_match:.1f}",
         "p50": lambda each: f"{each.p50:.1f}",
         "p95": lambda each: f"{each.p95:.1f}",
@@ -85,11 +85,11 @@ def _columns(compare: Figures | None) -> dict[str, Callable[[Figures], str]]:
     return columns
 
 
-def _by_file(each: Figures) -> str:
+def _by_file(each: PointFigures) -> str:
     return "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
 
 
-_MORE: Mapping[str, Callable[[Figures], str]] = {
+_MORE: Mapping[str, Callable[[PointFigures], str]] = {
     "by file": _by_file,
     "mean": lambda each: f"{each.mean:.1f}",
     "read": lambda each: f"{each.read:.1f}",
@@ -99,7 +99,7 @@ _MORE: Mapping[str, Callable[[Figures], str]] = {
 }
 
 
-def reasons(found: Sequence[Figures]) -> list[str]:
+def reasons(found: Sequence[PointFigures]) -> list[str]:
     """Why questions failed, for people."""
     return [
         f"{each.point}: {line}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from winnow.bundle import read_manifest
 from winnow.cli.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.cli.local.ports import free_ports
-from winnow.cli.pareto.outcome import Key, Outcome, append, digest, load
+from winnow.cli.pareto.outcome import JudgedReply, MeasurementKey, append, digest, load
 from winnow.cli.pareto.point import Deployment, Point
 from winnow.cli.questions import AskedQuestion
 from winnow.client.messages import AnswerClient
@@ -24,7 +24,7 @@ from winnow.errors import WinnowError
 from winnow.files.checksum import sha256
 from winnow.packaged import running_version
 from winnow.settings.common import cores
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.text.scores import exact_match, f1
 from winnow.v1 import answer_pb2
 
@@ -46,9 +46,9 @@ class Questions:
     name: str
     asked: Sequence[AskedQuestion]
 
-    def key(self, number: int, point: str, about: Mapping[str, str]) -> Key:
+    def key(self, number: int, point: str, about: Mapping[str, str]) -> MeasurementKey:
         """Names the outcome of a question at a point."""
-        return Key(point, self.name, number, digest(self.asked[number], about[point]))
+        return MeasurementKey(point, self.name, number, digest(self.asked[number], about[point]))
 
     def places(self, point: Point) -> range:
         """Of the questions that a point is asked: all, or the first of every block."""
@@ -67,8 +67,8 @@ async def run(
     sets: Sequence[Questions],
     index: Path,
     results: Path,
-    progress: Progress,
-) -> list[Outcome]:
+    progress: StageProgress,
+) -> list[JudgedReply]:
     """The outcome of every question at every point, of an earlier run where there is one that did
     not fail. Only points with something left to ask are started.
 
@@ -141,7 +141,9 @@ async def _start(
     return clients
 
 
-async def _ask(client: AnswerClient, point: Point, questions: Questions, key: Key) -> Outcome:
+async def _ask(
+    client: AnswerClient, point: Point, questions: Questions, key: MeasurementKey
+) -> JudgedReply:
     asked = questions.asked[key.number]
     request = answer_pb2.AnswerRequest(
         question=asked.question,
@@ -155,10 +157,10 @@ async def _ask(client: AnswerClient, point: Point, questions: Questions, key: Ke
     try:
         reply = await client.ask(request, _TIMEOUT)
     except WinnowError as error:
-        return Outcome(*key[:3], 0.0, False, 0.0, 0, True, str(error), key.asked)
+        return JudgedReply(*key[:3], 0.0, False, 0.0, 0, True, str(error), key.asked)
     spent = 1e3 * (time.perf_counter() - started)
     said = reply.answers[0].text if reply.answers else ""
-    return Outcome(
+    return JudgedReply(
         *key[:3],
         round(spent, 3),
         exact_match(said, asked.answers),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.plan.planning import Plan, driver, soonest
+from winnow.cli.plan.planning import ClusterPlan, driver, soonest
 from winnow.cli.plan.planning import plan as planned
 from winnow.cli.plan.quantities import count, milliseconds, size
 from winnow.cli.plan.report import lines
@@ -110,7 +110,7 @@ def plan(
         typer.echo(line)
 
 
-def _planned(units: Units, wanted: Wanted) -> Plan:
+def _planned(units: Units, wanted: Wanted) -> ClusterPlan:
     try:
         if made := planned(units, wanted):
             return made

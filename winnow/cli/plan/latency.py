@@ -16,7 +16,7 @@ _FULL = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class QuestionPath:
     """A question's way through a cluster; milliseconds."""
 
     shards: int
@@ -32,13 +32,13 @@ class Served:
     """Of a passage."""
 
 
-def usual(units: Units, served: Served) -> float:
+def usual(units: Units, served: QuestionPath) -> float:
     """The median without other load."""
     rounds = math.ceil(formulae.busiest(served.passages, served.shards, 0.5) / served.cores)
     return _before_reading(units, served) + rounds * served.read
 
 
-def slowest(units: Units, served: Served, nodes_busy: float, front_busy: float) -> float:
+def slowest(units: Units, served: QuestionPath, nodes_busy: float, front_busy: float) -> float:
     """The 99th percentile, with cores of nodes and event loops of fronts busy for such shares of
     the time.
     """
@@ -60,7 +60,7 @@ def slowest(units: Units, served: Served, nodes_busy: float, front_busy: float) 
     return usual(units, served) + math.hypot(*more)
 
 
-def _queue(served: Served, busy: float) -> float:
+def _queue(served: QuestionPath, busy: float) -> float:
     """What reads wait for other questions' reads. A question brings a shard several at a time, so
     that fewer of them are served at once than there are cores.
     """
@@ -71,7 +71,7 @@ def _queue(served: Served, busy: float) -> float:
     return formulae.waiting_ms(service, servers, busy, _TAIL / asked)
 
 
-def _before_reading(units: Units, served: Served) -> float:
+def _before_reading(units: Units, served: QuestionPath) -> float:
     encode = formulae.by_length(units.encode.question, formulae.QUESTION)
     before = served.front + encode + served.retrieve + 2 * units.process.call_ms
     return before + formulae.half_ms(units)

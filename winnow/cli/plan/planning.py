@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
-from winnow.cli.plan.latency import Served, slowest, usual
+from winnow.cli.plan.latency import QuestionPath, slowest, usual
 from winnow.cli.plan.wanted import Wanted
 from winnow.domain.layout import MOST_SHARDS
 from winnow.sizing.units import Units
@@ -17,13 +17,13 @@ _STEPS, _MOST_TIMES, _LEAST = 8, 4, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ClusterPlan:
     """Machines, and what they do."""
 
     shards: int
     replicas: int
     fronts: int
-    served: Served
+    served: QuestionPath
     """What a question takes where."""
     node_ms: float
     """Of the cores of all shards, for a question."""
@@ -50,7 +50,7 @@ class Plan:
         return self.shards * self.replicas
 
 
-def plan(units: Units, wanted: Wanted) -> Plan | None:
+def plan(units: Units, wanted: Wanted) -> ClusterPlan | None:
     """The fewest nodes that are in time; None if none would be.
 
     Raises:
@@ -61,12 +61,12 @@ def plan(units: Units, wanted: Wanted) -> Plan | None:
     return min(in_time, key=lambda made: (made.nodes, made.fronts, made.shards), default=None)
 
 
-def soonest(units: Units, wanted: Wanted) -> Plan:
+def soonest(units: Units, wanted: Wanted) -> ClusterPlan:
     """The plan with the smallest p99, whatever it takes; raises ValueError as `plan`."""
     return min(_candidates(units, wanted), key=lambda made: (made.p99_ms, made.nodes))
 
 
-def driver(made: Plan, wanted: Wanted) -> str:
+def driver(made: ClusterPlan, wanted: Wanted) -> str:
     """What the number of nodes is for."""
     least = max(made.for_memory * wanted.replicas, made.for_load)
     if made.nodes > least * 1.2:
@@ -76,7 +76,7 @@ def driver(made: Plan, wanted: Wanted) -> str:
     return "memory: the nodes hold the index, and have cores to spare"
 
 
-def _candidates(units: Units, wanted: Wanted) -> Iterator[Plan]:
+def _candidates(units: Units, wanted: Wanted) -> Iterator[ClusterPlan]:
     fewest = _fewest_shards(units, wanted)
     most = min(max(_MOST_TIMES * fewest, _LEAST), MOST_SHARDS)
     for shards in range(fewest, most + 1, max(fewest // _STEPS, 1)):
@@ -101,8 +101,8 @@ def _fewest_shards(units: Units, wanted: Wanted) -> int:
     return math.ceil(shards)
 
 
-def _served(units: Units, wanted: Wanted, shards: int) -> Served:
-    return Served(
+def _served(units: Units, wanted: Wanted, shards: int) -> QuestionPath:
+    return QuestionPath(
         shards,
         wanted.passages_to_read,
         wanted.node_cores,
@@ -112,7 +112,7 @@ def _served(units: Units, wanted: Wanted, shards: int) -> Served:
     )
 
 
-def _node_ms(units: Units, served: Served) -> float:
+def _node_ms(units: Units, served: QuestionPath) -> float:
     return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
 
 
@@ -126,14 +126,16 @@ def _build_ms_each(units: Units, wanted: Wanted) -> float:
     return formulae.build_ms_each(units) + states
 
 
-def _plan(units: Units, wanted: Wanted, served: Served, replicas: int, fewest: int) -> Plan:
+def _plan(
+    units: Units, wanted: Wanted, served: QuestionPath, replicas: int, fewest: int
+) -> ClusterPlan:
     held = wanted.passages / served.shards
     node_ms = _node_ms(units, served)
     cores = wanted.qps * node_ms / 1e3
     busy = cores / (served.shards * replicas * wanted.node_cores)
     loops = wanted.qps * served.front / 1e3
     fronts = max(math.ceil(loops / wanted.busy), wanted.fronts)
-    return Plan(
+    return ClusterPlan(
         shards=served.shards,
         replicas=replicas,
         fronts=fronts,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from winnow.cli.plan.planning import Plan
+from winnow.cli.plan.planning import ClusterPlan
 from winnow.cli.plan.wanted import ALL_READ, Wanted
 from winnow.plural import many
 from winnow.sizing.units import Units
@@ -10,7 +10,7 @@ from winnow.sizing.units import Units
 _GIB = 2**30
 
 
-def lines(units: Units, wanted: Wanted, made: Plan, driver: str) -> Iterator[str]:
+def lines(units: Units, wanted: Wanted, made: ClusterPlan, driver: str) -> Iterator[str]:
     """What is needed, how fast it is, what drives it, and what it was reckoned from."""
     served, cores = made.served, wanted.node_cores
     passages = many(served.passages, "passage")

@@ -22,7 +22,7 @@ from winnow.cli.predict.render import heads_shown
 from winnow.client import AsyncClient, Credentials, Predictions, TextPrediction
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 _STDIN = Path("-")
 
@@ -159,8 +159,8 @@ def _lines(file: Path | None) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
-def _progress(file: Path | None) -> Iterator[Progress]:
+def _progress(file: Path | None) -> Iterator[StageProgress]:
     """How far a file is; a terminal shows the texts themselves, and a pipe knows its own length."""
     quiet = file is None or file == _STDIN or sys.stdout.isatty()
-    with Progress(Console(stderr=True, quiet=quiet, highlight=False)) as progress:
+    with StageProgress(Console(stderr=True, quiet=quiet, highlight=False)) as progress:
         yield progress

@@ -23,7 +23,7 @@ _LARGEST = 16 << 20
 _AT_ONCE = 8
 
 
-class Asking:
+class FrontPoller:
     """Looks at one front, and at metrics of any processes; a context manager."""
 
     def __init__(

@@ -16,8 +16,8 @@ from rich.live import Live
 from winnow.address import Address
 from winnow.cli.access import with_credentials
 from winnow.cli.addresses import DEFAULT_ADDRESS
-from winnow.cli.top.asking import Asking
-from winnow.cli.top.figures import Figures, figures
+from winnow.cli.top.asking import FrontPoller
+from winnow.cli.top.figures import IntervalFigures, figures
 from winnow.cli.top.look import Look
 from winnow.cli.top.render import screen
 from winnow.client import Credentials
@@ -26,7 +26,7 @@ from winnow.errors import WinnowError
 _PIPE = 160
 """Columns where there is no terminal that is narrower."""
 
-Seen = tuple[Look, Figures]
+Seen = tuple[Look, IntervalFigures]
 
 
 def _checked(addresses: list[str]) -> list[str]:
@@ -98,7 +98,7 @@ def top(
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, _PIPE)
-    with Asking(address, metrics or [], timeout, credentials) as asking:
+    with FrontPoller(address, metrics or [], timeout, credentials) as asking:
         first = asking.look()
         seen = _seen(first, asking.look, every)
         if once:
@@ -148,7 +148,7 @@ def _print(console: Console, seen: Seen, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _as_dict(look: Look, found: Figures) -> dict[str, object]:
+def _as_dict(look: Look, found: IntervalFigures) -> dict[str, object]:
     cluster = MessageToDict(look.cluster, always_print_fields_with_no_presence=True)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {"at": now, "cluster": cluster, "figures": asdict(found)}

@@ -13,7 +13,7 @@ _STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageTimes:
     """Seconds of a stage of the questions between two looks; None if there were none."""
 
     name: str
@@ -23,7 +23,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class IntervalFigures:
     """Between two looks; None is what is not known."""
 
     questions: float | None = None
@@ -36,13 +36,13 @@ class Figures:
     """Share of the questions that had fewer passages read than they asked for."""
     remembered: float | None = None
     """Share of the questions whose answer was remembered."""
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[StageTimes] = field(default_factory=list)
     """Of the fronts whose metrics are there, together; first a whole answer."""
     processes: list[Process] = field(default_factory=list)
     """Whose metrics are looked at."""
 
 
-def figures(before: Look | None, now: Look) -> Figures:
+def figures(before: Look | None, now: Look) -> IntervalFigures:
     """What can be said; without a look before, only what needs none."""
     seconds = now.at - before.at if before else 0.0
     grown = _grown(before, now)
@@ -50,9 +50,9 @@ def figures(before: Look | None, now: Look) -> Figures:
     fronts = [page for page in grown.values() if part_of(page) == "front"]
     questions, refused = _asked(before, now, seconds)
     if not fronts:
-        return Figures(questions, refused, processes=processes)
+        return IntervalFigures(questions, refused, processes=processes)
     front = Page.together(fronts)
-    return Figures(
+    return IntervalFigures(
         questions,
         refused,
         front.mean("winnow_front_coverage_ratio"),
@@ -88,5 +88,5 @@ def _asked(before: Look | None, now: Look, seconds: float) -> tuple[float | None
     )
 
 
-def _stage(name: str, page: Page, histogram: str, **labels: str | tuple[str, ...]) -> Stage:
-    return Stage(name, *(page.quantile(at, histogram, **labels) for at in (0.5, 0.95, 0.99)))
+def _stage(name: str, page: Page, histogram: str, **labels: str | tuple[str, ...]) -> StageTimes:
+    return StageTimes(name, *(page.quantile(at, histogram, **labels) for at in (0.5, 0.95, 0.99)))

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli.ask.words import harmless
-from winnow.cli.top.figures import Figures, Stage
+from winnow.cli.top.figures import IntervalFigures, StageTimes
 from winnow.cli.top.processes import Process
 from winnow.cli.top.words import (
     NONE,
@@ -31,7 +31,7 @@ Row = tuple[ShardState | None, ReplicaState]
 
 
 def screen(
-    cluster: GetClusterResponse, found: Figures, rows: int | None = None, fault: str = ""
+    cluster: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
 ) -> Group:
     """All that is shown; at most so many `rows` of replicas and processes, troubles first.
 
@@ -51,7 +51,7 @@ def screen(
     return Group(*parts)
 
 
-def _head(cluster: GetClusterResponse, found: Figures) -> Iterator[Text]:
+def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]:
     front = cluster.front
     passages = sum(shard.passages for shard in cluster.shards)
     shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
@@ -78,7 +78,7 @@ def _head(cluster: GetClusterResponse, found: Figures) -> Iterator[Text]:
         )
 
 
-def _stages(stages: Sequence[Stage]) -> Table:
+def _stages(stages: Sequence[StageTimes]) -> Table:
     shown = _table("ms", *(stage.name for stage in stages))
     for name in ("p50", "p95", "p99"):
         shown.add_row(name, *(milliseconds(getattr(stage, name)) for stage in stages))

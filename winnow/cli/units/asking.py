@@ -13,7 +13,7 @@ WARM_UP = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MeanTimes:
     """What questions took, each on average, in milliseconds."""
 
     spent: tuple[float, ...]
@@ -25,7 +25,7 @@ class Asked:
 
 async def ask(
     client: AnswerClient, questions: Sequence[str], passages: int, pids: Sequence[int]
-) -> Asked:
+) -> MeanTimes:
     """Asks every question once, after some that warm up.
 
     Raises:
@@ -42,7 +42,7 @@ async def ask(
         node += sum(own.retrieve_ms + own.read_ms for own in timings.shards)
     spent = [1e3 * (seconds_of(pid) - was) for pid, was in zip(pids, before, strict=True)]
     count = len(questions)
-    return Asked(tuple(each / count for each in spent), encode / count, node / count)
+    return MeanTimes(tuple(each / count for each in spent), encode / count, node / count)
 
 
 async def _answer(client: AnswerClient, question: str, passages: int) -> answer_pb2.AnswerResponse:

@@ -23,7 +23,7 @@ _PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CannedReplies:
     """What a shard said, as bytes: of itself, and to a question."""
 
     info: bytes
@@ -34,7 +34,7 @@ class Said:
 class CannedShard(shard_pb2_grpc.ShardServiceServicer):
     """One of many shards of an index that is not there."""
 
-    def __init__(self, said: Said, shard: int, shards: int, chance: random.Random) -> None:
+    def __init__(self, said: CannedReplies, shard: int, shards: int, chance: random.Random) -> None:
         self._info = shard_pb2.GetShardInfoResponse.FromString(said.info)
         self._info.shard, self._info.shards = shard, shards
         self._info.index_passages = self._info.passages * shards
@@ -75,7 +75,7 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
 
 
 @contextmanager
-def canned_shards(said: Said, shards: int) -> Iterator[list[str]]:
+def canned_shards(said: CannedReplies, shards: int) -> Iterator[list[str]]:
     """Serves as long as this lasts; gives their addresses, on free ports of this machine.
 
     Raises:
@@ -103,11 +103,11 @@ def _ports(connection: Connection, shards: int) -> list[str]:
     raise UnavailableError(f"the process of {shards} canned shards did not begin")
 
 
-def _serve(said: Said, shards: int, connection: Connection) -> None:
+def _serve(said: CannedReplies, shards: int, connection: Connection) -> None:
     asyncio.run(_serving(said, shards, connection))
 
 
-async def _serving(said: Said, shards: int, connection: Connection) -> None:
+async def _serving(said: CannedReplies, shards: int, connection: Connection) -> None:
     servers, ports = [], []
     for shard in range(shards):
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])

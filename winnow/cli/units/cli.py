@@ -10,7 +10,7 @@ from winnow.cli.outputs import reserved, writing
 from winnow.cli.units.measuring import Extent, measure
 from winnow.cli.units.report import tables
 from winnow.sizing.units import Units
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 
 def units(
@@ -39,7 +39,7 @@ def units(
     needed.
     """
     with reserved(out):
-        with Progress() as progress:
+        with StageProgress() as progress:
             found = measure(Extent(tuple(passages or ()), questions), progress)
         if out is not None:
             with writing(out):

@@ -19,8 +19,8 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import distinct
-from winnow.cli.units.asking import Asked, ask
-from winnow.cli.units.canned import Said, canned_shards
+from winnow.cli.units.asking import MeanTimes, ask
+from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.cli.units.fitting import fitted
 from winnow.cli.units.spent import memory_of
 from winnow.client.messages import AnswerClient
@@ -31,7 +31,7 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.rpc.channel import open_channel
 from winnow.sizing.asked import made_up_passages
 from winnow.sizing.units import FrontUnits, ProcessUnits
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
@@ -56,14 +56,14 @@ class Loops:
 @dataclass(frozen=True, slots=True)
 class _Real:
     process: ProcessUnits
-    said: Said
+    said: CannedReplies
 
 
 def measure(
     index: Path,
     bundle: Bundle,
     questions: Sequence[str],
-    progress: Progress,
+    progress: StageProgress,
     shards: Sequence[int] = SHARDS,
 ) -> Loops:
     """Asks a cluster of one shard at `index`, then fronts of canned shards.
@@ -115,7 +115,7 @@ def _real(index: Path, bundle: Bundle, questions: Sequence[str]) -> _Real:
 
 async def _asked_by_us(
     address: str, pids: Sequence[int], questions: Sequence[str]
-) -> tuple[Asked, float]:
+) -> tuple[MeanTimes, float]:
     """What was spent there, and processor time of this process for a question."""
     async with AnswerClient(address) as client:
         await ask(client, questions[:1], 1, pids)
@@ -124,7 +124,7 @@ async def _asked_by_us(
         return asked, 1e3 * (time.process_time() - before) / len(questions)
 
 
-async def _said(address: str, bundle: Bundle, question: str) -> Said:
+async def _said(address: str, bundle: Bundle, question: str) -> CannedReplies:
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
@@ -143,7 +143,7 @@ async def _said(address: str, bundle: Bundle, question: str) -> Said:
             generation=found.generation,
         )
         read = await stub.Read(reading, timeout=_READY)
-    return Said(*(each.SerializeToString() for each in (info, found, read)))
+    return CannedReplies(*(each.SerializeToString() for each in (info, found, read)))
 
 
 @contextmanager

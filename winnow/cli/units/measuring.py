@@ -14,7 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.settings.common import cores
 from winnow.sizing.asked import made_up_questions
 from winnow.sizing.units import NodeUnits, Units
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Extent:
     """Of fronts."""
 
 
-def measure(extent: Extent, progress: Progress) -> Units:
+def measure(extent: Extent, progress: StageProgress) -> Units:
     """Measures everything; nothing else should run on the machine.
 
     Raises:

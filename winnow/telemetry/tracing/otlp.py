@@ -15,7 +15,7 @@ from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from winnow.telemetry.tracing.recorded import RecordedSpan
-from winnow.telemetry.tracing.span import Kind, Value
+from winnow.telemetry.tracing.span import SpanKind, Value
 from winnow.telemetry.tracing.standard import Standard
 
 _log = structlog.get_logger("winnow.traces")
@@ -29,9 +29,9 @@ _OPTIONS = (
 _INTEGERS = 2**63
 """Greater ones do not fit; a caller may name a write by any number of 64 bits."""
 _KINDS = {
-    Kind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
-    Kind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
-    Kind.CLIENT: trace_pb2.Span.SPAN_KIND_CLIENT,
+    SpanKind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
+    SpanKind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
+    SpanKind.CLIENT: trace_pb2.Span.SPAN_KIND_CLIENT,
 }
 _SCOPE = common_pb2.InstrumentationScope(name="winnow")
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from winnow.errors import StoppedError
 from winnow.telemetry.tracing import traceparent
-from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Kind, Span, Value
+from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Span, SpanKind, Value
 
 _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
 """What ends work that nobody waits for any more; a call that lost to its hedge did not fail."""
@@ -58,7 +58,7 @@ class RecordedSpan(Span):
     )
 
     def __init__(
-        self, trace: Trace, parent: int, name: str, attributes: Attributes, kind: Kind
+        self, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
     ) -> None:
         """Begins when it is entered. `parent`: the id of what it is a part of; 0 for nothing."""
         self.trace, self.parent, self.name, self.kind = trace, parent, name, kind
@@ -83,7 +83,7 @@ class RecordedSpan(Span):
         return traceparent.written(self.trace.id, self.id, self.trace.state)
 
     def child(
-        self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: Kind = Kind.INTERNAL
+        self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
     ) -> Span:
         return RecordedSpan(self.trace, self.id, name, attributes, kind)
 

@@ -15,7 +15,7 @@ Attributes = Mapping[str, Value]
 NO_ATTRIBUTES: Attributes = {}
 
 
-class Kind(Enum):
+class SpanKind(Enum):
     """Where a piece of work is done, in the words of OpenTelemetry."""
 
     INTERNAL = "internal"
@@ -47,7 +47,7 @@ class Span:
         return ()
 
     def child(
-        self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: Kind = Kind.INTERNAL
+        self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
     ) -> "Span":
         """A part of this work, which may be done in another thread."""
         return self
@@ -78,6 +78,8 @@ def current() -> Span:
     return CURRENT.get()
 
 
-def span(name: str, attributes: Attributes = NO_ATTRIBUTES, kind: Kind = Kind.INTERNAL) -> Span:
+def span(
+    name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
+) -> Span:
     """A part of the work that this task does."""
     return CURRENT.get().child(name, attributes, kind)

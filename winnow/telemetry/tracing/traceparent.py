@@ -19,7 +19,7 @@ _PRINTABLE = re.compile(r"[ -~]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class TraceCaller:
     """What a caller traces."""
 
     trace_id: int
@@ -29,7 +29,7 @@ class Caller:
     state: str = ""
 
 
-def read(sent: Sent) -> Caller | None:
+def read(sent: Sent) -> TraceCaller | None:
     """The caller's trace; None if it sent none, or none that is valid."""
     pairs = list(sent or ())
     named = list(_values(pairs, KEY))
@@ -40,7 +40,7 @@ def read(sent: Sent) -> Caller | None:
     if version == _NEVER or (version == _FIRST and more) or not int(trace, 16) or not int(span, 16):
         return None
     sampled = bool(int(flags, 16) & _SAMPLED)
-    return Caller(int(trace, 16), int(span, 16), sampled, _state(pairs))
+    return TraceCaller(int(trace, 16), int(span, 16), sampled, _state(pairs))
 
 
 def written(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.recorded import RecordedSpan, Trace
-from winnow.telemetry.tracing.span import NOTHING, Kind, Span
+from winnow.telemetry.tracing.span import NOTHING, Span, SpanKind
 from winnow.telemetry.tracing.traceparent import Sent
 
 _LOOKS = ("Get", "List")
@@ -61,7 +61,7 @@ class SamplingTracer(Tracer):
     def _first(self, name: str, trace_id: int, parent: int, state: str) -> Span:
         epoch = time.time_ns() - time.perf_counter_ns()
         trace = Trace(trace_id, state, epoch, self._new_id, self._record)
-        return RecordedSpan(trace, parent, name, {}, Kind.SERVER)
+        return RecordedSpan(trace, parent, name, {}, SpanKind.SERVER)
 
     def _new_id(self) -> int:
         return self._chance.getrandbits(64) or 1

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.cli.feed.batches import MOST_BYTES, PACKED, Batch, batches
+from winnow.cli.feed.batches import MOST_BYTES, PACKED, FeedBatch, batches
 from winnow.cli.feed.ledger import Ledger
 from winnow.cli.feed.patience import backoff
-from winnow.cli.feed.place import Place, Source
+from winnow.cli.feed.place import FeedFile, Source
 from winnow.client.feeding import put_message
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -26,7 +26,7 @@ def row(line: int, name: str = "", text: str = "words") -> Row:
     return Row(line, Passage(name or f"p{line}", "T", text), '{"year": 2015}', 7)
 
 
-def through(made: list[Batch]) -> list[tuple[int, int]]:
+def through(made: list[FeedBatch]) -> list[tuple[int, int]]:
     return [(len(each.rows), each.through) for each in made]
 
 
@@ -123,7 +123,7 @@ def test_pauses_grow_and_differ(
 
 
 def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", Place(tmp_path / "p.jsonl.feeding")
+    source, place = tmp_path / "p.jsonl", FeedFile(tmp_path / "p.jsonl.feeding")
     assert place.read(source, cut=False, delete=False) == 0
     source.write_text("one\n")
     place.note(1, Source.of(source, cut=False, delete=False))
@@ -135,7 +135,7 @@ def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> 
 
 
 def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", Place(tmp_path / "p.jsonl.feeding")
+    source, place = tmp_path / "p.jsonl", FeedFile(tmp_path / "p.jsonl.feeding")
     source.write_text("one\n")
     place.note(1, Source.of(source, cut=True, delete=False))
     with pytest.raises(ArtefactError, match="of another source, or of other options"):
@@ -149,7 +149,7 @@ def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Pa
     "content", ["", "{}", "[]", '{"line": "x"}', '{"line": 1, "source": {"a": 1}}']
 )
 def test_a_damaged_place_is_named(tmp_path: Path, content: str) -> None:
-    place = Place(tmp_path / "noted")
+    place = FeedFile(tmp_path / "noted")
     place.path.write_text(content)
     with pytest.raises(ArtefactError, match="remove it to begin anew"):
         place.read(None, cut=False, delete=False)

@@ -8,7 +8,7 @@ import pytest
 from manual_clock import ManualClock
 from tenacious import happens, turn
 
-from winnow.cli.feed.batches import Batch, document_deletions
+from winnow.cli.feed.batches import FeedBatch, document_deletions
 from winnow.cli.feed.ledger import Ledger
 from winnow.cli.feed.sending import Sender
 from winnow.client import Outcome, Position, WriteResult
@@ -45,7 +45,7 @@ class Feeds:
         """Stored without waiting for that."""
         self.most = self.now = self.most_deleted = 0
 
-    async def store(self, batch: Batch) -> Sequence[WriteResult]:
+    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         self.requests.append(batch.ids)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -82,9 +82,9 @@ def result(name: str, outcome: Outcome = Outcome.STORED) -> WriteResult:
     return WriteResult(name, outcome, Position(0, 1))
 
 
-def batch(line: int, *names: str, after: tuple[str, ...] = ()) -> Batch:
+def batch(line: int, *names: str, after: tuple[str, ...] = ()) -> FeedBatch:
     rows = tuple(Row(line, Passage(name, "", "words"), "{}") for name in names)
-    return Batch(rows, line, after)
+    return FeedBatch(rows, line, after)
 
 
 def row(line: int, name: str) -> Row:
@@ -110,10 +110,10 @@ class Desk:
             self.clock,
         )
 
-    async def send(self, *sent: Batch, at_once: int = 4) -> None:
+    async def send(self, *sent: FeedBatch, at_once: int = 4) -> None:
         left = list(sent)
 
-        async def next_batch() -> Batch | None:
+        async def next_batch() -> FeedBatch | None:
             await asyncio.sleep(0)
             return left.pop(0) if left else None
 

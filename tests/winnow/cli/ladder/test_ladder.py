@@ -15,17 +15,17 @@ from winnow.cli.ladder.cli import _show
 from winnow.cli.ladder.figures import rungs
 from winnow.cli.ladder.model import Model
 from winnow.cli.ladder.plot import plot
-from winnow.cli.ladder.run import Plan, measure
-from winnow.cli.ladder.steps import STEPS, Precision, Shape, Step
-from winnow.cli.ladder.worker import Done
+from winnow.cli.ladder.run import LadderPlan, measure
+from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
+from winnow.cli.ladder.worker import WorkerResult
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.telemetry.progress import Progress
+from winnow.telemetry.progress import StageProgress
 
-SMALL = Shape("small", 2, 32, 2)
-PLAIN = Step("plain", SMALL)
-PADDED = Step("padded", SMALL, pad_to=64)
-HEADS = Step("heads", SMALL, Precision.INT8, heads=3)
-CACHED = Step("cached", SMALL, Precision.INT8, heads=3, cached=True)
+SMALL = EncoderShape("small", 2, 32, 2)
+PLAIN = LadderStep("plain", SMALL)
+PADDED = LadderStep("padded", SMALL, pad_to=64)
+HEADS = LadderStep("heads", SMALL, Precision.INT8, heads=3)
+CACHED = LadderStep("cached", SMALL, Precision.INT8, heads=3, cached=True)
 SMALL_STEPS = (PADDED, PLAIN, HEADS, CACHED)
 
 
@@ -79,8 +79,8 @@ def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None
 
 
 def test_the_whole_ladder_is_climbed_in_every_round(place: Path) -> None:
-    plan = Plan(SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500)
-    with Progress() as progress:
+    plan = LadderPlan(SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500)
+    with StageProgress() as progress:
         found = measure(plan, place, progress)
     assert [rung.name for rung in found] == ["padded", "plain", "heads", "cached"]
     assert {rung.requests for rung in found} == {40}
@@ -91,14 +91,14 @@ def test_the_whole_ladder_is_climbed_in_every_round(place: Path) -> None:
 
 
 def test_a_worker_that_cannot_load_its_model_says_why(tmp_path: Path) -> None:
-    plan = Plan((PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct=5)
-    with Progress() as progress, pytest.raises(ArtefactError, match=r"small-fp32\.onnx"):
+    plan = LadderPlan((PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct=5)
+    with StageProgress() as progress, pytest.raises(ArtefactError, match=r"small-fp32\.onnx"):
         measure(plan, tmp_path, progress)
 
 
 def test_factors_compare_steps_of_the_same_round() -> None:
-    def done(seconds: float) -> list[Done]:
-        return [Done([seconds] * 4, 4 * seconds, 0)] * 2
+    def done(seconds: float) -> list[WorkerResult]:
+        return [WorkerResult([seconds] * 4, 4 * seconds, 0)] * 2
 
     slow, fast, heads = PADDED, PLAIN, HEADS
     found = rungs((slow, fast, heads), [[done(8), done(4), done(4)], [done(2), done(1), done(1)]])
@@ -109,7 +109,7 @@ def test_factors_compare_steps_of_the_same_round() -> None:
 
 
 def test_the_ladder_is_drawn(tmp_path: Path) -> None:
-    done = [Done([0.1] * 4, 0.4, 0)]
+    done = [WorkerResult([0.1] * 4, 0.4, 0)]
     path = tmp_path / "ladder.svg"
     plot(rungs((PADDED, PLAIN), [[done, done]]), path)
     assert "padded" in path.read_text()

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
 
-from winnow.cli.top.figures import Figures, figures
+from winnow.cli.top.figures import IntervalFigures, figures
 from winnow.cli.top.look import Look
 from winnow.cli.top.page import Page
 from winnow.cli.top.processes import Process
@@ -20,7 +20,9 @@ def page(registry: CollectorRegistry) -> Page:
     return Page.parsed(generate_latest(registry).decode())
 
 
-def shown(of: GetClusterResponse, found: Figures, rows: int | None = None, fault: str = "") -> str:
+def shown(
+    of: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
+) -> str:
     file = io.StringIO()
     Console(width=160, file=file).print(screen(of, found, rows, fault))
     return file.getvalue()
@@ -59,7 +61,7 @@ def test_a_page_that_cannot_be_had_or_is_another_program_s_is_said() -> None:
 
 
 def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
-    lines = shown(cluster(), Figures(questions=12.3, refused=0.0)).splitlines()
+    lines = shown(cluster(), IntervalFigures(questions=12.3, refused=0.0)).splitlines()
     text = "\n".join(lines)
     assert "winnow 1.2.3, bundle default, up 1 min, 2 shards, 1,234 passages" in text
     assert (
@@ -76,7 +78,9 @@ def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
 
 
 def test_what_servers_say_cannot_move_the_cursor() -> None:
-    assert "\x1b" not in shown(cluster(), Figures(processes=[Process("x", fault="\x1b[2J")]))
+    assert "\x1b" not in shown(
+        cluster(), IntervalFigures(processes=[Process("x", fault="\x1b[2J")])
+    )
 
 
 def test_of_many_replicas_as_many_are_shown_as_there_is_room_for() -> None:
@@ -84,20 +88,20 @@ def test_of_many_replicas_as_many_are_shown_as_there_is_room_for() -> None:
         index_id="x",
         shards=[ShardState(shard=n, replicas=[replica(f"n{n}:1", SERVING)]) for n in range(300)],
     )
-    text = shown(many, Figures(), rows=24)
+    text = shown(many, IntervalFigures(), rows=24)
     assert text.count(":1 ") == 10
     assert "… and 290 more replicas" in text
-    assert shown(many, Figures()).count(":1 ") == 300
+    assert shown(many, IntervalFigures()).count(":1 ") == 300
 
 
 def test_a_look_that_failed_is_said_beside_what_was_there() -> None:
-    text = shown(cluster(), Figures(), fault="it has gone; trying again")
+    text = shown(cluster(), IntervalFigures(), fault="it has gone; trying again")
     assert "it has gone; trying again" in text
     assert "a:9000" in text
 
 
 def test_a_front_without_an_index_is_shown_too() -> None:
-    text = shown(GetClusterResponse(), Figures())
+    text = shown(GetClusterResponse(), IntervalFigures())
     assert "does not answer questions" in text
 
 

@@ -10,14 +10,14 @@ from units_made import units
 
 from winnow.cli.commands import app
 from winnow.cli.plan.formulae import distinct
-from winnow.cli.units.canned import Said, canned_shards
+from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.cli.units.fitting import fitted
 from winnow.cli.units.fronts import write_passages
 from winnow.cli.units.processor import processor
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-SAID = Said(
+SAID = CannedReplies(
     shard_pb2.GetShardInfoResponse(shard=0, shards=1, passages=10).SerializeToString(),
     shard_pb2.RetrieveResponse(
         hits=[shard_pb2.Hit(row=3, passage_id="p", distance=1.0)], candidate_distances=[1.0, 1.2]

@@ -21,7 +21,7 @@ from collector import collecting
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from winnow.telemetry.tracing.opening import tracing
-from winnow.telemetry.tracing.span import Kind, span
+from winnow.telemetry.tracing.span import SpanKind, span
 from winnow.telemetry.tracing.traceparent import written
 
 LONG = 30.0
@@ -47,7 +47,7 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
             with tracer.begin("Answer", CALLER) as call:
                 call.set("winnow.complete", True)
                 call.set("winnow.queue_ms", 0.5)
-                with span("ask", {"winnow.shard": 3}, Kind.CLIENT) as asking:
+                with span("ask", {"winnow.shard": 3}, SpanKind.CLIENT) as asking:
                     asking.set("server.address", "node:1")
                     asking.failed("UnavailableError")
         part, whole = collector.spans

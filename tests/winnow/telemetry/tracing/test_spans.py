@@ -10,17 +10,17 @@ from traced import Traced
 
 from winnow.errors import InvalidRequestError, StoppedError, Violation
 from winnow.telemetry.tracing.recorded import GIVEN_UP
-from winnow.telemetry.tracing.span import NOTHING, Kind, current, span
+from winnow.telemetry.tracing.span import NOTHING, SpanKind, current, span
 
 
 def test_work_in_work_is_a_part_of_it() -> None:
     traced = Traced()
-    with traced.begin() as whole, span("read") as part, span("passage", {"n": 1}, Kind.CLIENT):
+    with traced.begin() as whole, span("read") as part, span("passage", {"n": 1}, SpanKind.CLIENT):
         assert current().trace_id == whole.trace_id == part.trace_id
     assert [each.name for each in traced] == ["passage", "read", "call"]
     passage, read, call = traced
     assert traced.above(passage) == ["call", "read"]
-    assert (call.parent, call.kind, passage.kind) == (0, Kind.SERVER, Kind.CLIENT)
+    assert (call.parent, call.kind, passage.kind) == (0, SpanKind.SERVER, SpanKind.CLIENT)
     assert passage.attributes == {"n": 1}
     assert call.began <= read.began <= passage.began <= passage.ended <= read.ended <= call.ended
 

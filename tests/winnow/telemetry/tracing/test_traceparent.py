@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from winnow.telemetry.tracing.traceparent import Caller, read, written
+from winnow.telemetry.tracing.traceparent import TraceCaller, read, written
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 IDS = int(TRACE, 16), int(SPAN, 16)
@@ -17,11 +17,11 @@ def sent(value: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (f"00-{TRACE}-{SPAN}-01", Caller(*IDS, sampled=True)),
-        (f"00-{TRACE}-{SPAN}-00", Caller(*IDS, sampled=False)),
-        (f"00-{TRACE}-{SPAN}-03", Caller(*IDS, sampled=True)),
-        (f"cc-{TRACE}-{SPAN}-01-of-later-versions", Caller(*IDS, sampled=True)),
-        (f"cc-{TRACE}-{SPAN}-01", Caller(*IDS, sampled=True)),
+        (f"00-{TRACE}-{SPAN}-01", TraceCaller(*IDS, sampled=True)),
+        (f"00-{TRACE}-{SPAN}-00", TraceCaller(*IDS, sampled=False)),
+        (f"00-{TRACE}-{SPAN}-03", TraceCaller(*IDS, sampled=True)),
+        (f"cc-{TRACE}-{SPAN}-01-of-later-versions", TraceCaller(*IDS, sampled=True)),
+        (f"cc-{TRACE}-{SPAN}-01", TraceCaller(*IDS, sampled=True)),
         (f"00-{TRACE}-{SPAN}-01-more", None),
         (f"cc-{TRACE}-{SPAN}-01.more", None),
         (f"ff-{TRACE}-{SPAN}-01", None),
@@ -34,7 +34,7 @@ def sent(value: str) -> list[tuple[str, str]]:
         ("", None),
     ],
 )
-def test_a_trace_is_read_as_the_standard_has_it(value: str, expected: Caller | None) -> None:
+def test_a_trace_is_read_as_the_standard_has_it(value: str, expected: TraceCaller | None) -> None:
     assert read(sent(value)) == expected
 
 
@@ -49,7 +49,7 @@ def test_two_traces_are_none() -> None:
 
 def test_the_headers_of_an_asgi_request_are_bytes() -> None:
     headers = [(b"traceparent", f"00-{TRACE}-{SPAN}-01".encode()), (b"tracestate", b"a=1")]
-    assert read(headers) == Caller(*IDS, sampled=True, state="a=1")
+    assert read(headers) == TraceCaller(*IDS, sampled=True, state="a=1")
 
 
 def test_the_state_of_other_systems_is_handed_on_as_it_came() -> None:
@@ -63,12 +63,12 @@ def test_the_state_of_other_systems_is_handed_on_as_it_came() -> None:
 @pytest.mark.parametrize("state", ["a=\n", "a=ü", "a=" + "x" * 511, ""])
 def test_a_state_that_cannot_be_sent_is_dropped_and_the_trace_is_not(state: str) -> None:
     caller = read([*sent(f"00-{TRACE}-{SPAN}-01"), ("tracestate", state)])
-    assert caller == Caller(*IDS, sampled=True)
+    assert caller == TraceCaller(*IDS, sampled=True)
 
 
 @given(st.integers(1, (1 << 128) - 1), st.integers(1, (1 << 64) - 1))
 def test_what_is_written_is_read_as_it_was(trace: int, span: int) -> None:
-    assert read(written(trace, span)) == Caller(trace, span, sampled=True)
+    assert read(written(trace, span)) == TraceCaller(trace, span, sampled=True)
 
 
 NAMES = st.sampled_from(["traceparent", b"traceparent", "tracestate"])

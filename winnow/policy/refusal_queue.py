@@ -7,7 +7,7 @@ first, as long as it comes back to ask again.
 from winnow.deadline import Clock
 
 
-class Turns:
+class RefusalQueue:
     """A line of keys, in bounded memory."""
 
     def __init__(self, seconds: float, most: int, clock: Clock) -> None:

@@ -39,7 +39,7 @@ _FAULTS = {
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
-class Boundary(grpc.aio.ServerInterceptor):
+class CallInterceptor(grpc.aio.ServerInterceptor):
     """Turns errors into statuses, names the request, and counts it."""
 
     def __init__(
@@ -93,7 +93,9 @@ class Boundary(grpc.aio.ServerInterceptor):
             code = "CANCELLED"
             fault: Exception | None = None
             try:
-                if isinstance(request, WinnowError):  # what `winnow.rpc.intake` made of it
+                if isinstance(
+                    request, WinnowError
+                ):  # what `winnow.rpc.message_interceptor` made of it
                     raise request
                 response = await handler(request, context)
                 code = "OK"

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RankedBound:
     """A way to become a candidate."""
 
     figures: Sequence[float]
@@ -21,7 +21,7 @@ class Way:
     """The highest figure with which this shard alone would let in."""
 
 
-def contenders(keys: Sequence[Any], ways: Iterable[Way], passages: int) -> list[int]:
+def contenders(keys: Sequence[Any], ways: Iterable[RankedBound], passages: int) -> list[int]:
     """Places of the hits that may be among the best `passages` of the candidates of all shards, in
     the order of their `keys`, which are the lower the better. `passages` is at least 1.
 
@@ -35,7 +35,9 @@ def contenders(keys: Sequence[Any], ways: Iterable[Way], passages: int) -> list[
     return [place for place in order if place in kept]
 
 
-def _let_in(keys: Sequence[Any], order: Sequence[int], way: Way, passages: int) -> Iterator[int]:
+def _let_in(
+    keys: Sequence[Any], order: Sequence[int], way: RankedBound, passages: int
+) -> Iterator[int]:
     """Those that fewer than `passages` beat in key without having a higher figure."""
     lowest: list[float] = []  # of those that are better, negative: so the highest comes first
     equal: list[float] = []

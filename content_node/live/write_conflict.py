@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from winnow.content_node.live.entry import Logged, packed
-from winnow.content_node.live.versions import Known, outcome_of_deletion, outcome_of_put
+from winnow.content_node.live.versions import StoredVersion, outcome_of_deletion, outcome_of_put
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
@@ -17,12 +17,12 @@ from winnow.passages.canonical import same_content
 Same = Callable[[Passage, Passage], bool]
 
 
-class Deciding:
+class WriteConflict:
     """The writes of one transaction."""
 
     def __init__(
         self,
-        known: Callable[[str], Known | None],
+        known: Callable[[str], StoredVersion | None],
         load: Callable[[int], StoredPassage],
         sequence: int,
         rows: int,
@@ -32,7 +32,7 @@ class Deciding:
         `sequence`, and the next passage gets row `rows`. `same` says whether two passages are one.
         """
         self._known, self._load, self._same = known, load, same
-        self._changed: dict[str, Known] = {}
+        self._changed: dict[str, StoredVersion] = {}
         self._sequence, self._rows = sequence, rows
         self.logged: list[Logged] = []
         """What is to be stored."""
@@ -47,7 +47,9 @@ class Deciding:
             self._store(write, _version(write, known), before)
         return Written(outcome, self._sequence)
 
-    def _outcome(self, write: Write, known: Known | None, before: StoredPassage | None) -> Outcome:
+    def _outcome(
+        self, write: Write, known: StoredVersion | None, before: StoredPassage | None
+    ) -> Outcome:
         if write.put is None:
             return outcome_of_deletion(known, write.version)
         same = before is not None and self._same(before.passage, write.put.passage)
@@ -62,7 +64,7 @@ class Deciding:
             self._puts.append(write.put)
         removed = None if before is None else _words(before)
         self.logged.append(Logged(self._sequence, write.id, version, put, removed))
-        self._changed[write.id] = Known(version, row, self._sequence)
+        self._changed[write.id] = StoredVersion(version, row, self._sequence)
 
     def _passage(self, row: int) -> StoredPassage:
         if row < self._rows:
@@ -71,7 +73,7 @@ class Deciding:
         return StoredPassage(put.passage, put.title_ids, put.tokens)
 
 
-def _version(write: Write, known: Known | None) -> int | None:
+def _version(write: Write, known: StoredVersion | None) -> int | None:
     """What is stored of a write: a deletion without a version has that of the passage, so that an
     older put does not bring it back.
     """

@@ -16,7 +16,7 @@ Turn = Callable[[], Awaitable[None]]
 """Waits until the message before is done; raises what went wrong with it."""
 
 
-class Lane(Generic[Message, Done]):
+class OrderedPipeline(Generic[Message, Done]):
     """What is done for each message of one stream."""
 
     def __init__(

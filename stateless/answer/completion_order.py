@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class Ended(Generic[Result]):
+class CompletionOrder(Generic[Result]):
     """Each task once, in the order in which they end."""
 
     def __init__(self, tasks: Collection[asyncio.Task[Result]]) -> None:

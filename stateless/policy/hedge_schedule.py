@@ -6,13 +6,13 @@ requests are sent. It is sent at most three times: first, once as a hedge, and o
 
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
-from winnow.policy.outcomes import Outcome, outcome_of
+from winnow.policy.outcomes import CallOutcome, outcome_of
 from winnow.stateless.policy.hedging import Usual
 from winnow.stateless.policy.replicas import Attempt
 from winnow.stateless.policy.retrying import RetrySettings, should_retry
 
 
-class Race:
+class HedgeSchedule:
     """The attempts of one request."""
 
     def __init__(
@@ -79,11 +79,15 @@ class Race:
         """The same in multiples of the typical time of such a request; None if not known."""
         return self.waited(attempt) / self._typical if self._typical else None
 
-    def outcome(self, attempt: Attempt, error: WinnowError | None) -> Outcome:
+    def outcome(self, attempt: Attempt, error: WinnowError | None) -> CallOutcome:
         """The outcome of an attempt that ended with `error`; None: it was cancelled."""
         return outcome_of(error, self.waited(attempt), self._overdue)
 
-    def lost(self, attempt: Attempt, winner: Attempt) -> Outcome:
+    def lost(self, attempt: Attempt, winner: Attempt) -> CallOutcome:
         """The outcome of an attempt that was still running when `winner` answered."""
         sent = list(self._sent)
-        return Outcome.BEATEN if sent.index(attempt) < sent.index(winner) else Outcome.ABANDONED
+        return (
+            CallOutcome.BEATEN
+            if sent.index(attempt) < sent.index(winner)
+            else CallOutcome.ABANDONED
+        )

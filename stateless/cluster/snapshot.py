@@ -5,11 +5,11 @@ Knows the view that is served and what its nodes said last; asks no node anythin
 
 from collections.abc import Callable, Iterator
 
+from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.edition import Edition, edition_of
-from winnow.stateless.cluster.formation import Formation
-from winnow.stateless.cluster.membership import View
+from winnow.stateless.cluster.index_version import IndexVersion, edition_of
+from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.policy.capacity import seconds_per_read
 from winnow.stateless.words.source import WordSource
 
@@ -17,12 +17,12 @@ _UNSURE = 0.05
 """Part of the time for which nodes are believed: how often silent ones are looked at again."""
 
 
-class Known:
+class ClusterSnapshot:
     """The cluster that is served, by what was heard of its nodes."""
 
     def __init__(
         self,
-        formation: Formation,
+        formation: ClusterBuilder,
         nodes: Discovery,
         lately: float,
         words: Callable[[], object] = lambda: (),
@@ -32,7 +32,8 @@ class Known:
         """
         self._formation, self._nodes, self._lately = formation, nodes, lately
         self._words = words
-        self._edition, self._made_of = Edition(None), ()  # type: tuple[Edition, tuple[object, ...]]
+        self._edition = IndexVersion(None)
+        self._made_of: tuple[object, ...] = ()
         self._holds_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
@@ -46,22 +47,22 @@ class Known:
         """Passages that the nodes have in hand for other fronts."""
         return sum(self._nodes.others_reads(address) for address in self._addresses())
 
-    def edition(self) -> Edition:
+    def edition(self) -> IndexVersion:
         """Of the index. Every question asks for it, so it is built again only after a change
         that it depends on, or when the silence of nodes matters.
         """
         view, cluster = self._formation.view, self._formation.cluster
         if cluster is None:
-            return Edition(None)
+            return IndexVersion(None)
         made_of = view, cluster.infos, cluster.version, len(self._nodes.nodes), self._words()
         if not _same(made_of, self._made_of) or self._nodes.now() > self._holds_until:
             self._edition, self._made_of = self._current(view, cluster), made_of
         return self._edition
 
-    def _current(self, view: View, cluster: Cluster) -> Edition:
+    def _current(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
         infos = view.expected()
         if infos is None or cluster.infos != infos:
-            return Edition(None)
+            return IndexVersion(None)
         nodes = self._nodes
         silences = {
             shard: [nodes.silence(each) for each in own] for shard, own in view.replicas.items()

@@ -20,7 +20,7 @@ TAKING_SECONDS = 30.0
 """That a caller may take to take its reply, or a part of a long one."""
 
 
-class Connection(Protocol):
+class OpenConnection(Protocol):
     """An open connection."""
 
     @property
@@ -34,7 +34,7 @@ class Connection(Protocol):
         """Closes it at once, whatever has not been sent."""
 
 
-class Crowd:
+class ConnectionLimiter:
     """Connections, and what each is waited for."""
 
     def __init__(
@@ -48,9 +48,9 @@ class Crowd:
         """`most`: connections at once; `head`, `idle` and `taking`: seconds."""
         self._most, self._metrics = most, metrics
         self._head, self._idle, self._taking = head, idle, taking
-        self._waiting: dict[Connection, asyncio.TimerHandle] = {}
+        self._waiting: dict[OpenConnection, asyncio.TimerHandle] = {}
         """Those that the server waits for, with the timers that end that; the oldest first."""
-        self._busy: set[Connection] = set()
+        self._busy: set[OpenConnection] = set()
         """Those with a request in hand."""
         self._leaving = False
         self._none = asyncio.Event()
@@ -59,7 +59,7 @@ class Crowd:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._busy)
 
-    def came(self, connection: Connection) -> None:
+    def came(self, connection: OpenConnection) -> None:
         """A connection was opened, for which another may have to go."""
         if self._leaving:
             connection.abort()
@@ -72,13 +72,13 @@ class Crowd:
         self._wait(connection, self._head, "slow")
         self._count()
 
-    def began(self, connection: Connection) -> None:
+    def began(self, connection: OpenConnection) -> None:
         """A request has begun: its headers are here."""
         if connection in self._waiting:
             self._forget(connection)
             self._busy.add(connection)
 
-    def ended(self, connection: Connection) -> None:
+    def ended(self, connection: OpenConnection) -> None:
         """Its reply was handed over."""
         if connection in self._busy:
             unread = connection.unsent > 0
@@ -87,12 +87,12 @@ class Crowd:
             if self._leaving:
                 connection.close()
 
-    def spoke(self, connection: Connection) -> None:
+    def spoke(self, connection: OpenConnection) -> None:
         """Something came from a connection that was idle: the beginning of a request."""
         if connection in self._waiting:
             self._wait(connection, self._head, "slow")
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: OpenConnection) -> None:
         """It was closed."""
         self._forget(connection)
         self._count()
@@ -110,12 +110,12 @@ class Crowd:
         for connection in (*self._waiting, *self._busy):
             connection.abort()
 
-    def _wait(self, connection: Connection, seconds: float, why: str) -> None:
+    def _wait(self, connection: OpenConnection, seconds: float, why: str) -> None:
         self._forget(connection)
         loop = asyncio.get_running_loop()
         self._waiting[connection] = loop.call_later(seconds, self._end, connection, why)
 
-    def _end(self, connection: Connection, why: str) -> None:
+    def _end(self, connection: OpenConnection, why: str) -> None:
         self._forget(connection)
         self._metrics.ended.labels(why).inc()
         connection.abort()
@@ -128,7 +128,7 @@ class Crowd:
         else:
             self._none.set()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: OpenConnection) -> None:
         self._busy.discard(connection)
         if timer := self._waiting.pop(connection, None):
             timer.cancel()

@@ -14,7 +14,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError
 from winnow.stateless.cluster.absence import absences, reasons
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.membership import Encoding, View, form
+from winnow.stateless.cluster.membership import ClusterView, Encoding, form
 from winnow.stateless.cluster.node import Node, lost
 from winnow.stateless.metrics import ClusterMetrics
 from winnow.stateless.policy.replicas import Condition
@@ -23,7 +23,7 @@ from winnow.stateless.replicas.replicated import ReplicatedSearcher
 _log = structlog.get_logger("stateless.cluster.formation")
 
 
-class Formation:
+class ClusterBuilder:
     """Forms a cluster of nodes, and keeps it up to date."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Formation:
         """What each shard was told last."""
         self._given_up: set[str] = set()
         self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
-        self.view = View()
+        self.view = ClusterView()
 
     async def ready(self, timeout: float) -> None:
         """Waits for a whole index, and after `timeout` seconds for any part of one.
@@ -117,7 +117,7 @@ class Formation:
             self._shards[shard].update(addresses, *shown)
             self._metrics.shard(shard, info.passages, len(addresses))
 
-    def _tell(self, before: View, nodes: Collection[Node]) -> None:
+    def _tell(self, before: ClusterView, nodes: Collection[Node]) -> None:
         """Logs changes, and nothing that was logged before."""
         for address, reason in self.view.refused.items():
             if before.refused.get(address) != reason:

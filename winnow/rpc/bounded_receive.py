@@ -28,7 +28,7 @@ _CLOSING = 0.05
 """Seconds that gRPC may take to tell that a call was given up by its caller, and has not ended."""
 
 
-class Arrivals:
+class BoundedReceive:
     """Messages of which a part may be missing."""
 
     def __init__(self, most: int, seconds: float = _SECONDS) -> None:

@@ -26,7 +26,7 @@ class EditionName:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class IndexVersion:
     """What the answers of a cluster depend on, beside the questions."""
 
     name: Hashable | None
@@ -53,7 +53,7 @@ def edition_of(
     lately: float,
     sequences: Mapping[int, int] | None = None,
     words: object = None,
-) -> Edition:
+) -> IndexVersion:
     """The edition of a cluster.
 
     Args:
@@ -66,9 +66,9 @@ def edition_of(
 
     """
     if not infos or not all(info.generation or info.log_id for info in infos.values()):
-        return Edition(None)
+        return IndexVersion(None)
     shortest = [min(silences.get(shard, ()), default=float("inf")) for shard in infos]
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
     # the coverage of an answer counts passages
     held = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
-    return Edition(EditionName((*held, words)), max(shortest) <= lately, latest)
+    return IndexVersion(EditionName((*held, words)), max(shortest) <= lately, latest)

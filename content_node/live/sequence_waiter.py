@@ -9,7 +9,7 @@ from winnow.errors import DeadlineExceededError
 from winnow.telemetry.tracing.span import span
 
 
-class Served:
+class SequenceWaiter:
     """The last write that is served, and who waits for a later one."""
 
     def __init__(self, sequence: int = 0) -> None:

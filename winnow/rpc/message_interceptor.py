@@ -13,8 +13,8 @@ from google.protobuf.message import DecodeError
 
 from winnow import caller
 from winnow.errors import InvalidRequestError, Violation, WinnowError
-from winnow.rpc.arrival import Arrivals
-from winnow.rpc.crowd import Crowd
+from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.per_address import PerAddressLimit
 from winnow.rpc.status import code_of
 from winnow.rpc.stream import Messages
 
@@ -26,19 +26,19 @@ Reading the message is about a third of what a refused call takes.
 """
 
 
-class Intake(grpc.aio.ServerInterceptor):
+class MessageInterceptor(grpc.aio.ServerInterceptor):
     """Makes handlers of one message of those that are declared as handlers of a stream."""
 
     def __init__(
         self,
-        arrivals: Arrivals,
+        arrivals: BoundedReceive,
         door: Door = lambda _method, _metadata: None,
         began: Callable[[Any], None] = lambda _context: None,
-        crowd: Crowd | None = None,
+        crowd: PerAddressLimit | None = None,
     ) -> None:
         """`began` is told of every call, by its context; `crowd` limits those of a caller."""
         self._arrivals, self._door, self._began = arrivals, door, began
-        self._crowd = crowd or Crowd(None)
+        self._crowd = crowd or PerAddressLimit(None)
         self._made: dict[str, Any] = {}
         """The handlers of the methods that there are: made once, not for every call."""
         self.calls = 0

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from winnow.errors import WinnowError
 from winnow.rpc import client_key
-from winnow.rpc.intake import Metadata
+from winnow.rpc.message_interceptor import Metadata
 
 Refusal = Callable[[str], WinnowError | None]
 """Why a client is refused now, by its key; None if it is not."""
 
 
-class Doors:
+class EarlyRejection:
     """The doors of a server; a service without one is open."""
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ class _Call:
     done: "asyncio.Future[list[Written]]"
 
 
-class Committing:
+class GroupCommit:
     """One thread that stores, and all who wait for it."""
 
     def __init__(

@@ -19,7 +19,7 @@ from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight
 from winnow.stateless.answer.lacking import lack_of_answer, lack_of_error
 from winnow.stateless.answer.weight import weight
-from winnow.stateless.cluster.edition import Edition
+from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.telemetry.tracing.span import span
 
 Find = Callable[[], Coroutine[Any, Any, Answered]]
@@ -29,7 +29,7 @@ _MOST_WAITING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerKey:
     """A question as far as its answer depends on it."""
 
     ids: tuple[int, ...]
@@ -38,19 +38,19 @@ class Asked:
     """Every option settled; without its text and its heads, and the writes that it must know of."""
 
     @classmethod
-    def of(cls, ids: tuple[int, ...], question: Question) -> "Asked":
+    def of(cls, ids: tuple[int, ...], question: Question) -> "AnswerKey":
         """A question with these tokens."""
         return cls(ids, replace(question, text="", heads=(), after=()))
 
 
-_Key = tuple[object, Asked]
+_Key = tuple[object, AnswerKey]
 
 
-class RememberedAnswers:
+class AnswerCache:
     """Keeps the complete answers used most recently, and has no question read twice at a time."""
 
     def __init__(
-        self, budget: int, edition: Callable[[], Edition], watch: Watch = UNWATCHED
+        self, budget: int, edition: Callable[[], IndexVersion], watch: Watch = UNWATCHED
     ) -> None:
         """`budget`: bytes of all that is kept; `edition`: of the index, as it is known now."""
         self._edition, self._looked_up = edition, watch.looked_up
@@ -62,7 +62,7 @@ class RememberedAnswers:
         )
 
     async def ask(
-        self, asked: Asked, asker: Asker, find: Find, after: Sequence[Position] = ()
+        self, asked: AnswerKey, asker: Asker, find: Find, after: Sequence[Position] = ()
     ) -> Answered:
         """The answer that is kept, or one that is found for somebody else meanwhile, or a new one.
 
@@ -84,7 +84,7 @@ class RememberedAnswers:
         self._looked_up("hit")
         return _again(found.result)
 
-    def _recall(self, edition: Edition, key: _Key) -> Answered | None:
+    def _recall(self, edition: IndexVersion, key: _Key) -> Answered | None:
         if edition.name != self._of:
             self._kept.clear()
             self._of = edition.name

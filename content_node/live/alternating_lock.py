@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 
 
-class Turns:
+class AlternatingLock:
     """A lock, held in `with`."""
 
     def __init__(self) -> None:

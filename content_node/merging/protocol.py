@@ -25,24 +25,24 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class MergeFailed:
     """Why there is no generation."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class MergeStage:
     """What a merge does now."""
 
     name: str
 
 
-Said = Merged | Failed | Stage
-_KINDS: dict[str, type[Merged] | type[Failed] | type[Stage]] = {
+Said = Merged | MergeFailed | MergeStage
+_KINDS: dict[str, type[Merged] | type[MergeFailed] | type[MergeStage]] = {
     "merged": Merged,
-    "failed": Failed,
-    "stage": Stage,
+    "failed": MergeFailed,
+    "stage": MergeStage,
 }
 
 
@@ -65,13 +65,13 @@ class Heard:
     """What was said so far."""
 
     def __init__(self) -> None:
-        self.result: Merged | Failed | None = None
+        self.result: Merged | MergeFailed | None = None
         self._others: list[str] = []
 
-    def line(self, line: str) -> Stage | None:
+    def line(self, line: str) -> MergeStage | None:
         """Takes a line in; returns the stage if one begins."""
         said = of_line(line)
-        if isinstance(said, Stage):
+        if isinstance(said, MergeStage):
             return said
         if said is None:
             self._others = [*self._others, line.rstrip()][-_LAST_WORDS:]

@@ -20,7 +20,7 @@ Send = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
 _Task = asyncio.Task[Read]
 
 
-class ReadingAhead:
+class SpeculativeReads:
     """The passages that one question reads; a context manager that leaves nothing running."""
 
     def __init__(self, send: Send, passages: Ranked) -> None:

@@ -17,7 +17,7 @@ _Anew = Mapping[str, Hit]
 """Hits of the new generation, by the ids of the passages that they are read for."""
 
 
-class Generations:
+class StaleHitRetry:
     """Reads passages of one question; a context manager that leaves nothing running."""
 
     def __init__(

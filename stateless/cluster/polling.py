@@ -12,7 +12,7 @@ QUIET = 5.0
 """Seconds without a question after which nobody seems to ask."""
 
 
-class Attention:
+class PollingSchedule:
     """Whether questions come; wakes those that rest when one does."""
 
     def __init__(self, clock: Clock) -> None:

@@ -21,7 +21,7 @@ _Counted = tuple[str, str]
 """What is counted, as a caller is told, and of whom."""
 
 
-class Crowd:
+class PerAddressLimit:
     """The calls in hand, by caller."""
 
     def __init__(self, most: int | None) -> None:
