@@ -16,8 +16,7 @@ TESTS   ?= tests
 RUNS    ?= 20
 
 # code that needs PyTorch, which most machines lack
-NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py \
-                bench/additions.py bench/members.py bench/retrieval.py bench/state_bits.py bench/words.py
+NEEDS_TORCH  := models tests/models tests/checkpoints.py tests/heads_made.py tests/learning.py tests/restored.py
 TORCH_STAMP  := $(VENV)/.installed-models
 RELEASED     := proto/released.binpb
 # what the image has beside the least that serving needs

@@ -1,8 +1,8 @@
 """A head at work: token states to labels, or to spans of tokens.
 
 One session a head, lean, since a server keeps a thousand of them: 0.6 MB for one of 150 labels, of
-which its model is 0.36 (`bench/head_memory.py`). Weights packed anew for the processor cost a tenth
-of a megabyte of that, and make a run a third shorter.
+which its model is 0.36 (`bench/head_memory.py` at commit 977ccf2). Weights repacked for the
+processor cost a tenth of a megabyte of that, and make a run a third shorter.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ _TRIAL_TOKENS = (0, 1, 6)
 """Of the texts that a head is tried on; [CLS] and [SEP] come on top."""
 _PER_BYTE, _PER_HEAD, _PER_LABEL = 1.35, 110_000, 100
 """Bytes that an open head takes for each byte of its model, beside it, and for each label: a little
-more than `python -m bench.head_memory` finds.
+more than `python -m bench.head_memory` found at commit 977ccf2.
 """
 
 FloatStates = NDArray[np.float32]

@@ -1,7 +1,7 @@
 """Pieces of work as spans of OpenTelemetry, sent to a collector by OTLP over gRPC.
 
 The one file that needs OpenTelemetry, and of that only the messages: its SDK takes many times as
-long to record a span and to make a message of it (`bench/spans.py`).
+long to record a span and to make a message of it (decision 16).
 """
 
 import threading
