@@ -1,6 +1,6 @@
 """One polite client beside greedy ones: nobody takes another's turn.
 
-    python bench/fairness.py --index INDEX --questions FILE [--seconds 10] [--json]
+    python -m bench.fairness --index INDEX --questions FILE [--seconds 10] [--json]
 
 A cluster is started on this machine. Each row is a load beside which one polite client asks one
 question after the other, of ten passages and with two seconds each. The load comes from a process
@@ -11,7 +11,6 @@ load with names is compared with the one before it, which has none; on a machine
 work answers a second differ by more than the promise.
 """
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -28,9 +27,10 @@ from statistics import median
 
 import grpc
 
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
 from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.questions import read_questions
 from winnow.client.channels import open_aio_channel
 from winnow.rpc.client_key import KEY
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -284,18 +284,13 @@ async def run(index: Path, questions: Sequence[str], seconds: float, only: str) 
 
 def main() -> None:
     """Prints the rows, and what does not hold."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--index", type=Path, required=True, help="Directory of the index.")
-    parser.add_argument(
-        "--questions", type=Path, required=True, help="JSON lines with question (.gz, .zst)."
-    )
-    parser.add_argument(
+    arguments = parser("fairness", __doc__, asks=True)
+    arguments.add_argument(
         "--seconds", type=float, default=10.0, help="Length of each load; at most 60."
     )
-    parser.add_argument("--only", default="", help="Only loads with this in their names.")
-    parser.add_argument("--json", action="store_true", help="Print JSON.")
-    options = parser.parse_args()
-    asked = [each.question for each in read_questions(options.questions)]
+    arguments.add_argument("--only", default="", help="Only loads with this in their names.")
+    options = arguments.parse_args()
+    asked = read(options.questions)
     rows = asyncio.run(run(options.index, asked, min(options.seconds, 60.0), options.only))
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))

@@ -1,205 +1,288 @@
-"""How many writes a second a shard takes, with vectors given: at the log, at the shard, over gRPC.
+"""What feeding through a front costs: its rate, and what questions notice of it.
 
-    python -m bench.feeding --passages 20000 --callers 16 --each 50
+    python -m bench.feeding --index INDEX --passages FILE --questions FILE [--rounds 5]
 
-Every write is durable when it counts. Passages are made up, as long as those of 100 words are.
+Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one interleaved run:
+
+- the rate of the encoder alone, in threads of this process, against that of feeding the same
+  passages until they are durable (wanted: a share of at least 0.9);
+- the latency of questions, asked one after the other, while passages are fed at half of that rate
+  against while none are (wanted: p99 at most 1.3 times as long, by its 95 % interval);
+- how many of them were answered from all shards, from some, refused or late (wanted: all complete).
+  `--merge-after` has nodes merge often meanwhile.
 """
 
 import argparse
 import asyncio
+import contextlib
 import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count, islice
 from pathlib import Path
+from statistics import median
 
-import grpc
-import numpy as np
-from prometheus_client import CollectorRegistry
-
-from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
-from winnow.content_node.indexing.counting import count_words
-from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import Logged, packed
-from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.loading import open_live
-from winnow.content_node.live.opening import open_log
-from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.metrics import WriteMetrics
-from winnow.content_node.shard import open_shard
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
-from winnow.convert import shard_feed as convert
-from winnow.deadline import Deadline
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
+from bench.common.figures import Figure, quantile, show
+from bench.common.quantiles import quantile as estimated
+from bench.common.quantiles import ratio, within
+from winnow.bundle import default_bundle, load_bundle
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.client import AsyncClient, PassageFields
+from winnow.client.messages import AnswerClient
 from winnow.domain.passage import Passage
-from winnow.domain.shard import ShardInfo
-from winnow.domain.write import EncodedPassage, Write
-from winnow.passages.rows import Row
-from winnow.rpc.channel import open_channel
-from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
-from winnow.telemetry.metrics import RpcMetrics
-from winnow.text.tokenizer import Tokens
-from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
+from winnow.errors import DeadlineExceededError, OverloadedError
+from winnow.inference.encoder import open_passage_encoder
+from winnow.inference.runtime import InferenceOptions
+from winnow.passages.encoding import PassageEncoder
+from winnow.passages.rows import Row, read_rows
+from winnow.settings.common import cores
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import answer_pb2
 
-_DIMENSION = 384
-_VOCABULARY = 30_522
-_TOKENS = 130
-_CHARACTERS = 600
-_INFO = ShardInfo(0, 1, "bench", 0, _DIMENSION, "bench", "bench")
-Store = Callable[[Sequence[Write]], Awaitable[object]]
+LEAST_SHARE, MOST_SLOWER = 0.9, 1.3
+"""What is wanted of the rate of feeding, and of the p99 of questions beside it."""
+AT_ONCE = 4
+"""Requests that feed at the same time."""
+REQUEST, SMALL = 50, 10
+"""Passages of a request, at full rate and at half of it."""
 
 
-def made_up(count: int) -> list[Write]:
-    """Puts of passages whose words are as rare as those of texts, more or less."""
-    rng = np.random.default_rng(0)
-    vectors = rng.standard_normal((count, _DIMENSION)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    ids = np.minimum(1_000 + rng.zipf(1.2, (count, _TOKENS)), _VOCABULARY - 1)
-    ends = np.linspace(4, _CHARACTERS, _TOKENS).astype(int).tolist()
-    offsets = tuple((end - 4, end) for end in ends)
+class Source:
+    """Passages of a file, again and again, each time under new ids: nothing is unchanged."""
+
+    def __init__(self, path: Path) -> None:
+        rows = islice((row for row in read_rows(path) if isinstance(row, Row)), 20_000)
+        self._passages = [row.passage for row in rows]
+        self._numbers = count()
+
+    def take(self, number: int) -> list[Passage]:
+        return [self._one(next(self._numbers)) for _ in range(number)]
+
+    def _one(self, number: int) -> Passage:
+        passage = self._passages[number % len(self._passages)]
+        return Passage(f"fed-{number}", passage.title, passage.text)
+
+
+class Raw:
+    """The encoder alone, on passages that are tokenised."""
+
+    def __init__(self, threads: int) -> None:
+        bundle = load_bundle(default_bundle())
+        self._tokenizer, self._threads = Tokenizer(bundle.tokenizer), threads
+        options = InferenceOptions(runs=threads)
+        model = open_passage_encoder(bundle, self._tokenizer.special, options)
+        self._encoder = PassageEncoder(model, bundle.manifest.encoder)
+
+    def rate(self, passages: Sequence[Passage]) -> float:
+        """Passages a second."""
+        work = [
+            (self._tokenizer.tokenise(each.title).ids, self._tokenizer.tokenise(each.text).ids)
+            for each in passages
+        ]
+        started = time.perf_counter()
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(lambda pair: self._encoder.encode(*pair), work))
+        return len(work) / (time.perf_counter() - started)
+
+
+def fields(passages: Sequence[Passage]) -> list[PassageFields]:
+    return [{"id": each.id, "title": each.title, "text": each.text} for each in passages]
+
+
+def parts(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage]]:
+    return (passages[start : start + size] for start in range(0, len(passages), size))
+
+
+async def feed_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
+    """Passages a second, from the first request until the last one is durable."""
+    waiting = parts(passages, REQUEST)
+    started = time.perf_counter()
+
+    async def work() -> None:
+        for part in waiting:
+            await client.put(fields(part))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(work())
+    return len(passages) / (time.perf_counter() - started)
+
+
+async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
+    """Stores passages; a front that is full is asked again when it says, a late one at once."""
+    while True:
+        try:
+            await client.put(fields(passages))
+        except OverloadedError as error:
+            await asyncio.sleep(error.retry_after)
+        except DeadlineExceededError:
+            continue
+        else:
+            return
+
+
+async def feed_at(client: AsyncClient, source: Source, rate: float, until: asyncio.Event) -> int:
+    """Feeds small requests at a rate, until an event; returns how many passages that were.
+
+    Where questions leave too little of the machine for that rate, the front refuses some of them
+    for a while.
+    """
+    fed, started = 0, time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        while not until.is_set():
+            group.create_task(put(client, source.take(SMALL)))
+            fed += SMALL
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
+                    await until.wait()
+    return fed
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Questions asked in turn, in seconds each."""
+
+    client: AnswerClient
+    questions: list[str]
+    timeout: float
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    async def latencies(self, number: int, start: int) -> list[float]:
+        """Seconds of each question, and counts what became of it; a late one took the timeout."""
+        found = []
+        for place in range(start, start + number):
+            question = self.questions[place % len(self.questions)]
+            request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
+            began = time.perf_counter()
+            self.outcomes[await self._outcome(request)] += 1
+            found.append(time.perf_counter() - began)
+        return found
+
+    async def _outcome(self, request: answer_pb2.AnswerRequest) -> str:
+        try:
+            reply = await self.client.ask(request, timeout=self.timeout)
+        except OverloadedError:
+            return "refused"
+        except DeadlineExceededError:
+            return "late"
+        return "complete" if reply.coverage.complete else "incomplete"
+
+
+async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
+    source, raw = Source(options.passages), Raw(options.threads)
+    questions = read(options.questions)
+    raws, feds, beside, calm, busy = [], [], [], [], []
+    async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
+        unfed = Asking(client, questions, options.timeout)
+        fed_beside = Asking(client, questions, options.timeout)
+        await feed_rate(feeding, source.take(REQUEST))
+        await Asking(client, questions, options.timeout).latencies(20, 0)
+        for number in range(options.rounds):
+            passages = source.take(options.block)
+            raws.append(await asyncio.to_thread(raw.rate, passages))
+            feds.append(await feed_rate(feeding, passages))
+            start = number * options.questions_each
+            calm += await unfed.latencies(options.questions_each, start)
+            enough = asyncio.Event()
+            background = asyncio.create_task(feed_at(feeding, source, median(feds) / 2, enough))
+            began = time.perf_counter()
+            busy += await fed_beside.latencies(options.questions_each, start)
+            enough.set()
+            fed = await background
+            # the last of them are stored when nobody asks any more
+            beside.append(fed / (time.perf_counter() - began))
+            print(
+                f"round {number + 1}: encoder {raws[-1]:.1f}/s, feeding {feds[-1]:.1f}/s; "
+                f"{fed} fed while {options.questions_each} questions were asked",
+                file=sys.stderr,
+                flush=True,
+            )
     return [
-        Write(
-            f"passage-{n}",
-            None,
-            EncodedPassage(
-                Passage(f"passage-{n}", "Title", f"{n} ".ljust(_CHARACTERS, "x")),
-                (2_516,),
-                Tokens(tuple(ids[n].tolist()), offsets),
-                vectors[n],
-            ),
-        )
-        for n in range(count)
+        *rates(raws, feds, beside),
+        *latencies(calm, busy),
+        *outcomes("without feeding", unfed.outcomes),
+        *outcomes("beside feeding", fed_beside.outcomes),
     ]
 
 
-async def measure(what: str, writes: Sequence[Write], callers: int, each: int, to: Store) -> None:
-    """Writes everything by `callers` at the same time, `each` at a time, and prints the rate."""
-    calls = iter([writes[at : at + each] for at in range(0, len(writes), each)])
-    spent: list[float] = []
-
-    async def feed() -> None:
-        for call in calls:
-            started = time.perf_counter()
-            await to(call)
-            spent.append(time.perf_counter() - started)
-
-    started = time.perf_counter()
-    await asyncio.gather(*(feed() for _ in range(callers)))
-    seconds = time.perf_counter() - started
-    middle, late = np.percentile(spent, (50, 99)) * 1e3
-    print(
-        f"{what:28} {len(writes) / seconds:8.0f} writes/s   a call {middle:6.1f} ms p50 "
-        f"{late:6.1f} ms p99"
-    )
+def rates(raws: list[float], feds: list[float], beside: list[float]) -> list[Figure]:
+    """Passages a second of the rounds, and the share of the encoder's rate that feeding reaches."""
+    shares = [fed / raw for fed, raw in zip(feds, raws, strict=True)]
+    share, spread = median(shares), (min(shares), max(shares))
+    wanted = f"at least {LEAST_SHARE:g}"
+    return [
+        Figure("feeding", "the encoder alone, passages", median(raws), "/s"),
+        Figure("feeding", "feeding, passages", median(feds), "/s"),
+        Figure("feeding", "feeding, of the encoder", share, "times", spread, wanted,
+               share >= LEAST_SHARE),
+        Figure("feeding", "fed beside questions, passages", median(beside), "/s"),
+    ]  # fmt: skip
 
 
-async def at_the_log(shard: Path, writes: Sequence[Write], callers: int, each: int) -> None:
-    """Transactions of as many writes as wait at the same time, and nothing else."""
-    log = open_log(shard)
-
-    async def store(call: Sequence[Write]) -> None:
-        first = log.last + 1
-        logged = [
-            Logged(first + n, write.id, write.version, packed(write.put), None)
-            for n, write in enumerate(call)
-            if write.put is not None
-        ]
-        log.append(logged)
-        log.acknowledge()
-
-    await measure("the log alone", writes, 1, callers * each, store)
-    log.close()
-
-
-async def at_the_shard(live: LiveShard, writes: Sequence[Write], callers: int, each: int) -> None:
-    """In this process, served at once."""
-
-    async def store(call: Sequence[Write]) -> None:
-        await live.write(call, Deadline.after(60))
-
-    await measure("the shard in this process", writes, callers, each, store)
+def latencies(calm: list[float], busy: list[float]) -> list[Figure]:
+    """Quantiles of the questions without feeding and beside it."""
+    ways = (("without feeding", calm), ("beside feeding", busy))
+    grown = ratio(estimated(busy, 0.99), estimated(calm, 0.99))
+    return [
+        *(quantile("questions", *way, share) for way in ways for share in (0.5, 0.99)),
+        Figure(
+            "questions",
+            "p99 beside feeding, of without (95 %)",
+            grown.value,
+            "times",
+            (grown.low, grown.high),
+            f"at most {MOST_SLOWER:g}",
+            within(grown, MOST_SLOWER),
+        ),
+    ]
 
 
-async def over_grpc(live: LiveShard, writes: Sequence[Write], callers: int, each: int) -> None:
-    """Through a server and a channel in this process: both sides share its thread."""
-    servicer = ShardFeedServicer(60.0)
-    servicer.serve(live, _INFO, "bench")
-    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server([FEED_SERVICE], boundary, LARGEST_WRITE, arriving=32 * LARGEST_WRITE)
-    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
-    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    messages = {write.id: convert.writes_to_messages([write])[0] for write in writes}
-    async with open_channel(address) as channel:
-        stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
-
-        async def store(call: Sequence[Write]) -> None:
-            request = shard_feed_pb2.WriteRequest(
-                index_id="bench",
-                encoding_fingerprint="bench",
-                writes=[messages[w.id] for w in call],
-            )
-            try:
-                await stub.Write(request)
-            except grpc.aio.AioRpcError as error:
-                raise SystemExit(error.details()) from error
-
-        await measure("over gRPC, messages made", writes, callers, each, store)
-    await server.drain(0)
+def outcomes(name: str, counted: Counter[str]) -> list[Figure]:
+    """What became of the questions; all are wanted to be complete."""
+    return [
+        Figure("questions", f"{name}: {what}", count, "", wanted="0" if what != "complete" else "",
+               holds=None if what == "complete" else not count)
+        for what, count in sorted(counted.items())
+    ]  # fmt: skip
 
 
-def empty_shard(directory: Path) -> Path:
-    """A shard of one passage."""
-    [write] = made_up(1)
-    assert write.put is not None
-    staging = Staging(directory / "staging.sqlite")
-    passage = replace(write.put.passage, id="first")
-    staging.add(Row(1, passage, "{}"), Tokens((1,), ((0, 1),)), write.put.tokens, shard=0)
-    staging.encoded([(1, write.put.vector)])
-    words = count_words(staging.words())
-    staging.close()
-    identity = ShardSetIdentity("bench", 1, _DIMENSION, "bench", "bench", 1, words)
-    publish_shard(directory / "staging.sqlite", directory, 0, identity, GraphPlan())
-    return directory / "shard-00000-of-00001"
-
-
-def opened(shard: Path) -> LiveShard:
-    """The shard, taking as many writes as come."""
-    return open_live(
-        shard,
-        lambda _: open_shard(shard, ef=64),
-        lambda _: WriteLimits(0, 1, _DIMENSION, _VOCABULARY, 10**9),
-        WriteMetrics(CollectorRegistry()),
-        feeding=True,
-    )
-
-
-async def run(passages: int, callers: int, each: int, directory: Path) -> None:
-    """All three, each with a shard of its own."""
-    writes = made_up(passages)
-    shard = empty_shard(directory)
-    copies = [Path(shutil.copytree(shard, directory / name)) for name in "abc"]
-    await at_the_log(copies[0], writes, callers, each)
-    for copy, way in ((copies[1], at_the_shard), (copies[2], over_grpc)):
-        live = opened(copy)
-        await way(live, writes, callers, each)
-        print(f"{'':28} {len(live.view.placed)} segments")
-        await live.close()
-    started = time.perf_counter()
-    live = opened(copies[2])
-    print(f"opened again, {live.sequence} writes: {time.perf_counter() - started:.2f} s")
-    await live.close()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--passages", type=int, default=20_000, help="writes (default 20000)")
-    parser.add_argument("--callers", type=int, default=16, help="calls in hand (default 16)")
-    parser.add_argument("--each", type=int, default=50, help="writes of a call (default 50)")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as directory:
-        asyncio.run(run(arguments.passages, arguments.callers, arguments.each, Path(directory)))
+def main() -> int:
+    """Measures; the exit code."""
+    arguments = parser("feeding", __doc__, asks=True)
+    arguments.add_argument("--passages", type=Path, required=True, help="as for building")
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--block", type=int, default=1_000, help="passages fed in a round")
+    arguments.add_argument("--questions-each", type=int, default=200, help="each way, in a round")
+    arguments.add_argument("--threads", type=int, default=cores(), help="that encode")
+    arguments.add_argument("--nice", type=int, default=10, help="how far feeding gives way")
+    arguments.add_argument("--timeout", type=float, default=30.0, help="seconds of a question")
+    arguments.add_argument("--merge-after", type=int, default=2_000, help="writes of a shard")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        index = Path(directory) / "index"
+        shutil.copytree(options.index, index)
+        front = ("--feed-threads", str(options.threads), "--feed-nice", str(options.nice))
+        node = ("--merge-after", str(options.merge_after))
+        plan = LocalPlan(
+            index,
+            default_bundle(),
+            "127.0.0.1:0",
+            feed_listen="127.0.0.1:0",
+            front=front,
+            node=node,
+        )
+        with LocalCluster(plan) as cluster:
+            cluster.start()
+            asyncio.run(cluster.wait_ready())
+            return show(asyncio.run(measure(cluster, options)), as_json=options.json)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

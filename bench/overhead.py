@@ -1,6 +1,6 @@
 """What the system costs beyond its models.
 
-    python bench/overhead.py --index INDEX --questions FILE [--json]
+    python -m bench.overhead --index INDEX --questions FILE [--json]
 
 Each question is asked three ways, ten questions one way before the next:
 
@@ -15,10 +15,9 @@ so that the machine's drift cancels out; blocks of ten, so that each way finds i
 it would under steady traffic.
 """
 
-import argparse
 import asyncio
-import json
 import multiprocessing
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,10 +28,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median, quantiles
 
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
+from bench.common.figures import Figure, show
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
-from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.content_node.reader.prepare import Window, prepare
 from winnow.content_node.reader.whole import OUTPUTS
@@ -141,7 +142,7 @@ async def measure(
             one = [bare.seconds(q, parts, alone) for q, parts in zip(block, whole, strict=True)]
             spent = [seconds for _, seconds in answered]
             found += [Seconds(*each) for each in zip(spent, same, one, strict=True)]
-            print(f"{len(found)}/{len(questions)}", flush=True)
+            print(f"{len(found)}/{len(questions)}", file=sys.stderr, flush=True)
     return found
 
 
@@ -167,34 +168,35 @@ def by_shard(
     return [shares[shard] for shard in range(shards)]
 
 
-def report(found: Sequence[Seconds]) -> dict[str, object]:
-    """Medians, and the ratio to either baseline with its quartiles over questions."""
+def report(found: Sequence[Seconds]) -> list[Figure]:
+    """Medians in milliseconds, and the ratios of medians with the quartiles of each question's."""
     answer = median(each.answer for each in found)
-    parts: dict[str, object] = {
-        "questions": len(found),
-        "answer_p50_ms": round(1e3 * answer, 2),
-    }
+    figures = [
+        Figure("overhead", "questions", len(found), ""),
+        Figure("overhead", "an answer, p50", 1e3 * answer, "ms"),
+    ]
     for name in ("same_threads", "one_process"):
         alone = median(getattr(each, name) for each in found)
-        ratios = quantiles([each.answer / getattr(each, name) for each in found], n=4)
-        parts[f"bare_{name}"] = {
-            "p50_ms": round(1e3 * alone, 2),
-            "ratio_of_medians": round(answer / alone, 3),
-            "ratio_quartiles": [round(ratio, 3) for ratio in ratios],
-        }
-    return parts
+        low, _, high = quantiles([each.answer / getattr(each, name) for each in found], n=4)
+        what = f"bare models, {name.replace('_', ' ')}"
+        figures += [
+            Figure("overhead", f"{what}, p50", 1e3 * alone, "ms"),
+            Figure("overhead", f"an answer, of {what}", answer / alone, "times", (low, high)),
+        ]
+    return figures
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--index", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--limit", type=int, default=300)
-    parser.add_argument("--passages", type=int, default=10)
-    parser.add_argument("--reader-threads", type=int, default=cores(), help="of each content node")
-    options = parser.parse_args()
-    asked = [each.question for each in read_questions(options.questions)]
-    chosen = asked[:: max(len(asked) // options.limit, 1)][: options.limit]
+def main() -> int:
+    """Measures; the exit code."""
+    arguments = parser("overhead", __doc__, asks=True)
+    arguments.add_argument("--limit", type=int, default=300)
+    arguments.add_argument("--passages", type=int, default=10)
+    arguments.add_argument(
+        "--reader-threads", type=int, default=cores(), help="of each content node"
+    )
+    options = arguments.parse_args()
+    asked = read(options.questions)
+    chosen = read(options.questions, options.limit)
     bundle = load_bundle(default_bundle().parent / "whole")
     address = f"127.0.0.1:{free_ports(1)[0]}"
     plan = LocalPlan(
@@ -213,8 +215,8 @@ def main() -> None:
             found = asyncio.run(
                 measure(cluster.address, bare, spread, alone, questions, options.passages)
             )
-    print(json.dumps(report(found), indent=2))
+    return show(report(found), as_json=options.json)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

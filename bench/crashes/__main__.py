@@ -9,12 +9,14 @@ and searches by meaning and by words find what comparing with all passages finds
 Exits 1 at the first thing that is wrong.
 """
 
-import argparse
 import asyncio
+import json
 import random
 import sys
 import time
+from dataclasses import fields
 
+from bench.common.arguments import parser
 from bench.crashes.checking import WrongError
 from bench.crashes.tries import Shown, try_often
 
@@ -31,11 +33,11 @@ def table(shown: Shown) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="Processes to kill.")
-    parser.add_argument("--seconds", type=float, default=1_800.0, help="Longest time.")
-    parser.add_argument("--seed", type=int, default=1, help="Of the histories.")
-    given = parser.parse_args()
+    arguments = parser("crashes", __doc__)
+    arguments.add_argument("--kills", type=int, default=300, help="Processes to kill.")
+    arguments.add_argument("--seconds", type=float, default=1_800.0, help="Longest time.")
+    arguments.add_argument("--seed", type=int, default=1, help="Of the histories.")
+    given = arguments.parse_args()
     said = time.monotonic()
 
     def tell(shown: Shown) -> None:
@@ -49,7 +51,8 @@ def main() -> int:
     except WrongError as error:
         print(f"wrong with --seed {given.seed}: {error}")
         return 1
-    print(table(shown))
+    plain = {each.name: getattr(shown, each.name) for each in fields(shown)}
+    print(json.dumps(plain, indent=2) if given.json else table(shown))
     return 0
 
 

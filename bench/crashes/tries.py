@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.common.shards import build_shard
 from bench.crashes.life import Life, first_texts, live, points_in_turn
-from bench.crashes.made_up import build
+from bench.crashes.made_up import DIMENSION, passage
 from bench.crashes.model import Model
 from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
@@ -52,7 +53,8 @@ async def try_often(
         shown.shards += 1
         with tempfile.TemporaryDirectory(prefix="winnow-crashes-") as place:
             texts = first_texts(rng.randint(0, 30), rng)
-            shard = build(Path(place), texts)
+            passages = [passage(name, text) for name, text in texts.items()]
+            shard = build_shard(Path(place), passages, index="crashes", dimension=DIMENSION)
             life = Life(Model({name: (text, None) for name, text in texts.items()}))
             for _ in range(_LIVES):
                 if shown.kills.total() >= kills or time.monotonic() >= until:

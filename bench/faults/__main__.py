@@ -10,50 +10,41 @@ something. A run with few seconds only tries the scenarios out: p99 and the 2 00
 rolling restart need twenty or more.
 """
 
-import argparse
 import gc
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from bench.faults.judge import Observed, exit_code
-from bench.faults.report import as_json, table, tell
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
+from bench.faults.judge import Observed
+from bench.faults.report import show, tell
 from bench.faults.stage import staged
 from bench.faults.table import SCENARIOS, Scenario
 from winnow import signals
-from winnow.cli.questions import read_questions
 
 
 def main() -> int:
     """Runs the scenarios that were asked for; the exit code."""
-    parser = argparse.ArgumentParser(prog="bench.faults", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments = parser("faults", __doc__, asks=True)
     names = [scenario.name for scenario in SCENARIOS]
-    parser.add_argument("--index", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--only", choices=names, action="append", help="may be repeated")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    arguments.add_argument("--only", choices=names, action="append", help="may be repeated")
+    arguments.add_argument("--seconds", type=float, default=20.0, help="of each phase")
+    options = arguments.parse_args()
     signals.end_on_signals()
     gc.freeze()  # a client that looks for garbage measures itself
     console = Console(stderr=True, highlight=False)
-    questions = [each.question for each in read_questions(options.questions)]
+    questions = read(options.questions)
     results = {}
     for scenario in SCENARIOS:
         if scenario.name in (options.only or names):
             seen = signals.run(_play(scenario, options.index, questions, options.seconds, console))
             results[scenario.name] = (seen, [judge(seen) for judge in scenario.criteria])
             tell(console, scenario.name, results[scenario.name][1])
-    if options.json:
-        print(json.dumps({name: as_json(*result) for name, result in results.items()}, indent=2))
-    else:
-        told = {each.name: each.fault for each in SCENARIOS}
-        Console(highlight=False).print(table("fault", told, results))
-    return exit_code(finding for _, found in results.values() for finding in found)
+    told = {each.name: each.fault for each in SCENARIOS}
+    return show("fault", told, results, as_json=options.json)
 
 
 async def _play(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.faults.quantiles import Estimate, nearest_rank, quantile, ratio, within
+from bench.common.quantiles import Estimate, nearest_rank, quantile, ratio, within
 from bench.faults.rows import HEALTH, OK, REFUSED, Row, whole
 
 LEAST_ANSWERS = 500

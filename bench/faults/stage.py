@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.faults import gauges
+from bench.common import gauges
 from bench.faults.asking import Asking
 from bench.faults.judge import Observed, seconds
 from bench.faults.load import Load

@@ -11,7 +11,6 @@ compared is how many questions are answered, and how much longer they take than 
 `--winnow` names what `python -m bench.faults --only kill-shard --only stop-shard --json` printed.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -31,6 +30,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.table import Table
 
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
 from bench.faults import txtai_vectors
 from bench.faults.judge import availability, latency
 from bench.faults.load import Load
@@ -38,7 +39,6 @@ from bench.faults.rows import Row
 from bench.faults.stage import DEADLINE
 from winnow.cli.local.cluster import shard_directories
 from winnow.cli.local.ports import free_ports
-from winnow.cli.questions import read_questions
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile
@@ -191,17 +191,13 @@ def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Builds, plays, prints."""
-    parser = argparse.ArgumentParser(prog="bench.faults.txtai", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--index", type=Path, required=True, help="of Winnow")
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--rate", type=float, default=5.0, help="questions a second")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
-    parser.add_argument("--winnow", type=Path, help="JSON of bench.faults, to stand beside")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    arguments = parser("faults.txtai", __doc__, asks=True)
+    arguments.add_argument("--rate", type=float, default=5.0, help="questions a second")
+    arguments.add_argument("--seconds", type=float, default=20.0, help="of each phase")
+    arguments.add_argument("--winnow", type=Path, help="JSON of bench.faults, to stand beside")
+    options = arguments.parse_args()
     console = Console(stderr=True, highlight=False)
-    questions = [each.question for each in read_questions(options.questions)]
+    questions = read(options.questions)
     os.environ.update(_ALLOWED)
     shards = shard_directories(options.index)
     with (

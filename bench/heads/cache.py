@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 
-from bench.heads.figures import Figure
+from bench.common.figures import Figure
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.ladder.texts import made_up

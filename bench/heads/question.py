@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.heads.figures import Figure, quantile, ratio
+from bench.common.figures import Figure, quantile, ratio
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc.aio
 
-from bench.heads.figures import Figure
+from bench.common.figures import Figure
 from bench.heads.house import served
 from bench.heads.models import publish, saying
 from winnow.bundle import Bundle

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from bench.heads.figures import Figure, quantile, ratio
+from bench.common.figures import Figure, quantile, ratio
 from bench.heads.house import House, house
 from bench.heads.stores import head_ids
 from winnow.bundle import Bundle

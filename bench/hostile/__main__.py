@@ -10,9 +10,7 @@ they have 500 answers, at most four times their seconds. Exits with 1 if somethi
 with 3 if that cannot be told of something.
 """
 
-import argparse
 import gc
-import json
 import resource
 import sys
 from collections import defaultdict
@@ -22,12 +20,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
-from bench.faults.judge import LEAST_ANSWERS, Finding, Observed, exit_code
-from bench.faults.report import as_json, table, tell
+from bench.common.arguments import parser
+from bench.common.arguments import questions as read
+from bench.faults.judge import LEAST_ANSWERS, Finding, Observed
+from bench.faults.report import show, tell
 from bench.faults.stage import Shape, Stage, staged
 from bench.hostile.table import MINUTES, Scenario, scenarios
 from winnow import signals
-from winnow.cli.questions import read_questions
 
 _SHAPE = Shape(passages=1, least=LEAST_ANSWERS, client="polite", http=True)
 _SHARE = 0.5
@@ -36,29 +35,21 @@ _SHARE = 0.5
 
 def main() -> int:
     """Runs the scenarios that were asked for; the exit code."""
-    parser = argparse.ArgumentParser(prog="bench.hostile", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    arguments = parser("hostile", __doc__, asks=True)
     names = [scenario.name for scenario in scenarios()]
-    parser.add_argument("--index", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--only", choices=names, action="append", help="may be repeated")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each phase")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="of the soak")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    arguments.add_argument("--only", choices=names, action="append", help="may be repeated")
+    arguments.add_argument("--seconds", type=float, default=20.0, help="of each phase")
+    arguments.add_argument("--minutes", type=float, default=MINUTES, help="of the soak")
+    options = arguments.parse_args()
     signals.end_on_signals()
     gc.freeze()  # a client that looks for garbage measures itself
     _raise_limit()
-    questions = [each.question for each in read_questions(options.questions)]
+    questions = read(options.questions)
     chosen = [each for each in scenarios(options.minutes) if each.name in (options.only or names)]
     console = Console(stderr=True, highlight=False)
     results = signals.run(_play(chosen, options.index, questions, options.seconds, console))
-    if options.json:
-        print(json.dumps({name: as_json(*result) for name, result in results.items()}, indent=2))
-    else:
-        told = {each.name: each.said for each in chosen}
-        Console(highlight=False).print(table("attack", told, results))
-    return exit_code(finding for _, found in results.values() for finding in found)
+    told = {each.name: each.said for each in chosen}
+    return show("attack", told, results, as_json=options.json)
 
 
 async def _play(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.faults import gauges
+from bench.common import gauges
 from bench.faults.stage import Stage
 from bench.hostile.labels import strange
 from winnow.client.messages import AnswerClient

@@ -19,7 +19,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.faults import gauges
+from bench.common import gauges
+from bench.common.arguments import parser
+from bench.common.figures import Figure, show
 from bench.soak.load import Load
 from bench.soak.made_up import make_shard, writes
 from bench.soak.memory import Sample, growth, held, write_csv
@@ -93,7 +95,7 @@ async def soak(options: argparse.Namespace, shard: Path, processes: Processes) -
                 write_csv(options.csv, samples)
             for task in busy:
                 task.cancel()
-        print(*(load.counts for load in loads), sep="\n", flush=True)
+        print(*(load.counts for load in loads), sep="\n", file=sys.stderr)
         await asyncio.sleep(options.rest)
         samples += await _told(nodes, began)
         write_csv(options.csv, samples)
@@ -119,46 +121,47 @@ def _encoding() -> str:
 async def _told(nodes: Sequence[Node], began: float) -> list[Sample]:
     found = [await node.sample(began) for node in nodes]
     shown = (f"{s.anonymous_mb:4.0f} of {s.rss_mb:4.0f} MB, {s.merges:3}" for s in found)
-    print(f"{found[0].seconds:6.0f} s   {'   '.join(shown)}", flush=True)
+    print(f"{found[0].seconds:6.0f} s   {'   '.join(shown)}", file=sys.stderr)
     return found
 
 
-def judged(samples: Sequence[Sample], options: argparse.Namespace) -> bool:
-    """Prints by how much each node grew; whether all stayed as large as they were."""
-    flat = True
+def judged(samples: Sequence[Sample], options: argparse.Namespace) -> list[Figure]:
+    """How much memory each node held, and by how much it grew."""
+    figures = []
     for node in range(options.nodes):
         own = [each for each in samples if each.node == node]
         grown = growth(own, options.settled * 60, options.minutes * 60)
-        flat = flat and grown <= options.bar
-        print(
-            f"node {node}: {own[0].anonymous_mb:.0f} MB at the start, "
-            f"{own[-1].anonymous_mb:.0f} MB at rest, {own[-1].merges} merges, "
-            f"grew by {grown:.1%} after {options.settled:g} minutes"
-        )
-    print(f"{'flat' if flat else 'NOT flat'} to {options.bar:.0%}")
-    return flat
+        row, wanted = f"node {node}", f"at most {options.bar:.0%}"
+        figures += [
+            Figure(row, "anonymous memory at the start", own[0].anonymous_mb, "MB"),
+            Figure(row, "anonymous memory at rest", own[-1].anonymous_mb, "MB"),
+            Figure(row, "merges", own[-1].merges, ""),
+            Figure(row, f"growth after {options.settled:g} minutes", 100 * grown, "%",
+                   wanted=wanted, holds=grown <= options.bar),
+        ]  # fmt: skip
+    return figures
 
 
 def main() -> int:
     """Measures; the exit code."""
-    parser = argparse.ArgumentParser(prog="bench.soak", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--minutes", type=float, default=60.0, help="that the load lasts")
-    parser.add_argument("--settled", type=float, default=10.0, help="minutes that are not judged")
-    parser.add_argument("--merge-every", type=float, default=60.0, help="seconds, of each node")
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--passages", type=int, default=19_000, help="of each node")
-    parser.add_argument("--sample", type=float, default=5.0, help="seconds between two looks")
-    parser.add_argument("--rest", type=float, default=15.0, help="seconds, at the end")
-    parser.add_argument("--bar", type=float, default=0.1, help="most growth, as a share")
-    parser.add_argument("--csv", type=Path, default=Path("soak.csv"), help="all samples")
-    parser.add_argument("--scratch", type=Path, help="directory for the shards")
-    options = parser.parse_args()
+    arguments = parser("soak", __doc__)
+    arguments.add_argument("--minutes", type=float, default=60.0, help="that the load lasts")
+    arguments.add_argument("--settled", type=float, default=10.0, help="minutes not judged")
+    arguments.add_argument("--merge-every", type=float, default=60.0, help="seconds, of each node")
+    arguments.add_argument("--nodes", type=int, default=3)
+    arguments.add_argument("--passages", type=int, default=19_000, help="of each node")
+    arguments.add_argument("--sample", type=float, default=5.0, help="seconds between two looks")
+    arguments.add_argument("--rest", type=float, default=15.0, help="seconds, at the end")
+    arguments.add_argument("--bar", type=float, default=0.1, help="most growth, as a share")
+    arguments.add_argument("--csv", type=Path, default=Path("soak.csv"), help="all samples")
+    arguments.add_argument("--scratch", type=Path, help="directory for the shards")
+    options = arguments.parse_args()
     signals.end_on_signals()
     with tempfile.TemporaryDirectory(prefix="winnow-soak-", dir=options.scratch) as place:
         shard = make_shard(Path(place), load_bundle(default_bundle()), options.passages)
         with Processes() as processes:
-            return int(not judged(asyncio.run(soak(options, shard, processes)), options))
+            figures = judged(asyncio.run(soak(options, shard, processes)), options)
+    return show(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.feeding import made_up
+from bench.common.shards import build_shard
 from winnow.bundle import Bundle
-from winnow.content_node.indexing.counting import count_words
-from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
-from winnow.domain.layout import shard_name
+from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
-from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens
 
 INDEX = "soak"
+_DIMENSION, _VOCABULARY = 384, 30_522
+_TOKENS, _CHARACTERS = 130, 600
+"""Of a passage: as many as 100 words have."""
 _POOL = 1_000
 """Passages that writes are drawn from."""
 _NEW = 0.25
@@ -26,22 +25,34 @@ _NEW = 0.25
 
 def make_shard(directory: Path, bundle: Bundle, passages: int) -> Path:
     """Builds the only shard of an index; a minute for 20,000 passages."""
-    staging = Staging(directory / "staging.sqlite")
-    for number, write in enumerate(made_up(passages), start=1):
-        assert write.put is not None
-        title = Tokens(write.put.title_ids, ((0, 5),))
-        staging.add(Row(number, write.put.passage, "{}"), title, write.put.tokens, shard=0)
-        staging.encoded([(number, write.put.vector)])
-    words = count_words(staging.words())
-    staging.close()
-    fingerprint = bundle.manifest.encoding_fingerprint
-    dimension = bundle.manifest.encoder.dimension
-    identity = ShardSetIdentity(
-        INDEX, 1, dimension, bundle.manifest.name, fingerprint, passages, words
+    return build_shard(
+        directory,
+        encoded(passages),
+        index=INDEX,
+        dimension=_DIMENSION,
+        bundle=bundle.manifest.name,
+        fingerprint=bundle.manifest.encoding_fingerprint,
+        ef_construction=100,
     )
-    publish_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=100))
-    staging.path.unlink()
-    return directory / shard_name(0, 1)
+
+
+def encoded(count: int) -> list[EncodedPassage]:
+    """Passages whose words are about as rare as those of texts, encoded by random vectors."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((count, _DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = np.minimum(1_000 + rng.zipf(1.2, (count, _TOKENS)), _VOCABULARY - 1)
+    ends = np.linspace(4, _CHARACTERS, _TOKENS).astype(int).tolist()
+    offsets = tuple((end - 4, end) for end in ends)
+    return [
+        EncodedPassage(
+            Passage(f"passage-{n}", "Title", f"{n} ".ljust(_CHARACTERS, "x")),
+            (2_516,),
+            Tokens(tuple(ids[n].tolist()), offsets),
+            vectors[n],
+        )
+        for n in range(count)
+    ]
 
 
 def writes(passages: int, seed: int) -> Iterator[Write]:
@@ -49,7 +60,7 @@ def writes(passages: int, seed: int) -> Iterator[Write]:
     the shard stays about as large as it is.
     """
     chance = random.Random(seed)
-    pool = [each.put for each in made_up(_POOL) if each.put is not None]
+    pool = encoded(_POOL)
     noise = np.random.default_rng(seed)
     while True:
         put = _moved(chance.choice(pool), noise)

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from tenacious import happens
 
-from bench.faults import gauges
+from bench.common import gauges
 from bench.faults.asking import Asking
 from bench.faults.load import Load
 from bench.faults.proxy import Proxy

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bench.faults.quantiles import Estimate, quantile, ranks, ratio, within
+from bench.common.quantiles import Estimate, quantile, ranks, ratio, within
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.heads import figures, swap
-from bench.heads.__main__ import line
+from bench.common import figures
+from bench.heads import swap
 from bench.heads.cache import cache
 from bench.heads.models import LABELS, publish, saying, trained_shape
 from winnow.bundle import Bundle
@@ -30,7 +30,7 @@ def test_a_quantile_is_in_milliseconds() -> None:
     found = figures.quantile("row", "what", [0.001 * n for n in range(1, 12)], 0.5)
     assert found.value == pytest.approx(6)
     assert (found.what, found.holds) == ("what, p50", None)
-    assert "what, p50" in line(found)
+    assert "what, p50" in figures.line(found)
 
 
 def test_a_head_in_the_shape_of_trained_ones_has_a_score_for_every_label(

@@ -1,8 +1,10 @@
-"""A figure, what is wanted of it, and how figures of one interleaved run are compared. Pure."""
+"""A figure, what is wanted of it, and how figures of one interleaved run are compared."""
 
 import itertools
+import json
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 
 import numpy as np
@@ -62,3 +64,24 @@ def _blocks(values: Sequence[float]) -> list[Sequence[float]]:
 
 def _quantile(values: Sequence[float], share: float) -> float:
     return float(np.quantile(values, share))
+
+
+def line(figure: Figure) -> str:
+    """A figure as people read it."""
+    spread = "({:.3g} to {:.3g})".format(*figure.spread) if figure.spread else ""
+    wanted = f"wanted: {figure.wanted}" if figure.wanted else ""
+    value = f"{figure.value:10.3f}".rstrip("0").rstrip(".") if figure.unit else f"{figure.value:g}"
+    return f"{figure.row:9} {figure.what:52} {value:>10} {figure.unit:5} {spread:18} {wanted}"
+
+
+def show(figures: Sequence[Figure], *, as_json: bool) -> int:
+    """Prints figures, then those that are not as wanted; the exit code: 1 if there are such."""
+    if as_json:
+        print(json.dumps([asdict(figure) for figure in figures], indent=2))
+    else:
+        for figure in figures:
+            print(line(figure))
+    missed = [figure for figure in figures if figure.holds is False]
+    for figure in missed:
+        print(f"not as wanted: {line(figure)}", file=sys.stderr)
+    return 1 if missed else 0

@@ -1,0 +1,1 @@
+"""What all benchmarks share: arguments, clusters, quantiles, figures, made-up shards."""
