@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -77,7 +78,7 @@ def line(figure: Figure) -> str:
 def show(figures: Sequence[Figure], *, as_json: bool) -> int:
     """Prints figures, then those that are not as wanted; the exit code: 1 if there are such."""
     if as_json:
-        print(json.dumps([asdict(figure) for figure in figures], indent=2))
+        print(json.dumps([_plain(figure) for figure in figures], indent=2))
     else:
         for figure in figures:
             print(line(figure))
@@ -85,3 +86,9 @@ def show(figures: Sequence[Figure], *, as_json: bool) -> int:
     for figure in missed:
         print(f"not as wanted: {line(figure)}", file=sys.stderr)
     return 1 if missed else 0
+
+
+def _plain(figure: Figure) -> dict[str, object]:
+    """A figure for JSON, which has no infinity: an open end of a spread is null."""
+    spread = figure.spread and [end if math.isfinite(end) else None for end in figure.spread]
+    return {**asdict(figure), "spread": spread}

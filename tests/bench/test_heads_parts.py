@@ -1,6 +1,9 @@
 """What `bench.heads` makes of what it measures, and the heads that it measures with."""
 
 import asyncio
+import dataclasses
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,18 @@ def test_a_quantile_is_in_milliseconds() -> None:
     assert found.value == pytest.approx(6)
     assert (found.what, found.holds) == ("what, p50", None)
     assert "what, p50" in figures.line(found)
+
+
+def test_figures_as_json_have_no_infinity_and_a_missed_one_fails_the_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    missed = figures.Figure("row", "what", 2.0, "times", (1.0, math.inf), "at most 1", holds=False)
+    assert figures.show([missed], as_json=True) == 1
+    out, err = capsys.readouterr()
+    (told,) = json.loads(out)
+    assert told["spread"] == [1.0, None]
+    assert "not as wanted: row" in err
+    assert figures.show([dataclasses.replace(missed, holds=None)], as_json=False) == 0
 
 
 def test_a_head_in_the_shape_of_trained_ones_has_a_score_for_every_label(
