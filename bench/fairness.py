@@ -99,7 +99,7 @@ class Row:
     """Answers that the polite client would have by turns."""
 
 
-class Asking:
+class PartyAsker:
     """Asks a front node, under any name."""
 
     def __init__(self, channel: grpc.aio.Channel, questions: Sequence[str]) -> None:
@@ -202,7 +202,7 @@ def flood(address: str, questions: Sequence[str], number: int, pipe: Connection)
 async def _flood(address: str, questions: Sequence[str], greed: Greed, pipe: Connection) -> None:
     taken = Tally()
     async with open_aio_channel(address) as channel:
-        asking = asyncio.create_task(Asking(channel, questions).greedy(greed, taken))
+        asking = asyncio.create_task(PartyAsker(channel, questions).greedy(greed, taken))
         try:
             while await asyncio.to_thread(pipe.recv):
                 if asking.done():
@@ -213,7 +213,7 @@ async def _flood(address: str, questions: Sequence[str], greed: Greed, pipe: Con
 
 
 async def measure(
-    address: str, questions: Sequence[str], asking: Asking, number: int, seconds: float
+    address: str, questions: Sequence[str], asking: PartyAsker, number: int, seconds: float
 ) -> Row:
     """One row: alone, then beside."""
     greed = GREEDS[number]
@@ -275,7 +275,7 @@ async def run(index: Path, questions: Sequence[str], seconds: float, only: str) 
         cluster.start()
         await cluster.wait_ready()
         async with open_aio_channel(cluster.address) as channel:
-            asking = Asking(channel, questions)
+            asking = PartyAsker(channel, questions)
             await asking.polite(2.0)
             numbers = [number for number, greed in enumerate(GREEDS) if only in greed.name]
             address = cluster.address

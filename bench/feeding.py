@@ -146,7 +146,7 @@ async def feed_at(client: AsyncClient, source: Source, rate: float, until: async
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QuestionSeries:
     """Questions asked in turn, in seconds each."""
 
     client: AnswerClient
@@ -180,10 +180,10 @@ async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Fi
     questions = read(options.questions)
     raws, feds, beside, calm, busy = [], [], [], [], []
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
-        unfed = Asking(client, questions, options.timeout)
-        fed_beside = Asking(client, questions, options.timeout)
+        unfed = QuestionSeries(client, questions, options.timeout)
+        fed_beside = QuestionSeries(client, questions, options.timeout)
         await feed_rate(feeding, source.take(REQUEST))
-        await Asking(client, questions, options.timeout).latencies(20, 0)
+        await QuestionSeries(client, questions, options.timeout).latencies(20, 0)
         for number in range(options.rounds):
             passages = source.take(options.block)
             raws.append(await asyncio.to_thread(raw.rate, passages))

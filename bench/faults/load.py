@@ -7,7 +7,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from bench.faults.rows import Row, whole
+from bench.faults.rows import Row, answered, whole
+from winnow.client.messages import AnswerClient
+from winnow.errors import WinnowError
+from winnow.v1 import answer_pb2
 
 
 class Load:
@@ -65,3 +68,23 @@ class Load:
         finally:
             offering.cancel()
             await asyncio.gather(offering, *asking, return_exceptions=True)
+
+
+class FrontAsker:
+    """Turns what becomes of a question into a row, and keeps the last answer."""
+
+    def __init__(self, client: AnswerClient, deadline: float, passages: int | None = None) -> None:
+        """`deadline`: seconds for each question; `passages`: to read, else the default."""
+        self._client, self._deadline, self._passages = client, deadline, passages
+        self.reply = answer_pb2.AnswerResponse()
+
+    async def __call__(self, question: str) -> Row:
+        """A row without its times."""
+        request = answer_pb2.AnswerRequest(
+            question=question, passages_to_read=self._passages, max_loss=0, fresh=True
+        )
+        try:
+            self.reply = await self._client.ask(request, self._deadline)
+        except WinnowError as error:
+            return Row(0.0, 0.0, str(error).split(":", 1)[0], 0.0, complete=False)
+        return answered(self.reply)

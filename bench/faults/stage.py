@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.common import gauges
-from bench.faults.asking import Asking
 from bench.faults.judge import Observed, seconds
-from bench.faults.load import Load
+from bench.faults.load import FrontAsker, Load
 from bench.faults.proxy import Proxy
 from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
@@ -60,7 +59,7 @@ class Stage:
     """One cluster under load."""
 
     cluster: LocalCluster
-    asking: Asking
+    asking: FrontAsker
     load: Load
     front_metrics: str
     seconds: float
@@ -212,7 +211,7 @@ async def staged(
         proxy.target = cluster.nodes[0]
         await cluster.wait_ready()
         client = await stack.enter_async_context(AnswerClient(cluster.address, shape.client))
-        asking = Asking(client, DEADLINE, shape.passages)
+        asking = FrontAsker(client, DEADLINE, shape.passages)
         load = Load(asking, questions)
         stage = Stage(
             cluster,

@@ -120,7 +120,7 @@ class Cluster:
             child.wait()
 
 
-class Asking:
+class TxtaiAsker:
     """Asks a txtai cluster over HTTP."""
 
     def __init__(self, address: str, threads: ThreadPoolExecutor) -> None:
@@ -212,7 +212,7 @@ def main() -> None:
 
         async def run() -> Mapping[str, list[Row]]:
             with ThreadPoolExecutor(_MOST_OPEN) as threads:
-                load = Load(Asking(cluster.address, threads), questions)
+                load = Load(TxtaiAsker(cluster.address, threads), questions)
                 await play(cluster, load, options.rate, options.seconds)
                 return load.rows
 

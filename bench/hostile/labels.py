@@ -30,7 +30,7 @@ KNOWN = {
     "bundle": _OWN,
     "model": _OWN,
     "runtime": _OWN,
-    "chosen_by": "[a-z ]{1,20}",
+    "chosen_by": "setting|only|flags|measured",
     "le": r"\+Inf|[\d.e+-]+",
     "generation": "[012]",
     "name": _OWN,

@@ -10,8 +10,7 @@ import pytest
 from tenacious import happens
 
 from bench.common import gauges
-from bench.faults.asking import Asking
-from bench.faults.load import Load
+from bench.faults.load import FrontAsker, Load
 from bench.faults.proxy import Proxy
 from bench.faults.stage import Stage
 from bench.faults.table import SCENARIOS
@@ -112,7 +111,7 @@ class Client(AnswerClient):
 
 
 async def test_every_question_becomes_a_row_of_the_phase_in_which_it_ends() -> None:
-    load = Load(Asking(Client(), 1.0), ["up", "down"])
+    load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
     load.phase = "first"
     for _ in range(3):
         await load.ask()
@@ -125,7 +124,7 @@ async def test_every_question_becomes_a_row_of_the_phase_in_which_it_ends() -> N
 
 
 async def test_a_phase_lasts_until_it_has_the_answers_that_it_needs() -> None:
-    load = Load(Asking(Client(), 1.0), ["up", "down"])
+    load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
     stage = stage_of(load, seconds=0.02, least=20)
     async with load.at(rate=1000.0):
         await stage.collect("healthy")
@@ -133,7 +132,7 @@ async def test_a_phase_lasts_until_it_has_the_answers_that_it_needs() -> None:
 
 
 async def test_a_phase_ends_even_if_the_answers_that_it_needs_never_come() -> None:
-    load = Load(Asking(Client(), 1.0), ["down"])
+    load = Load(FrontAsker(Client(), 1.0), ["down"])
     stage = stage_of(load, seconds=0.01, least=20)
     async with load.at(rate=100.0):
         await asyncio.wait_for(stage.collect("healthy"), 10)
@@ -142,7 +141,7 @@ async def test_a_phase_ends_even_if_the_answers_that_it_needs_never_come() -> No
 
 def stage_of(load: Load, seconds: float, least: int) -> Stage:
     """With a load and no cluster."""
-    cluster, asking, proxy = cast(LocalCluster, None), Asking(Client(), 1.0), Proxy(0)
+    cluster, asking, proxy = cast(LocalCluster, None), FrontAsker(Client(), 1.0), Proxy(0)
     return Stage(cluster, asking, load, "", seconds, lambda _: None, proxy, "", Path(), least=least)
 
 
