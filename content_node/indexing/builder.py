@@ -16,7 +16,7 @@ from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.engine import Engine, LocalEngine
 from winnow.content_node.indexing.faults import named_faults
 from winnow.content_node.indexing.intake import check_source, take_in
-from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
+from winnow.content_node.indexing.plan import BuildListener, BuildPlan
 from winnow.content_node.indexing.recut import at_rest, fingerprint, is_index
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
@@ -41,7 +41,7 @@ _FLAGS = {
 
 
 def build_index(
-    plan: BuildPlan, bundle: Bundle, progress: BuildProgress, engine: Engine | None = None
+    plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine | None = None
 ) -> IndexManifest:
     """Builds the index and renames it into place; `engine` encodes, by default threads here.
 
@@ -60,7 +60,7 @@ def build_index(
 
 
 def _build(
-    place: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildProgress, engine: Engine
+    place: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
     with contextlib.closing(Staging(place.staging)) as staging:
         with _unchanging(plan.source):
@@ -129,7 +129,7 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
     )
 
 
-def _count(staging: Staging, progress: BuildProgress) -> WordCounts:
+def _count(staging: Staging, progress: BuildListener) -> WordCounts:
     progress.start("counting words", staging.counts()[0])
 
     def counted() -> Iterator[NDArray[np.uint32]]:
@@ -149,7 +149,7 @@ def _publish(
     manifest: IndexManifest,
     words: WordCounts,
     plan: BuildPlan,
-    progress: BuildProgress,
+    progress: BuildListener,
 ) -> tuple[str, ...]:
     """Writes every shard; the checksums of their manifests."""
     identity = ShardSetIdentity(

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.encode import encode_pending
-from winnow.content_node.indexing.plan import BuildProgress
+from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.indexing.staging import Staging
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
@@ -18,7 +18,7 @@ ENCODING = "encoding passages"
 class Engine(Protocol):
     """Encodes. Whatever does it, the vectors are the same to the last bit."""
 
-    def encode(self, staging: Staging, bundle: Bundle, progress: BuildProgress) -> None:
+    def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet; what is stored is kept."""
 
 
@@ -28,7 +28,7 @@ class LocalEngine:
     def __init__(self, threads: int) -> None:
         self._threads = threads
 
-    def encode(self, staging: Staging, bundle: Bundle, progress: BuildProgress) -> None:
+    def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet."""
         progress.start(ENCODING, *staging.counts())
         encoder = open_encoder(bundle, self._threads)

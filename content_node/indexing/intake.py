@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 from winnow.bundle import Bundle
-from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
+from winnow.content_node.indexing.plan import BuildListener, BuildPlan
 from winnow.content_node.indexing.recut import is_index, replay, sources
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import Logged
@@ -45,7 +45,7 @@ def check_source(plan: BuildPlan) -> None:
 
 
 def take_in(
-    staging: Staging, plan: BuildPlan, bundle: Bundle, wanted: object, progress: BuildProgress
+    staging: Staging, plan: BuildPlan, bundle: Bundle, wanted: object, progress: BuildListener
 ) -> None:
     """Adds every passage; notes, last of all, that they are those of the plan `wanted`.
 
@@ -71,7 +71,7 @@ def take_in(
 
 
 def _take_over(
-    staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildProgress
+    staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener
 ) -> tuple[str, int]:
     def place(identifier: str) -> int:
         return shard_of(identifier, plan.shards)
@@ -90,7 +90,7 @@ def _take_over(
     return index.source, index.bad_rows
 
 
-def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildProgress) -> int:
+def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener) -> int:
     tokenizer = Tokenizer(bundle.tokenizer)
     progress.start("reading passages", None)
     bad = 0

@@ -22,7 +22,7 @@ class BuildPlan:
     """Whether rows are raw documents, each of which is cut into passages."""
 
 
-class BuildProgress(Protocol):
+class BuildListener(Protocol):
     """Told how a build goes on."""
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:

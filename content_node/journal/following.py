@@ -43,7 +43,7 @@ Told = Callable[[JournalEntry, list[Written] | Exception], None]
 Heard = Callable[[str], None]
 
 
-class JournaledShard(Protocol):
+class FollowingShard(Protocol):
     """A shard that follows a log. See `content_node.live.shard`."""
 
     @property
@@ -72,7 +72,7 @@ class Follower:
     def __init__(
         self,
         journal: Journal,
-        replica: JournaledShard,
+        replica: FollowingShard,
         decode: Decode,
         told: Told,
         metrics: JournalMetrics,

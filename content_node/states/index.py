@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from winnow.bundle import Bundle, Manifest
-from winnow.content_node.indexing.plan import BuildProgress
+from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.indexing.written import written
 from winnow.content_node.reader.lower import Lower, open_lower
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
@@ -22,7 +22,7 @@ _TRIES = 5
 
 
 def write_states(
-    directory: Path, bundle: Bundle, threads: int, progress: BuildProgress
+    directory: Path, bundle: Bundle, threads: int, progress: BuildListener
 ) -> list[StatesManifest]:
     """Puts states beside the newest generation of every shard; `directory` may be a shard, too.
 
@@ -52,7 +52,7 @@ def _expect_same_encoding(shard: Path, bundle: Manifest) -> None:
 
 
 def write_shard_states(
-    shard: Path, lower: Lower, threads: int, progress: BuildProgress
+    shard: Path, lower: Lower, threads: int, progress: BuildListener
 ) -> StatesManifest:
     """Puts states beside the newest generation of a shard; raises as `write_states`.
 

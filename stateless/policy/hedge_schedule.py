@@ -6,7 +6,7 @@ requests are sent. It is sent at most three times: first, once as a hedge, and o
 
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
-from winnow.policy.outcomes import CallOutcome, outcome_of
+from winnow.policy.outcomes import ReplicaOutcome, outcome_of
 from winnow.stateless.policy.hedging import Usual
 from winnow.stateless.policy.replicas import Attempt
 from winnow.stateless.policy.retrying import RetrySettings, should_retry
@@ -79,15 +79,15 @@ class HedgeSchedule:
         """The same in multiples of the typical time of such a request; None if not known."""
         return self.waited(attempt) / self._typical if self._typical else None
 
-    def outcome(self, attempt: Attempt, error: WinnowError | None) -> CallOutcome:
+    def outcome(self, attempt: Attempt, error: WinnowError | None) -> ReplicaOutcome:
         """The outcome of an attempt that ended with `error`; None: it was cancelled."""
         return outcome_of(error, self.waited(attempt), self._overdue)
 
-    def lost(self, attempt: Attempt, winner: Attempt) -> CallOutcome:
+    def lost(self, attempt: Attempt, winner: Attempt) -> ReplicaOutcome:
         """The outcome of an attempt that was still running when `winner` answered."""
         sent = list(self._sent)
         return (
-            CallOutcome.BEATEN
+            ReplicaOutcome.BEATEN
             if sent.index(attempt) < sent.index(winner)
-            else CallOutcome.ABANDONED
+            else ReplicaOutcome.ABANDONED
         )

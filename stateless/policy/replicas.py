@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from winnow.deadline import Clock
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.policy.recent import DecayedMean
 from winnow.stateless.policy.progress import ReplicaProgress
@@ -182,7 +182,9 @@ class Replicas:
         chosen.outstanding += 1
         return Attempt(chosen, chosen.record.begin())
 
-    def release(self, attempt: Attempt, outcome: CallOutcome, seconds: float | None = None) -> None:
+    def release(
+        self, attempt: Attempt, outcome: ReplicaOutcome, seconds: float | None = None
+    ) -> None:
         """Counts the end of a request.
 
         `seconds` it took, if that can be compared with other requests: where requests differ in
@@ -191,10 +193,10 @@ class Replicas:
         replica = attempt.replica
         replica.outstanding -= 1
         active = replica.record.standing is Standing.ACTIVE
-        if outcome is CallOutcome.ANSWERED and seconds is not None and (active or attempt.probe):
+        if outcome is ReplicaOutcome.ANSWERED and seconds is not None and (active or attempt.probe):
             replica.latency.add(seconds)
             if self._is_slow(replica, attempt.probe):
-                outcome = CallOutcome.OUTLIER
+                outcome = ReplicaOutcome.OUTLIER
         deserved = replica.record.end(attempt.probe, outcome)
         if deserved and (not active or self._may_eject()):
             replica.record.eject()

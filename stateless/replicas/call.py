@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.stateless.metrics import ShardCallMetrics
 from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay
@@ -112,10 +112,10 @@ class HedgedCall(Generic[Result]):
             self._failed(ended, error)
             return
         if ended.waits:
-            self._pool.end(ended, CallOutcome.ANSWERED)
+            self._pool.end(ended, ReplicaOutcome.ANSWERED)
         else:
             self._delay.observe(self._race.waited(ended.attempt))
-            self._pool.end(ended, CallOutcome.ANSWERED, self._race.relative(ended.attempt))
+            self._pool.end(ended, ReplicaOutcome.ANSWERED, self._race.relative(ended.attempt))
         best = self._best
         if best is None or self._lacks(ended.task.result()) < self._lacks(best.task.result()):
             self._best = ended
@@ -127,7 +127,7 @@ class HedgedCall(Generic[Result]):
     def _won(self, winner: PoolAttempt[Result]) -> Result:
         for loser in self._running.values():
             lost = self._race.lost(loser.attempt, winner.attempt)
-            self._pool.end(loser, CallOutcome.ABANDONED if loser.waits else lost)
+            self._pool.end(loser, ReplicaOutcome.ABANDONED if loser.waits else lost)
         self._running.clear()
         if winner is self._hedge:
             self._metrics.hedged("won")
@@ -138,12 +138,12 @@ class HedgedCall(Generic[Result]):
     def _failed(self, ended: PoolAttempt[Any], error: BaseException) -> None:
         """Goes on if another attempt runs or may be made; if not, raises the error."""
         if not isinstance(error, WinnowError):
-            self._pool.end(ended, CallOutcome.FAILED)
+            self._pool.end(ended, ReplicaOutcome.FAILED)
             raise error
         if isinstance(error, GenerationGoneError):
             self._gone = error
         given_up = ended.given_up is not None
-        self._pool.end(ended, CallOutcome.ABANDONED if given_up else self._outcome(ended, error))
+        self._pool.end(ended, ReplicaOutcome.ABANDONED if given_up else self._outcome(ended, error))
         if self._running or self._best is not None:
             return
         if self._race.retries(error):
@@ -152,9 +152,9 @@ class HedgedCall(Generic[Result]):
             raise self._gone or error
         self._metrics.retried("sent")
 
-    def _outcome(self, ended: PoolAttempt[Any], error: WinnowError | None) -> CallOutcome:
+    def _outcome(self, ended: PoolAttempt[Any], error: WinnowError | None) -> ReplicaOutcome:
         """The outcome of an attempt without a result; None: it was cancelled."""
         late = error is None or isinstance(error, DeadlineExceededError)
         if ended.waits and late:
-            return CallOutcome.ABANDONED
+            return ReplicaOutcome.ABANDONED
         return self._race.outcome(ended.attempt, error)

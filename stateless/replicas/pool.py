@@ -14,7 +14,7 @@ import structlog
 
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
@@ -110,7 +110,7 @@ class ReplicaPool:
 
     def untake(self, attempt: Attempt) -> None:
         """Releases an attempt that was not sent."""
-        self._replicas.release(attempt, CallOutcome.ABANDONED)
+        self._replicas.release(attempt, ReplicaOutcome.ABANDONED)
 
     def send(
         self, attempt: Attempt, send: Send[Result], after: int = 0, why: str = "ask"
@@ -134,7 +134,7 @@ class ReplicaPool:
         return sent
 
     def end(
-        self, ended: PoolAttempt[Any], outcome: CallOutcome, seconds: float | None = None
+        self, ended: PoolAttempt[Any], outcome: ReplicaOutcome, seconds: float | None = None
     ) -> None:
         """Ends a request, once; if it still runs, cancels it without waiting for it.
 

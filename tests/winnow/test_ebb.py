@@ -8,7 +8,7 @@ import pytest
 from tenacious import happens, turn
 
 from winnow.heap import trimming
-from winnow.rpc.heap_trimmer import HeapTrimmer
+from winnow.rpc.idle_trimmer import IdleTrimmer
 
 FLOOD = 10
 
@@ -32,7 +32,7 @@ class Shore:
 
     def __init__(self) -> None:
         self.trimmed = 0
-        self.ebb = HeapTrimmer(self.trim, FLOOD, pause=0.0)
+        self.ebb = IdleTrimmer(self.trim, FLOOD, pause=0.0)
 
     def trim(self) -> None:
         self.trimmed += 1
@@ -84,7 +84,7 @@ async def test_calls_one_after_the_other_are_no_flood() -> None:
 
 
 async def test_where_nothing_can_be_given_back_nothing_happens() -> None:
-    ebb = HeapTrimmer(None, FLOOD, pause=0.0)
+    ebb = IdleTrimmer(None, FLOOD, pause=0.0)
     calls = [Call() for _ in range(2 * FLOOD)]
     for call in calls:
         ebb.begin(call)

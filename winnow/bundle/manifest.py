@@ -32,14 +32,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class FileEntry(_Part):
+class BundleFile(_Part):
     """What a file must be."""
 
     sha256: str
     bytes: int = Field(ge=0)
 
 
-class EncoderEntry(_Part):
+class BundleEncoder(_Part):
     """The sentence encoders. `question` and `passage` may name the same file.
 
     The question encoder may be a smaller or more precise one of the same vector space; what
@@ -142,13 +142,13 @@ class Manifest(_Part):
     format: int
     name: str
     version: str
-    encoder: EncoderEntry
+    encoder: BundleEncoder
     reader: ReaderEntry
     score: ScoreEntry
     retrieval: RetrievalEntry = RetrievalEntry(words=0)
     stopping: tuple[StoppingEntry, ...] = ()
     tokenizer: str
-    files: dict[str, FileEntry]
+    files: dict[str, BundleFile]
     licences: dict[str, str] = {}
     provenance: dict[str, Any] = {}
     accuracy: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.bundle.bundle import Bundle, load_bundle
-from winnow.bundle.manifest import FILE, FileEntry, read_manifest
+from winnow.bundle.manifest import FILE, BundleFile, read_manifest
 from winnow.bundle.place import Place
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.aside import open_aside
@@ -92,7 +92,7 @@ def _fill(directory: Path, place: Place, manifest: bytes) -> None:
             sync_file(path)
 
 
-def _expect_good(path: Path, entry: FileEntry, place: Place) -> None:
+def _expect_good(path: Path, entry: BundleFile, place: Place) -> None:
     """Raises ArtefactError if a file that was just copied is not the one of the manifest."""
     try:
         verify(path, entry.sha256, entry.bytes)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.bundle.manifest import EncoderEntry
+from winnow.bundle.manifest import BundleEncoder
 from winnow.inference.encoder import Encoder
 
 MAX_TITLE_TOKENS = 32
@@ -21,7 +21,7 @@ SPECIAL = 3
 class PassageEncoder:
     """Cuts passages to what the encoder reads, and encodes them. Safe to use from threads."""
 
-    def __init__(self, encoder: Encoder, entry: EncoderEntry) -> None:
+    def __init__(self, encoder: Encoder, entry: BundleEncoder) -> None:
         self._encoder, self._entry = encoder, entry
 
     def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:

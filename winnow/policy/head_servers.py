@@ -17,7 +17,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import CallOutcome, outcome_of
+from winnow.policy.outcomes import ReplicaOutcome, outcome_of
 from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.policy.placement import Placement
 
@@ -111,7 +111,7 @@ class HeadServers:
 
     def answered(self, call: HeadServerCall) -> None:
         """Counts out a call that got its answer."""
-        self._end(call, CallOutcome.ANSWERED)
+        self._end(call, ReplicaOutcome.ANSWERED)
 
     def failed(self, call: HeadServerCall, error: WinnowError | None) -> None:
         """Counts out a call that failed, or was given up by its caller (None)."""
@@ -120,7 +120,7 @@ class HeadServers:
         hopeless = isinstance(error, IdentityError)
         self._end(call, outcome_of(error, waited, self._settings.silence), hopeless)
 
-    def _end(self, call: HeadServerCall, outcome: CallOutcome, hopeless: bool = False) -> None:
+    def _end(self, call: HeadServerCall, outcome: ReplicaOutcome, hopeless: bool = False) -> None:
         record = self._records.get(call.server)
         if record is None:  # it has left meanwhile
             return

@@ -16,7 +16,7 @@ from winnow.errors import (
 _REFUSALS = (OverloadedError, InvalidRequestError, GenerationGoneError)
 
 
-class CallOutcome(Enum):
+class ReplicaOutcome(Enum):
     """How a request to a replica ended."""
 
     ANSWERED = "answered"
@@ -33,7 +33,7 @@ class CallOutcome(Enum):
     """Given up for a reason that says nothing about the replica."""
 
 
-def outcome_of(error: WinnowError | None, waited: float, silence: float) -> CallOutcome:
+def outcome_of(error: WinnowError | None, waited: float, silence: float) -> ReplicaOutcome:
     """The outcome of a request that got no result and was not beaten.
 
     Args:
@@ -44,7 +44,7 @@ def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Call
 
     """
     if isinstance(error, _REFUSALS):
-        return CallOutcome.REFUSED
+        return ReplicaOutcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
-        return CallOutcome.FAILED if waited >= silence else CallOutcome.ABANDONED
-    return CallOutcome.FAILED
+        return ReplicaOutcome.FAILED if waited >= silence else ReplicaOutcome.ABANDONED
+    return ReplicaOutcome.FAILED

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from winnow.deadline import Clock
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 
 
 class Standing(Enum):
@@ -21,7 +21,7 @@ class Standing(Enum):
     HALF_OPEN = "half-open"
 
 
-_ALIVE = (CallOutcome.ANSWERED, CallOutcome.REFUSED)
+_ALIVE = (ReplicaOutcome.ANSWERED, ReplicaOutcome.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class ReplicaRecord:
         self._probes += probe
         return probe
 
-    def end(self, probe: bool, outcome: CallOutcome) -> bool:
+    def end(self, probe: bool, outcome: ReplicaOutcome) -> bool:
         """Counts it out; whether the replica deserves to be ejected (`eject`) for it.
 
         Until it is active again only probes count: other requests were sent before its ejection.
         """
         self._probes -= probe
         standing = self.standing
-        if outcome is CallOutcome.ABANDONED or not (probe or standing is Standing.ACTIVE):
+        if outcome is ReplicaOutcome.ABANDONED or not (probe or standing is Standing.ACTIVE):
             return False
         if outcome in _ALIVE:
             self._readmit()
@@ -97,7 +97,7 @@ class ReplicaRecord:
         if standing is not Standing.ACTIVE:
             return standing is Standing.HALF_OPEN
         self._strikes += 1
-        return outcome is CallOutcome.OUTLIER or self._strikes >= self._settings.strikes
+        return outcome is ReplicaOutcome.OUTLIER or self._strikes >= self._settings.strikes
 
     def eject(self) -> None:
         """Ejects it from now on, for longer than the last time."""

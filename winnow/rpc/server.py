@@ -14,7 +14,7 @@ from winnow.errors import UnavailableError
 from winnow.heap import trimming
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.health import Health
-from winnow.rpc.heap_trimmer import HeapTrimmer
+from winnow.rpc.idle_trimmer import IdleTrimmer
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.message_interceptor import Door, MessageInterceptor
 from winnow.rpc.per_address import PerAddressLimit
@@ -91,7 +91,7 @@ class Server:
             limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
         crowd = PerAddressLimit(secured.peer_calls)
         self._intake = MessageInterceptor(
-            BoundedReceive(arriving // largest), door, HeapTrimmer(trimming()).begin, crowd
+            BoundedReceive(arriving // largest), door, IdleTrimmer(trimming()).begin, crowd
         )
         self._certificates = secured.certificates
         self.services = services

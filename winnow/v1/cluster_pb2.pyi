@@ -45,7 +45,7 @@ class GetClusterResponse(google.protobuf.message.Message):
     def front(self) -> Global___FrontState: ...
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardState]:
-        """Every shard of that index in order, also those without a replica."""
+        """Every shard of that index in order, including those without a replica."""
 
     @property
     def strangers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplicaState]:
@@ -101,7 +101,7 @@ class FrontState(google.protobuf.message.Message):
     feeds: builtins.bool
     """Whether it takes passages."""
     questions_answered: builtins.int
-    """Questions answered since it started, also those whose answers were remembered."""
+    """Questions answered since it started, including those whose answers were cached."""
     questions_refused: builtins.int
     """Questions refused since it started, because there was too much to do."""
     questions_in_hand: builtins.int

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.engine import ENCODING, open_encoder
-from winnow.content_node.indexing.plan import BuildProgress
+from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workers.cluster import check_ray, cluster
 from winnow.content_node.indexing.workers.crew import RayCrew
@@ -35,7 +35,7 @@ class RayEngine:
         check_ray(address)
         self._workers, self._address = workers, address
 
-    def encode(self, staging: Staging, bundle: Bundle, progress: BuildProgress) -> None:
+    def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet.
 
         Raises:
@@ -56,7 +56,7 @@ class RayEngine:
                 _store(staging, crew, progress)
 
 
-def _store(staging: Staging, crew: RayCrew, progress: BuildProgress) -> None:
+def _store(staging: Staging, crew: RayCrew, progress: BuildListener) -> None:
     begun = False
     for event in share_out(_pieces(staging, PIECE), crew):
         match event:

@@ -9,8 +9,8 @@ import pytest
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import (
+    BundleEncoder,
     ConfidenceEntry,
-    EncoderEntry,
     Manifest,
     ScoreEntry,
     StoppingEntry,
@@ -152,7 +152,7 @@ def test_everything_in_a_bundle_that_changes_an_answer_is_in_its_fingerprint(
 def test_how_questions_are_encoded_leaves_an_index_as_it_is(bundle: Bundle) -> None:
     manifest = bundle.manifest
     for name, value in (("max_question_tokens", 9), ("question_precision", "bf16")):
-        assert name in EncoderEntry.model_fields
+        assert name in BundleEncoder.model_fields
         other = changed(manifest, "encoder", {name: value})
         assert other.encoding_fingerprint == manifest.encoding_fingerprint
     for part in ({"stopping": ()}, {"untrained": True}):

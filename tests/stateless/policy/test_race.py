@@ -13,7 +13,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.stateless.policy.hedge_schedule import HedgeSchedule
 from winnow.stateless.policy.hedging import HedgeDelay, HedgeSettings
 from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
@@ -132,16 +132,20 @@ def test_it_is_retried_once_if_that_can_help(
 @pytest.mark.parametrize(
     ("error", "after", "outcome"),
     [
-        (GONE, 0.0, CallOutcome.FAILED),
-        (OverloadedError("full"), 0.0, CallOutcome.REFUSED),
-        (LATE, 0.29, CallOutcome.ABANDONED),
-        (LATE, 0.31, CallOutcome.FAILED),
-        (None, 0.29, CallOutcome.ABANDONED),
-        (None, 0.31, CallOutcome.FAILED),
+        (GONE, 0.0, ReplicaOutcome.FAILED),
+        (OverloadedError("full"), 0.0, ReplicaOutcome.REFUSED),
+        (LATE, 0.29, ReplicaOutcome.ABANDONED),
+        (LATE, 0.31, ReplicaOutcome.FAILED),
+        (None, 0.29, ReplicaOutcome.ABANDONED),
+        (None, 0.31, ReplicaOutcome.FAILED),
     ],
 )
 def test_silence_is_held_against_a_replica_once_it_is_overdue(
-    clock: ManualClock, own: Replicas, error: WinnowError | None, after: float, outcome: CallOutcome
+    clock: ManualClock,
+    own: Replicas,
+    error: WinnowError | None,
+    after: float,
+    outcome: ReplicaOutcome,
 ) -> None:
     run = race(clock)
     attempt = send(run, own)
@@ -155,16 +159,16 @@ def test_before_anything_is_known_patience_says_what_is_overdue(
     run = race(clock, usual=None)
     attempt = send(run, own)
     clock.advance(0.49)
-    assert run.outcome(attempt, None) is CallOutcome.ABANDONED
+    assert run.outcome(attempt, None) is ReplicaOutcome.ABANDONED
     clock.advance(0.02)
-    assert run.outcome(attempt, None) is CallOutcome.FAILED
+    assert run.outcome(attempt, None) is ReplicaOutcome.FAILED
 
 
 def test_who_was_asked_before_the_winner_was_beaten(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     first, hedge = send(run, own), send(run, own, hedge=True)
-    assert run.lost(first, winner=hedge) is CallOutcome.BEATEN
-    assert run.lost(hedge, winner=first) is CallOutcome.ABANDONED
+    assert run.lost(first, winner=hedge) is ReplicaOutcome.BEATEN
+    assert run.lost(hedge, winner=first) is ReplicaOutcome.ABANDONED
 
 
 def test_times_are_compared_with_what_is_typical(clock: ManualClock, own: Replicas) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 
@@ -33,7 +33,9 @@ def take(own: Replicas, excluding: str = "") -> Attempt:
     return attempt
 
 
-def send(own: Replicas, address: str, outcome: CallOutcome, seconds: float | None = None) -> None:
+def send(
+    own: Replicas, address: str, outcome: ReplicaOutcome, seconds: float | None = None
+) -> None:
     """One whole request to a certain replica, whether or not it would have been chosen."""
     others = [name for name in own.known if name != address]
     own.release(take(own, "".join(others)), outcome, seconds)
@@ -45,7 +47,7 @@ def out(own: Replicas) -> set[str]:
 
 def eject(own: Replicas, address: str) -> None:
     for _ in range(OUTLIERS.strikes):
-        send(own, address, CallOutcome.FAILED)
+        send(own, address, ReplicaOutcome.FAILED)
     assert address in out(own)
 
 
@@ -88,7 +90,7 @@ def test_a_replica_that_returns_with_nothing_in_hand_is_a_new_one() -> None:
     own = replicas("ab")
     attempt = take(own, "b")
     own.update("b")
-    own.release(attempt, CallOutcome.FAILED)
+    own.release(attempt, ReplicaOutcome.FAILED)
     own.update("ab")
     assert own.known["a"] is not attempt.replica
     assert not own.known["a"].record.suspect
@@ -97,7 +99,7 @@ def test_a_replica_that_returns_with_nothing_in_hand_is_a_new_one() -> None:
 def test_the_slower_gets_fewer_requests() -> None:
     own = replicas("ab")
     for address, seconds in (("a", 0.01), ("b", 0.03)):
-        send(own, address, CallOutcome.ANSWERED, seconds)
+        send(own, address, ReplicaOutcome.ANSWERED, seconds)
     taken = Counter(take(own).replica.address for _ in range(40))
     assert taken == {"a": 30, "b": 10}
 
@@ -106,7 +108,7 @@ def test_a_replica_without_a_latency_counts_as_typical() -> None:
     taken: Counter[str] = Counter()
     for seed in range(200):
         own = replicas("ab", seed=seed)
-        send(own, "a", CallOutcome.ANSWERED, 0.01)
+        send(own, "a", ReplicaOutcome.ANSWERED, 0.01)
         taken[take(own).replica.address] += 1
     assert min(taken["a"], taken["b"]) > 60, "neither shunned nor flooded"
 
@@ -114,11 +116,11 @@ def test_a_replica_without_a_latency_counts_as_typical() -> None:
 def test_a_slow_replica_is_asked_again_after_a_while() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
-    send(own, "a", CallOutcome.ANSWERED, 0.01)
-    send(own, "b", CallOutcome.ANSWERED, 0.04)
+    send(own, "a", ReplicaOutcome.ANSWERED, 0.01)
+    send(own, "b", ReplicaOutcome.ANSWERED, 0.04)
     assert take(own).replica.address == "a"
     clock.advance(3 * SETTINGS.half_life)
-    send(own, "a", CallOutcome.ANSWERED, 0.01)
+    send(own, "a", ReplicaOutcome.ANSWERED, 0.01)
     assert take(own).replica.address == "b"
 
 
@@ -172,7 +174,7 @@ def test_a_probe_that_is_answered_brings_it_back() -> None:
     own = replicas("ab", clock)
     eject(own, "b")
     clock.advance(OUTLIERS.base_ejection)
-    send(own, "b", CallOutcome.ANSWERED, 0.01)
+    send(own, "b", ReplicaOutcome.ANSWERED, 0.01)
     assert not out(own)
     assert {take(own).replica.address for _ in range(4)} == {"a", "b"}
 
@@ -192,13 +194,13 @@ def test_only_a_share_is_out_at_once_and_never_all(count: int, share: float, mos
     settings = ReplicaSettings(outliers=OutlierSettings(strikes=1, largest_share=share))
     own = replicas("abcde"[:count], settings=settings)
     for address in list(own.known) * 3:
-        send(own, address, CallOutcome.FAILED)
+        send(own, address, ReplicaOutcome.FAILED)
     assert len(out(own)) == most
 
 
 def answer(own: Replicas, address: str, seconds: float, times: int) -> None:
     for _ in range(times):
-        send(own, address, CallOutcome.ANSWERED, seconds)
+        send(own, address, ReplicaOutcome.ANSWERED, seconds)
 
 
 @pytest.mark.parametrize(("slowness", "gone"), [(4.9, set()), (5.1, {"c"})])
@@ -225,7 +227,7 @@ def test_a_cluster_that_is_slow_all_over_has_no_outlier() -> None:
     for seconds in (0.01, 1.0):
         for _ in range(30):
             for address in own.known:
-                send(own, address, CallOutcome.ANSWERED, seconds)
+                send(own, address, ReplicaOutcome.ANSWERED, seconds)
     assert not out(own)
 
 
@@ -235,7 +237,7 @@ def test_a_probe_as_slow_as_an_outlier_does_not_bring_it_back() -> None:
     answer(own, "a", 0.01, OUTLIERS.least_samples)
     eject(own, "b")
     clock.advance(OUTLIERS.base_ejection)
-    send(own, "b", CallOutcome.ANSWERED, 0.1)
+    send(own, "b", ReplicaOutcome.ANSWERED, 0.1)
     assert own.known["b"].record.standing is Standing.EJECTED
 
 
@@ -254,38 +256,40 @@ def test_requests_in_hand_when_it_was_ejected_tell_nothing_about_it_now() -> Non
     own = replicas("ab")
     old = take(own, excluding="a")
     eject(own, "b")
-    own.release(old, CallOutcome.ANSWERED, 9.0)
+    own.release(old, ReplicaOutcome.ANSWERED, 9.0)
     assert own.known["b"].latency.value is None
     assert out(own) == {"b"}
 
 
 def test_only_answers_tell_how_fast_a_replica_is() -> None:
     own = replicas("ab")
-    for outcome in set(CallOutcome) - {CallOutcome.ANSWERED}:
+    for outcome in set(ReplicaOutcome) - {ReplicaOutcome.ANSWERED}:
         send(own, "a", outcome, 0.001)
     assert own.known["a"].latency.value is None
 
 
 def test_what_is_known_of_a_replica_survives_a_change_of_the_others() -> None:
     own = replicas("ab")
-    send(own, "a", CallOutcome.ANSWERED, 0.02)
+    send(own, "a", ReplicaOutcome.ANSWERED, 0.02)
     in_hand = take(own, excluding="a")
     kept = own.known["a"]
     own.update("ac")
     assert own.known["a"] is kept
     assert set(own.known) == {"a", "c"}
-    own.release(in_hand, CallOutcome.ANSWERED, 0.01)
+    own.release(in_hand, ReplicaOutcome.ANSWERED, 0.01)
     own.update("ab")
     assert own.known["b"].outstanding == 0
 
 
 @given(
     st.integers(1, 5),
-    st.lists(st.tuples(st.floats(0, 3), st.sampled_from(CallOutcome), st.booleans()), max_size=80),
+    st.lists(
+        st.tuples(st.floats(0, 3), st.sampled_from(ReplicaOutcome), st.booleans()), max_size=80
+    ),
     st.integers(0, 99),
 )
 def test_whatever_happens_a_request_finds_a_replica_and_is_counted_once(
-    count: int, history: list[tuple[float, CallOutcome, bool]], seed: int
+    count: int, history: list[tuple[float, ReplicaOutcome, bool]], seed: int
 ) -> None:
     clock = ManualClock()
     own = replicas("abcde"[:count], clock, seed)

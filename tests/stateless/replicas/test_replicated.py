@@ -27,7 +27,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.policy.outliers import OutlierSettings, Standing
 from winnow.searcher import Read
 from winnow.stateless.metrics import ReplicaMetrics
@@ -318,7 +318,7 @@ async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overd
     await shard.ask()
     first = await shard.ask_first("a")
     await happens(lambda: shard.count("hedges_total", result="refused") == 1)
-    shard.known["a"].record.end(False, CallOutcome.BEATEN)
+    shard.known["a"].record.end(False, ReplicaOutcome.BEATEN)
     second = await shard.ask_first("a")
     assert await asyncio.wait_for(second, 5) == "b"
     assert await asyncio.wait_for(first, 5) == "b", "beaten twice, the replica is given up"

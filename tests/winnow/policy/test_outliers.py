@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.outcomes import CallOutcome
+from winnow.policy.outcomes import ReplicaOutcome
 from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 
 SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
 A_MOMENT = 0.25
 
 
-def serve(record: ReplicaRecord, *outcomes: CallOutcome) -> None:
+def serve(record: ReplicaRecord, *outcomes: ReplicaOutcome) -> None:
     """Requests one after another; ejects whenever it is deserved."""
     for outcome in outcomes:
         if record.end(record.begin(), outcome):
@@ -21,7 +21,7 @@ def serve(record: ReplicaRecord, *outcomes: CallOutcome) -> None:
 
 def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> ReplicaRecord:
     record = ReplicaRecord(settings, clock)
-    serve(record, *[CallOutcome.FAILED] * settings.strikes)
+    serve(record, *[ReplicaOutcome.FAILED] * settings.strikes)
     assert record.standing is Standing.EJECTED
     return record
 
@@ -36,28 +36,43 @@ def half_open(clock: ManualClock) -> ReplicaRecord:
 @pytest.mark.parametrize(
     ("outcomes", "standing"),
     [
-        ([CallOutcome.FAILED] * 2, Standing.ACTIVE),
-        ([CallOutcome.FAILED] * 3, Standing.EJECTED),
-        ([CallOutcome.BEATEN] * 3, Standing.EJECTED),
-        ([CallOutcome.FAILED, CallOutcome.BEATEN, CallOutcome.FAILED], Standing.EJECTED),
+        ([ReplicaOutcome.FAILED] * 2, Standing.ACTIVE),
+        ([ReplicaOutcome.FAILED] * 3, Standing.EJECTED),
+        ([ReplicaOutcome.BEATEN] * 3, Standing.EJECTED),
+        ([ReplicaOutcome.FAILED, ReplicaOutcome.BEATEN, ReplicaOutcome.FAILED], Standing.EJECTED),
         (
-            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.ANSWERED, CallOutcome.FAILED],
+            [
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.ANSWERED,
+                ReplicaOutcome.FAILED,
+            ],
             Standing.ACTIVE,
         ),
         (
-            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.REFUSED, CallOutcome.FAILED],
+            [
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.REFUSED,
+                ReplicaOutcome.FAILED,
+            ],
             Standing.ACTIVE,
         ),
         (
-            [CallOutcome.FAILED, CallOutcome.FAILED, CallOutcome.ABANDONED, CallOutcome.FAILED],
+            [
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.FAILED,
+                ReplicaOutcome.ABANDONED,
+                ReplicaOutcome.FAILED,
+            ],
             Standing.EJECTED,
         ),
-        ([CallOutcome.ABANDONED] * 9, Standing.ACTIVE),
-        ([CallOutcome.REFUSED] * 9, Standing.ACTIVE),
-        ([CallOutcome.OUTLIER], Standing.EJECTED),
+        ([ReplicaOutcome.ABANDONED] * 9, Standing.ACTIVE),
+        ([ReplicaOutcome.REFUSED] * 9, Standing.ACTIVE),
+        ([ReplicaOutcome.OUTLIER], Standing.EJECTED),
     ],
 )
-def test_strikes_in_a_row_eject(outcomes: list[CallOutcome], standing: Standing) -> None:
+def test_strikes_in_a_row_eject(outcomes: list[ReplicaOutcome], standing: Standing) -> None:
     record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
     assert record.standing is standing
@@ -67,16 +82,16 @@ def test_strikes_in_a_row_eject(outcomes: list[CallOutcome], standing: Standing)
     ("outcomes", "suspect"),
     [
         ([], False),
-        ([CallOutcome.ANSWERED], False),
-        ([CallOutcome.BEATEN], True),
-        ([CallOutcome.FAILED], True),
-        ([CallOutcome.BEATEN, CallOutcome.ABANDONED], True),
-        ([CallOutcome.BEATEN, CallOutcome.ANSWERED], False),
-        ([CallOutcome.FAILED] * 3, True),
+        ([ReplicaOutcome.ANSWERED], False),
+        ([ReplicaOutcome.BEATEN], True),
+        ([ReplicaOutcome.FAILED], True),
+        ([ReplicaOutcome.BEATEN, ReplicaOutcome.ABANDONED], True),
+        ([ReplicaOutcome.BEATEN, ReplicaOutcome.ANSWERED], False),
+        ([ReplicaOutcome.FAILED] * 3, True),
     ],
 )
 def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
-    outcomes: list[CallOutcome], suspect: bool
+    outcomes: list[ReplicaOutcome], suspect: bool
 ) -> None:
     record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
@@ -86,7 +101,7 @@ def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
 def test_a_replica_that_is_probed_is_suspect_until_it_answers() -> None:
     record = half_open(ManualClock())
     assert record.suspect
-    serve(record, CallOutcome.ANSWERED)
+    serve(record, ReplicaOutcome.ANSWERED)
     assert not record.suspect
 
 
@@ -118,17 +133,19 @@ def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
     assert not record.wants_probe(brief=True)
 
 
-@pytest.mark.parametrize("outcome", [CallOutcome.ANSWERED, CallOutcome.REFUSED])
-def test_a_probe_that_shows_life_brings_it_back(outcome: CallOutcome) -> None:
+@pytest.mark.parametrize("outcome", [ReplicaOutcome.ANSWERED, ReplicaOutcome.REFUSED])
+def test_a_probe_that_shows_life_brings_it_back(outcome: ReplicaOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
     assert record.standing is Standing.ACTIVE
-    serve(record, *[CallOutcome.FAILED] * (SETTINGS.strikes - 1))
+    serve(record, *[ReplicaOutcome.FAILED] * (SETTINGS.strikes - 1))
     assert record.standing is Standing.ACTIVE, "it starts again with no strikes"
 
 
-@pytest.mark.parametrize("outcome", [CallOutcome.FAILED, CallOutcome.BEATEN, CallOutcome.OUTLIER])
-def test_one_failed_probe_ejects_again(outcome: CallOutcome) -> None:
+@pytest.mark.parametrize(
+    "outcome", [ReplicaOutcome.FAILED, ReplicaOutcome.BEATEN, ReplicaOutcome.OUTLIER]
+)
+def test_one_failed_probe_ejects_again(outcome: ReplicaOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
     assert record.standing is Standing.EJECTED
@@ -136,7 +153,7 @@ def test_one_failed_probe_ejects_again(outcome: CallOutcome) -> None:
 
 def test_an_abandoned_probe_lets_the_next_one_through() -> None:
     record = half_open(ManualClock())
-    serve(record, CallOutcome.ABANDONED)
+    serve(record, ReplicaOutcome.ABANDONED)
     assert record.standing is Standing.HALF_OPEN
     assert record.wants_probe(brief=True)
 
@@ -155,7 +172,7 @@ def test_every_ejection_in_a_row_lasts_longer_up_to_the_longest() -> None:
     seconds = []
     for _ in range(4):
         seconds.append(lasts(record, clock))
-        serve(record, CallOutcome.FAILED)
+        serve(record, ReplicaOutcome.FAILED)
     assert seconds == [2.0, 4.0, 5.0, 5.0]
 
 
@@ -163,18 +180,18 @@ def test_every_ejection_in_a_row_lasts_longer_up_to_the_longest() -> None:
 def test_earlier_ejections_are_forgiven_after_long_service(served: float, seconds: float) -> None:
     clock = ManualClock()
     record = half_open(clock)
-    serve(record, CallOutcome.ANSWERED)
+    serve(record, ReplicaOutcome.ANSWERED)
     clock.advance(served)
-    serve(record, *[CallOutcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.strikes)
     assert lasts(record, clock) == seconds
 
 
-@pytest.mark.parametrize("outcome", list(CallOutcome))
-def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: CallOutcome) -> None:
+@pytest.mark.parametrize("outcome", list(ReplicaOutcome))
+def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: ReplicaOutcome) -> None:
     clock = ManualClock()
     record = ReplicaRecord(SETTINGS, clock)
     first, second = record.begin(), record.begin()
-    serve(record, *[CallOutcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.strikes)
     assert not record.end(first, outcome)
     assert not record.wants_probe(brief=True)
     clock.advance(SETTINGS.base_ejection)
@@ -185,25 +202,25 @@ def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Call
 
 def test_a_last_resort_that_answers_comes_back_at_once() -> None:
     record = ejected(ManualClock())
-    serve(record, CallOutcome.ANSWERED)
+    serve(record, ReplicaOutcome.ANSWERED)
     assert record.standing is Standing.ACTIVE
 
 
 def test_a_last_resort_that_fails_makes_the_ejection_no_longer() -> None:
     clock = ManualClock()
     record = ejected(clock)
-    serve(record, *[CallOutcome.FAILED] * 10)
+    serve(record, *[ReplicaOutcome.FAILED] * 10)
     assert lasts(record, clock) == SETTINGS.base_ejection
 
 
 steps = st.lists(
-    st.tuples(st.floats(0, 4), st.sampled_from(CallOutcome), st.booleans()), max_size=60
+    st.tuples(st.floats(0, 4), st.sampled_from(ReplicaOutcome), st.booleans()), max_size=60
 )
 
 
 @given(steps)
 def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
-    history: list[tuple[float, CallOutcome, bool]],
+    history: list[tuple[float, ReplicaOutcome, bool]],
 ) -> None:
     clock = ManualClock()
     record = ReplicaRecord(SETTINGS, clock)
@@ -220,7 +237,7 @@ def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
 
 @given(steps)
 def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
-    history: list[tuple[float, CallOutcome, bool]],
+    history: list[tuple[float, ReplicaOutcome, bool]],
 ) -> None:
     clock = ManualClock()
     record = ReplicaRecord(SETTINGS, clock)
@@ -229,5 +246,5 @@ def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
         serve(record, outcome)
     clock.advance(SETTINGS.longest_ejection)
     assert record.standing is Standing.ACTIVE or record.wants_probe(brief=True)
-    serve(record, CallOutcome.ANSWERED)
+    serve(record, ReplicaOutcome.ANSWERED)
     assert record.standing is Standing.ACTIVE

@@ -13,7 +13,7 @@ _PAUSE = 2.0
 """Seconds in which what they left is put away, and the rest of a flood may end."""
 
 
-class HeapTrimmer:
+class IdleTrimmer:
     """The calls in hand of a server."""
 
     def __init__(
