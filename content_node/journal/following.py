@@ -43,7 +43,7 @@ Told = Callable[[JournalEntry, list[Written] | Exception], None]
 Heard = Callable[[str], None]
 
 
-class FollowingShard(Protocol):
+class JournalFollower(Protocol):
     """A shard that follows a log. See `content_node.live.shard`."""
 
     @property
@@ -72,7 +72,7 @@ class Follower:
     def __init__(
         self,
         journal: Journal,
-        replica: FollowingShard,
+        replica: JournalFollower,
         decode: Decode,
         told: Told,
         metrics: JournalMetrics,
