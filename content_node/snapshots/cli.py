@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from winnow.content_node.snapshots.finding import snapshot_place
 from winnow.content_node.snapshots.finding import snapshots as found_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
-from winnow.content_node.snapshots.opening import open_place
 from winnow.content_node.snapshots.pulling import pull as pull_shard
 from winnow.content_node.snapshots.restoring import restore as restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
@@ -106,7 +106,7 @@ def pull(
 
 def snapshots(url: _Url, as_json: _Json = False) -> None:
     """List the snapshots at a directory or URL, the newest first."""
-    found = list(found_snapshots(open_place(url)))
+    found = list(found_snapshots(snapshot_place(url)))
     if as_json:
         typer.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=2))
         return

@@ -1,21 +1,27 @@
-"""Which snapshots there are at a place, and which of them is meant."""
+"""The snapshots of a place, and which of them a URL and a name mean.
 
+PLACE/snapshots/NAME.json     the manifest of a snapshot, written last
+PLACE/files/SHA-256           files of all snapshots, each under its checksum, once
+"""
+
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.content_node.shard.manifest import FileEntry
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard, parsed_snapshot
-from winnow.content_node.snapshots.opening import open_place, split
-from winnow.content_node.snapshots.place import SNAPSHOTS, Place
 from winnow.errors import NotFoundError
 from winnow.quoting import quoted
+from winnow.storage import Place, open_place
 
+SNAPSHOTS, FILES = "snapshots", "files"
 _SUFFIX = ".json"
+_SHARD = re.compile(r"shard-[0-9]{5}-of-[0-9]{5}")
 _SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSnapshot:
     """A snapshot, or one shard of it."""
 
     place: Place
@@ -35,7 +41,18 @@ class Found:
         return tuple(each for each in parts if self.shard in ("", self.snapshot.place(each.shard)))
 
 
-def find(url: str, name: str = "") -> Found:
+def snapshot_place(url: str) -> Place:
+    """The place of snapshots at `url`; raises UnavailableError if there is no way to it."""
+    return open_place(url, "snapshots")
+
+
+def split(url: str) -> tuple[str, str]:
+    """The place that `url` names, and the shard in it; empty for the whole index."""
+    place, slash, last = url.rstrip("/").rpartition("/")
+    return (place, last) if slash and _SHARD.fullmatch(last) else (url, "")
+
+
+def find(url: str, name: str = "") -> FoundSnapshot:
     """What `url` names, a place of snapshots or a shard in it; the newest if `name` is empty.
 
     Raises:
@@ -45,7 +62,7 @@ def find(url: str, name: str = "") -> Found:
 
     """
     root, shard = split(url)
-    place = open_place(root)
+    place = snapshot_place(root)
     snapshot = named(place, name) if name else newest(place, shard)
     if not shard and not snapshot.whole:
         parts = ", ".join(snapshot.place(part.shard) for part in snapshot.parts)
@@ -54,7 +71,7 @@ def find(url: str, name: str = "") -> Found:
         )
     if not snapshot.below(shard):
         raise NotFoundError(f"snapshot {snapshot.name} at {place.name} has no {shard}")
-    return Found(place, snapshot, shard)
+    return FoundSnapshot(place, snapshot, shard)
 
 
 def names(place: Place) -> list[str]:
@@ -114,8 +131,8 @@ def newest(place: Place, shard: str) -> Snapshot:
 
 def _read(place: Place, name: str) -> Snapshot | None:
     """None if it was removed since it was listed."""
-    content = place.read(SNAPSHOTS, name + _SUFFIX)
+    path = f"{SNAPSHOTS}/{name}{_SUFFIX}"
+    content = place.read(path)
     if content is None:
         return None
-    where = "/".join([place.name.rstrip("/"), SNAPSHOTS, name + _SUFFIX])
-    return parsed_snapshot(content, where)
+    return parsed_snapshot(content, f"{place.name.rstrip('/')}/{path}")

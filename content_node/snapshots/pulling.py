@@ -4,29 +4,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
-from winnow.content_node.snapshots.copying import Progress
-from winnow.content_node.snapshots.finding import Found, find
-from winnow.content_node.snapshots.opening import split
+from winnow.content_node.snapshots.finding import FoundSnapshot, find, split
 from winnow.content_node.snapshots.restoring import restore
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.checksum import sha256
 from winnow.quoting import shown
+from winnow.storage.progress import CopyProgress
 
 _EXAMPLE = shard_name(0, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class PulledShard:
     """What became of a pull."""
 
-    restored: Found | None
+    restored: FoundSnapshot | None
     """None where the shard was there before, and is what is served: it may have taken writes."""
     unreachable: str = ""
     """Why it is not known whether that is the shard that the snapshot is of."""
 
 
-def pull(url: str, target: Path, progress: Progress, name: str = "") -> Pulled:
+def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:
     """Restores the shard that `url` names into `target`, unless it lies there already.
 
     Writes that the shard has taken since are never lost: what is there is not replaced, also by a
@@ -45,16 +44,16 @@ def pull(url: str, target: Path, progress: Progress, name: str = "") -> Pulled:
             f"{shown(place).rstrip('/')}/{_EXAMPLE}"
         )
     if not target.exists():
-        return Pulled(restore(url, target, progress, name))
+        return PulledShard(restore(url, target, progress, name))
     read_shard_manifest(target)  # or it is none
     try:
         found = find(url, name)
     except (UnavailableError, NotFoundError, ArtefactError) as error:
-        return Pulled(None, str(error))
+        return PulledShard(None, str(error))
     expected = found.files[SHARD_FILE].sha256
     if sha256(target / SHARD_FILE) != expected:
         raise ArtefactError(
             f"{target} holds another shard, or another build of it, than snapshot "
             f"{found.snapshot.name} at {shown(url)}: move it away, or pull into another directory"
         )
-    return Pulled(None)
+    return PulledShard(None)

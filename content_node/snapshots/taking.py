@@ -15,21 +15,21 @@ from winnow.content_node.shard.manifest import (
     read_index_manifest,
 )
 from winnow.content_node.snapshots.contents import Item, item_of, warn_without_states
-from winnow.content_node.snapshots.copying import Copying, Progress
+from winnow.content_node.snapshots.upload import SnapshotUpload
+from winnow.content_node.snapshots.finding import SNAPSHOTS, snapshot_place
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
 from winnow.content_node.snapshots.noting import note
-from winnow.content_node.snapshots.opening import open_place
-from winnow.content_node.snapshots.place import SNAPSHOTS
 from winnow.content_node.snapshots.shard import Contents, open_contents
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.storage.progress import CopyProgress
 
 _DIGITS = 8
 
 
 def take_snapshot(
-    source: Path, url: str, progress: Progress, clock: Callable[[], datetime]
+    source: Path, url: str, progress: CopyProgress, clock: Callable[[], datetime]
 ) -> Snapshot:
     """Copies an index, or one shard, to `url`; a file that lies there already is not copied again.
 
@@ -43,18 +43,18 @@ def take_snapshot(
         UnavailableError: the place cannot be reached or written.
 
     """
-    place = open_place(url)
+    place = snapshot_place(url)
     if any((Path(place.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
         raise ArtefactError(
             f"{place.name} is an index, or a shard of one: name a directory for snapshots alone"
         )
-    taking = _Taking(Copying(place, progress))
+    taking = _Taking(SnapshotUpload(place, progress))
     if (source / INDEX_FILE).exists():
         taking.index(source)
     else:
         taking.shard(source)
     snapshot = taking.snapshot(clock())
-    place.write(snapshot.written(), SNAPSHOTS, f"{snapshot.name}.json")
+    place.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.written())
     taking.note(snapshot)
     return snapshot
 
@@ -62,8 +62,8 @@ def take_snapshot(
 class _Taking:
     """What was copied so far."""
 
-    def __init__(self, copying: Copying) -> None:
-        self._copying = copying
+    def __init__(self, upload: SnapshotUpload) -> None:
+        self._upload = upload
         self._manifest: ShardManifest | None = None
         self._parts: list[SnapshotShard] = []
         self._sources: list[Path] = []
@@ -74,7 +74,7 @@ class _Taking:
         named = item_of(OpenFile(directory / INDEX_FILE))
         for shard in range(index.shards):
             self.shard(directory / shard_name(shard, index.shards), index)
-        self._copying.put("copying the index's manifest", [named])
+        self._upload.upload("copying the index's manifest", [named])
         self._files[named.path] = named.entry
 
     def shard(self, directory: Path, index: IndexManifest | None = None) -> None:
@@ -83,7 +83,7 @@ class _Taking:
             if index is not None:
                 _expect_of(index, manifest, directory, len(self._parts))
             stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
-            self._copying.put(stage, contents.items)
+            self._upload.upload(stage, contents.items)
             items = (*contents.items, *self._with_states(directory, contents))
         place = shard_name(manifest.shard, manifest.shards)
         self._files |= {item.within(place).path: item.entry for item in items}
@@ -102,7 +102,7 @@ class _Taking:
         shard = contents.manifest
         try:
             stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
-            self._copying.put(stage, contents.states)
+            self._upload.upload(stage, contents.states)
         except ArtefactError as error:
             warn_without_states(directory, str(error))
             return ()

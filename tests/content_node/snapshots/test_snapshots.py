@@ -13,17 +13,21 @@ import pytest
 from conftest import Recorder
 
 from winnow.content_node.indexing.verify import verify_index
-from winnow.content_node.snapshots.copying import in_megabytes
-from winnow.content_node.snapshots.finding import names, snapshots
-from winnow.content_node.snapshots.local_place import LocalPlace
+from winnow.content_node.snapshots.finding import (
+    FILES,
+    SNAPSHOTS,
+    names,
+    snapshot_place,
+    snapshots,
+    split,
+)
 from winnow.content_node.snapshots.manifest import Snapshot
-from winnow.content_node.snapshots.opening import open_place, split
-from winnow.content_node.snapshots.place import FILES, SNAPSHOTS
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.layout import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
-from winnow.files.aside import open_aside
+from winnow.storage.local import LocalPlace
+from winnow.storage.partial import open_partial
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -116,7 +120,7 @@ def test_what_lies_there_is_not_copied_again(index: Path, url: str) -> None:
     second = taken(index, url)
     after = {each: system.modified(each) for each in system.ls(f"{root}/{FILES}", detail=False)}
     assert before == after
-    assert names(open_place(url))[0] == second.name
+    assert names(snapshot_place(url))[0] == second.name
 
 
 def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path: Path) -> None:
@@ -134,11 +138,11 @@ class Full(LocalPlace):
 
     room = 3
 
-    def put(self, *arguments: object) -> None:
+    def upload(self, *arguments: object) -> None:  # type: ignore[override]
         if not self.room:
             raise UnavailableError("no room")
         self.room -= 1
-        super().put(*arguments)  # type: ignore[arg-type]
+        super().upload(*arguments)  # type: ignore[arg-type]
 
 
 def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
@@ -147,11 +151,12 @@ def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
     place = tmp_path / "snapshots"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "winnow.content_node.snapshots.taking.open_place", lambda url: Full(Path(url))
+            "winnow.content_node.snapshots.taking.snapshot_place",
+            lambda url: Full(Path(url), "snapshots"),
         )
         with pytest.raises(UnavailableError, match="no room"):
             taken(index, place)
-    assert names(LocalPlace(place)) == []
+    assert names(snapshot_place(str(place))) == []
     with pytest.raises(NotFoundError, match="there is no snapshot at"):
         restore(str(place), tmp_path / "restored", Recorder())
     copied = {each: each.stat().st_mtime_ns for each in (place / FILES).iterdir()}
@@ -177,7 +182,7 @@ def test_a_missing_file_is_named(index: Path, url: str, tmp_path: Path) -> None:
     entry = snapshot.files[f"{shard_name(0, 2)}/tokens.npy"]
     system, root = fsspec.url_to_fs(url)
     system.rm_file(f"{root}/{FILES}/{entry.sha256}")
-    with pytest.raises(ArtefactError, match=f"{FILES}/{entry.sha256} is missing"):
+    with pytest.raises(ArtefactError, match=rf"is missing \({FILES}/{entry.sha256}\)"):
         restore(url, tmp_path / "restored", Recorder())
 
 
@@ -233,7 +238,7 @@ def test_a_damaged_index_is_not_copied(index: Path, tmp_path: Path) -> None:
     graph.write_bytes(bytes(graph.stat().st_size))
     with pytest.raises(ArtefactError, match=f"{graph} is damaged"):
         taken(index, tmp_path / "snapshots")
-    assert names(LocalPlace(tmp_path / "snapshots")) == []
+    assert names(snapshot_place(f"{tmp_path}/snapshots")) == []
 
 
 def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ def test_nothing_is_restored_over_what_is_there(index: Path, tmp_path: Path) -> 
 def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Path) -> None:
     taken(index, tmp_path / "snapshots")
     with (
-        open_aside(tmp_path / "restored"),
+        open_partial(tmp_path / "restored"),
         pytest.raises(UnavailableError, match="another process is restoring"),
     ):
         restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
@@ -273,8 +278,8 @@ def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Pat
 class Breaking(LocalPlace):
     """A place that breaks off in the middle of a file."""
 
-    def get(self, target: Path, *arguments: object) -> None:
-        super().get(target, *arguments)  # type: ignore[arg-type]
+    def download(self, path: str, target: Path, *arguments: object) -> None:  # type: ignore[override]
+        super().download(path, target, *arguments)  # type: ignore[arg-type]
         if target.name == "graph.hnsw":
             target.write_bytes(target.read_bytes()[:100])
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
@@ -288,7 +293,8 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     target = tmp_path / "restored"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "winnow.content_node.snapshots.finding.open_place", lambda url: Breaking(Path(url))
+            "winnow.content_node.snapshots.finding.snapshot_place",
+            lambda url: Breaking(Path(url), "snapshots"),
         )
         with pytest.raises(ArtefactError, match=r"graph.hnsw: No space left on device: make room"):
             restore(url, target, Recorder())
@@ -320,9 +326,12 @@ def test_what_another_snapshot_left_is_not_restored(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("nonsense://bucket/index", "cannot be reached: Protocol not known: nonsense"),
-        ("gopher+x://bucket", "cannot be reached"),
-        ("s3://bucket/index", "cannot be reached: Install s3fs"),
+        (
+            "nonsense://bucket/index",
+            "cannot use nonsense://bucket/index for snapshots: Protocol not known: nonsense",
+        ),
+        ("gopher+x://bucket", "cannot use gopher"),
+        ("s3://bucket/index", "for snapshots: Install s3fs"),
     ],
 )
 def test_a_place_that_cannot_be_reached_is_named_with_the_reason(
@@ -369,14 +378,6 @@ def test_snapshots_are_not_put_into_an_index(index: Path, tmp_path: Path) -> Non
     assert not (index / "files").exists()
 
 
-def test_progress_is_told_in_whole_megabytes() -> None:
-    told: list[int] = []
-    advance = in_megabytes(told.append)
-    for count in (600_000, 600_000, 3_000_000, 799_999, 1):
-        advance(count)
-    assert told == [1, 3, 1]
-
-
 def test_each_shard_is_a_stage(index: Path, tmp_path: Path) -> None:
     recorder = Recorder()
     take_snapshot(index, str(tmp_path / "snapshots"), recorder, CLOCK)
@@ -402,5 +403,5 @@ def test_a_snapshot_is_written_as_it_is_read(index: Path, tmp_path: Path) -> Non
     written = json.loads((tmp_path / "snapshots" / SNAPSHOTS / f"{snapshot.name}.json").read_text())
     assert written["format"] == 1
     assert written["files"].keys() == content(index).keys()
-    (found,) = snapshots(LocalPlace(tmp_path / "snapshots"))
+    (found,) = snapshots(snapshot_place(f"{tmp_path}/snapshots"))
     assert found == snapshot

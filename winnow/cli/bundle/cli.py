@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from winnow.bundle import Bundle
-from winnow.bundle.pulling import pull_bundle
-from winnow.bundle.pushing import push_bundle
+from winnow.bundle.publishing import pull_bundle, push_bundle
 from winnow.quoting import shown
 from winnow.settings.models import BUNDLE_HELP, bundle_place
 from winnow.settings.places import place_url

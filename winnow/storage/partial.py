@@ -1,9 +1,11 @@
-"""The directory beside the target in which something is restored: `TARGET.partial`.
+"""The directory beside a target in which the target is restored: `TARGET.partial`.
 
-Knows who holds it and what may be removed from it; what was restored in it is gone on with.
+An interrupted restore leaves it, and the next restore resumes with the files in it. One process at
+a time holds its lock.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -13,10 +15,11 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 
 _LOCK, _CONTENT = "lock", "content"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Aside:
-    """Where one restore writes, until all is there."""
+class PartialDirectory:
+    """A directory in which one restore writes, until all files are there."""
 
     def __init__(self, target: Path, directory: Path) -> None:
         self._target, self._directory = target, directory
@@ -35,8 +38,30 @@ class Aside:
 
 
 @contextlib.contextmanager
-def open_aside(target: Path) -> Iterator[Aside]:
-    """The directory beside `target`, for this restore alone. What fails stays there.
+def restored_directory(target: Path) -> Iterator[Path]:
+    """Gives a directory to fill, and renames it to `target` once the block has filled it.
+
+    Raises:
+        ArtefactError: the target exists, something else is in its partial directory, or a file
+            cannot be written.
+        UnavailableError: another process restores it.
+
+    """
+    try:
+        with open_partial(target) as partial:
+            yield partial.content
+            partial.publish()
+    except OSError as error:
+        advice = "make room, and" if error.errno in _FULL else "see that it can be written, and"
+        raise ArtefactError(
+            f"cannot write {error.filename or target}: {error.strerror or error}: {advice} run the "
+            "same command again to go on"
+        ) from error
+
+
+@contextlib.contextmanager
+def open_partial(target: Path) -> Iterator[PartialDirectory]:
+    """The directory beside `target`, for this restore alone. It stays if the restore fails.
 
     Raises:
         ArtefactError: the target exists, or something else is there.
@@ -49,9 +74,9 @@ def open_aside(target: Path) -> Iterator[Aside]:
     _expect_ours(directory)
     with _locked(directory, target):
         _expect_none(target)  # the process that held the lock may have finished just now
-        aside = Aside(target, directory)
-        aside.content.mkdir(exist_ok=True)
-        yield aside
+        partial = PartialDirectory(target, directory)
+        partial.content.mkdir(exist_ok=True)
+        yield partial
 
 
 def _expect_none(target: Path) -> None:

@@ -1,0 +1,90 @@
+"""Verified pulls: files of a place, each with its checksum, into a directory of this machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.errors import ArtefactError
+from winnow.files.checksum import verify
+from winnow.files.durable import sync_file
+from winnow.storage.place import Place
+from winnow.storage.progress import CopyProgress, start_copying
+
+
+@dataclass(frozen=True, slots=True)
+class PulledFile:
+    """A file of a place, as a manifest describes it."""
+
+    path: str
+    """Where it lies in the place."""
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullSource:
+    """The place that files are pulled from, and what errors say of it."""
+
+    place: Place
+    what: str
+    """What the files belong to, with its place: `the bundle at s3://models/mini`."""
+    if_missing: str
+    if_damaged: str
+    """What to do about a file that the place lacks, or has damaged."""
+
+    def missing(self, name: str, file: PulledFile) -> ArtefactError:
+        return ArtefactError(f"{name} of {self.what} is missing ({file.path}): {self.if_missing}")
+
+    def damaged(self, name: str, file: PulledFile) -> ArtefactError:
+        return ArtefactError(f"{name} of {self.what} is damaged ({file.path}): {self.if_damaged}")
+
+
+def pull_files(
+    source: PullSource,
+    files: Mapping[str, PulledFile],
+    directory: Path,
+    progress: CopyProgress,
+) -> None:
+    """Makes `directory` hold these files, by their paths in it, and no others.
+
+    Files that an earlier pull has copied whole are not copied again.
+
+    Raises:
+        ArtefactError: a file at the place is missing or damaged.
+        UnavailableError: the place cannot be reached.
+        OSError: a file cannot be written.
+
+    """
+    _remove_others(directory, files)
+    missing = {name: file for name, file in files.items() if not _is_good(directory / name, file)}
+    sizes, ahead = ([file.bytes for file in each.values()] for each in (files, missing))
+    advance = start_copying(progress, "copying, MB", sizes, ahead)
+    for name, file in missing.items():
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            source.place.download(file.path, target, advance)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise source.missing(name, file) from error
+        sync_file(target)
+        if not _is_good(target, file):
+            target.unlink()
+            raise source.damaged(name, file)
+
+
+def _remove_others(directory: Path, files: Mapping[str, PulledFile]) -> None:
+    """Removes what an interrupted pull of something else has left."""
+    for each in sorted(directory.rglob("*"), reverse=True):  # files before their folders
+        if not each.is_dir():
+            if each.relative_to(directory).as_posix() not in files:
+                each.unlink()
+        elif not any(each.iterdir()):
+            each.rmdir()
+
+
+def _is_good(path: Path, file: PulledFile) -> bool:
+    try:
+        verify(path, file.sha256, file.bytes)
+    except ArtefactError:
+        return False
+    return True
