@@ -36,7 +36,7 @@ from winnow.content_node.serviceable import expect_serviceable
 from winnow.content_node.servicer import LARGEST, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment, open_shard
-from winnow.content_node.snapshots.metrics import SnapshotMetrics
+from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.warmup import warm_up
 from winnow.content_node.watching import watch

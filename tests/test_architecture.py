@@ -52,6 +52,7 @@ PURE = [
     "winnow/heads/store",
     "winnow/heads/warm.py",
     "winnow/passages",
+    "winnow/storage",
     "stateless/policy",
     "stateless/cluster",
     "stateless/replicas/call.py",

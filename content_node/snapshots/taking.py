@@ -15,11 +15,11 @@ from winnow.content_node.shard.manifest import (
     read_index_manifest,
 )
 from winnow.content_node.snapshots.contents import Item, item_of, warn_without_states
-from winnow.content_node.snapshots.upload import SnapshotUpload
 from winnow.content_node.snapshots.finding import SNAPSHOTS, snapshot_place
+from winnow.content_node.snapshots.last_snapshot import write_last_snapshot
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
-from winnow.content_node.snapshots.noting import note
 from winnow.content_node.snapshots.shard import Contents, open_contents
+from winnow.content_node.snapshots.upload import SnapshotUpload
 from winnow.domain.layout import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -125,7 +125,7 @@ class _Taking:
     def note(self, snapshot: Snapshot) -> None:
         """Notes in every shard that this one, which is whole now, was taken of it."""
         for directory, part in zip(self._sources, self._parts, strict=True):
-            note(directory, snapshot, part.sequence)
+            write_last_snapshot(directory, snapshot, part.sequence)
 
 
 def _expect_of(index: IndexManifest, manifest: ShardManifest, directory: Path, shard: int) -> None:

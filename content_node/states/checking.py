@@ -8,7 +8,7 @@ from winnow.content_node.states.file import StateFile
 from winnow.content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.files.stamp import stamp
+from winnow.files.watched import stamp
 
 
 def states_fault(directory: Path) -> str:

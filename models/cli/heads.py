@@ -31,7 +31,7 @@ from models.network.weights import minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.heads.manifest import Kind, head_id
-from winnow.heads.store.opening import open_store
+from winnow.heads.store import open_store
 from winnow.plural import many
 from winnow.quoting import quoted
 

@@ -14,7 +14,7 @@ from winnow.domain.prediction import SequencePrediction, TokenPrediction
 from winnow.errors import IdentityError, WinnowError
 from winnow.heads.artefact import load_head
 from winnow.heads.head import Head, open_head
-from winnow.heads.store.opening import open_store
+from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer
 

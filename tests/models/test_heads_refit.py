@@ -10,7 +10,7 @@ from models.cli import app
 from models.cli.heads import refit
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
-from winnow.heads.store.opening import open_store
+from winnow.heads.store import open_store
 from winnow.heads.store.store import HeadStore
 
 pytestmark = pytest.mark.timeout(400)

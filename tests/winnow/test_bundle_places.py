@@ -16,8 +16,8 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.publishing import pull_bundle, push_bundle
 from winnow.cli.bundle.cli import app
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
-from winnow.storage.partial import open_partial
 from winnow.files.vouching import vouched
+from winnow.storage.partial import open_partial
 
 FILES = {"encoder.onnx": b"an encoder", "reader.onnx": b"a reader", "tokenizer.json": b"{}"}
 

@@ -91,7 +91,7 @@ class RemotePlace:
                 self._system.rm_file(self._path(f"{folder}/{names[-1]}"))
             raise
 
-    def directory(self, folder: str) -> None:  # noqa: ARG002 (the interface has it)
+    def directory(self, folder: str) -> None:
         return None
 
     @contextlib.contextmanager

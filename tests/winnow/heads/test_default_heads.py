@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
 from winnow.heads.head import Head, open_head
-from winnow.heads.store.opening import open_store
+from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.packaged import default_heads

@@ -2,10 +2,9 @@
 
 import json
 import multiprocessing
-import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -20,7 +19,7 @@ from winnow.heads.manifest import FILE, MODEL
 from winnow.heads.store import Current, HeadStore, open_store
 from winnow.heads.store.cache import HeadCache
 from winnow.heads.store.file_store import FileStore
-from winnow.heads.store.remote_files import RemoteFiles
+from winnow.storage.remote import RemotePlace
 
 FAR = "far:"
 
@@ -40,7 +39,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def opened(place: str, cache: Path) -> HeadStore:
     """A store; a disk is used as what is far away is, if its place says so."""
     if place.startswith(FAR):
-        return FileStore(RemoteFiles(place.removeprefix(FAR), HeadCache(cache)))
+        return FileStore(RemotePlace(place.removeprefix(FAR), "heads"), HeadCache(cache))
     return open_store(place, cache)
 
 
@@ -247,57 +246,6 @@ def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
         with pytest.raises(UnavailableError, match="nowhere") as caught:
             attempt()
         assert message_of(caught.value) == "the store of heads cannot be used"
-
-
-def test_a_file_is_no_empty_store(tmp_path: Path) -> None:
-    (tmp_path / "heads").write_bytes(b"")
-    store = open_store(tmp_path / "heads")
-    for attempt in (store.ids, lambda: store.current("intent"), lambda: store.fetch("intent", 1)):
-        with pytest.raises(UnavailableError, match="heads cannot be used: Not a directory"):
-            attempt()
-
-
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_record_that_is_no_file_is_that_head_s_damage_and_not_waited_for(
-    make: Callable[[Path], None], tmp_path: Path
-) -> None:
-    """Pipes in the place of four records used to keep all threads that load heads, for ever."""
-    store = open_store(tmp_path / "store")
-    store.publish(small_head(tmp_path / "a"))
-    record = tmp_path / "store" / "intent" / "current.json"
-    record.unlink()
-    make(record)
-    with pytest.raises(ArtefactError, match=r"cannot read .*intent/current\.json: it is "):
-        store.current("intent")
-
-
-def test_a_url_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(UnavailableError, match="nonsense://x"):
-        open_store("nonsense://x")
-
-
-def test_a_remote_store_that_fails_is_unavailable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = open_store(f"memory://{uuid.uuid4().hex}", tmp_path / "cache")
-    store.publish(small_head(tmp_path / "a"))
-    system = fsspec.filesystem("memory")
-
-    def fails(*_: object, **__: object) -> None:
-        raise RuntimeError("no route")
-
-    for name in ("cat_file", "ls", "pipe_file"):
-        monkeypatch.setattr(system, name, fails)
-    attempts = (
-        store.ids,
-        lambda: store.current("intent"),
-        lambda: store.fetch("intent", 1),
-        lambda: store.publish(tmp_path / "a"),
-    )
-    for attempt in attempts:
-        with pytest.raises(UnavailableError, match="no route"):
-            attempt()
 
 
 def test_what_was_fetched_is_not_fetched_again_and_a_damaged_copy_is(

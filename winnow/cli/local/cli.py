@@ -17,7 +17,7 @@ from winnow.cli.local.restarts import Restarts
 from winnow.cli.local.saying import saying
 from winnow.cli.local.settings import UpSettings
 from winnow.cli.local.trying import Door, feed_line, http_line, predict_line, try_line
-from winnow.heads.store.opening import open_store
+from winnow.heads.store import open_store
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable

@@ -6,10 +6,15 @@ STORE/HEAD/3/head.json, …     a version, which never changes
 """
 
 import re
-from functools import partial
 from pathlib import Path
 
-from winnow.errors import ArtefactError, IdentityError, NotFoundError, WinnowError
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    NotFoundError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.heads.artefact import HeadArtefact, load_head
 from winnow.heads.head import open_head
 from winnow.heads.manifest import (
@@ -20,49 +25,56 @@ from winnow.heads.manifest import (
     head_id,
     parsed_head_manifest,
 )
-from winnow.heads.store.files import StoreFiles
+from winnow.heads.store.cache import HeadCache
 from winnow.heads.store.records import CURRENT, STORE, Current, StoreRecord, parsed
+from winnow.heads.store.store import HeadStore
+from winnow.packaged import made_files
 from winnow.quoting import quoted
+from winnow.storage import Place, open_place
+from winnow.storage.local import LocalPlace
 
 _VERSION = re.compile("[1-9][0-9]{0,9}")
 
 
 class FileStore:
-    """A `HeadStore` in files that are local or remote."""
+    """A `HeadStore` in a place that is local or remote."""
 
-    def __init__(self, files: StoreFiles) -> None:
-        self._files = files
+    def __init__(self, place: Place, cache: HeadCache | None = None) -> None:
+        """`cache`: where the heads of a remote place are kept; None for a local place."""
+        self._place, self._cache = place, cache
 
     @property
     def name(self) -> str:
-        return self._files.name
+        return self._place.name
 
     def encoder(self) -> EncoderEntry | None:
-        data = self._files.read(STORE)
-        return parsed(data, self._place(STORE), StoreRecord).encoder if data is not None else None
+        data = self._place.read(STORE)
+        return parsed(data, self._at(STORE), StoreRecord).encoder if data is not None else None
 
     def ids(self) -> list[str]:
-        return sorted(name for name in self._files.folders() if _is_head(name))
+        return sorted(name for name in self._place.folders() if _is_head(name))
 
     def versions(self, head: str) -> list[int]:
-        return sorted(int(name) for name in self._files.folders(head) if _is_version(name))
+        return sorted(int(name) for name in self._place.folders(head) if _is_version(name))
 
     def current(self, head: str) -> Current:
-        data = self._files.read(_known(head), CURRENT)
-        current = parsed(data, self._place(head, CURRENT), Current) if data is not None else None
+        path = f"{_known(head)}/{CURRENT}"
+        data = self._place.read(path)
+        current = parsed(data, self._at(path), Current) if data is not None else None
         if current is None or not current.version:
             raise NotFoundError(f"no head {quoted(head)} in {self.name}")
         return current
 
     def manifest(self, head: str, version: int) -> HeadManifest:
-        data = self._files.read(_known(head), str(version), FILE)
+        path = f"{_known(head)}/{version}/{FILE}"
+        data = self._place.read(path)
         if data is None:
             raise self._missing(head, version)
-        place = self._place(head, str(version), FILE)
+        place = self._at(path)
         return _expected(parsed_head_manifest(data, place), head, version, place)
 
     def fetch(self, head: str, version: int) -> HeadArtefact:
-        directory = self._files.fetch(_known(head), str(version))
+        directory = self._directory(_known(head), version)
         if directory is None:
             raise self._missing(head, version)
         artefact = load_head(directory)
@@ -75,7 +87,7 @@ class FileStore:
         if head == STORE:
             raise ArtefactError(f"{directory}: a head cannot be called {STORE}")
         open_head(source)
-        with self._files.writing():
+        with self._place.locked():
             self._admit(source.manifest)
             self._take_in(source)
             if activate:
@@ -84,7 +96,7 @@ class FileStore:
             return self._served(head)
 
     def rollback(self, head: str, version: int | None = None) -> Current:
-        with self._files.writing():
+        with self._place.locked():
             wanted = self._previous(head) if version is None else version
             open_head(self.fetch(head, wanted))
             return self._serve(head, wanted)
@@ -99,7 +111,7 @@ class FileStore:
         """Refuses heads of another encoder; the first head says which one it is."""
         encoder = self.encoder()
         if encoder is None:
-            self._files.replace(StoreRecord(encoder=manifest.encoder).written(), STORE)
+            self._place.write(STORE, StoreRecord(encoder=manifest.encoder).written())
         elif (encoder.fingerprint, encoder.width) != (
             manifest.encoder.fingerprint,
             manifest.encoder.width,
@@ -112,9 +124,9 @@ class FileStore:
 
     def _take_in(self, source: HeadArtefact) -> None:
         head, version = source.manifest.id, source.manifest.version
-        there = self._files.read(head, str(version), FILE)
+        there = self._place.read(f"{head}/{version}/{FILE}")
         if there is None:
-            self._files.put(source.directory, partial(_try, source.manifest), head, str(version))
+            self._publish(source)
         elif there != (source.directory / FILE).read_bytes():
             raise ArtefactError(
                 f"{self.name} has another version {version} of head {head}, and versions never "
@@ -123,6 +135,28 @@ class FileStore:
         else:
             self._mend(source)
 
+    def _publish(self, source: HeadArtefact) -> None:
+        """Writes a new version, and tries it out as it was written."""
+        head, version = source.manifest.id, source.manifest.version
+
+        def check(written: Path | None) -> None:
+            directory = written or self._directory(head, version)
+            if directory is None:
+                raise UnavailableError(f"head store {self.name} does not keep what is written")
+            _try(source.manifest, directory)
+
+        self._place.publish(f"{head}/{version}", source.directory, (MODEL, FILE), check)
+
+    def _directory(self, head: str, version: int) -> Path | None:
+        """A version on this machine; None if there is none. ArtefactError if it is damaged."""
+        folder = f"{head}/{version}"
+        if self._cache is None:
+            return self._place.directory(folder)
+        manifest = self._place.read(f"{folder}/{FILE}")
+        if manifest is None:
+            return None
+        return self._cache.fetched(head, manifest, lambda: self._place.read(f"{folder}/{MODEL}"))
+
     def _mend(self, source: HeadArtefact) -> None:
         """Writes a damaged model again; the manifest vouches that it is the same."""
         head, version = source.manifest.id, source.manifest.version
@@ -130,7 +164,7 @@ class FileStore:
             self.fetch(head, version)
         except ArtefactError:
             model = source.model()
-            self._files.replace(model.read(model.size, 0), head, str(version), MODEL)
+            self._place.write(f"{head}/{version}/{MODEL}", model.read(model.size, 0))
 
     def _serve(self, head: str, version: int) -> Current:
         """Switches to a version, and remembers the one before; pins and moves stay."""
@@ -147,12 +181,12 @@ class FileStore:
             return Current(version=0)
 
     def _change(self, head: str, changes: dict[str, object]) -> Current:
-        with self._files.writing():
+        with self._place.locked():
             before = self.current(head)
             return self._write(head, Current.model_validate({**before.model_dump(), **changes}))
 
     def _write(self, head: str, current: Current) -> Current:
-        self._files.replace(current.written(), head, CURRENT)
+        self._place.write(f"{head}/{CURRENT}", current.written())
         return current
 
     def _previous(self, head: str) -> int:
@@ -182,8 +216,26 @@ class FileStore:
             case several:
                 return f"versions {', '.join(map(str, several))} of it"
 
-    def _place(self, *path: str) -> str:
-        return "/".join([self.name.rstrip("/"), *path])
+    def _at(self, path: str) -> str:
+        """A file of the store, for errors."""
+        return f"{self.name.rstrip('/')}/{path}"
+
+
+def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
+    """The store at `url`: a directory, or anything with `://` that fsspec knows.
+
+    Args:
+        url: a path or URL. There may be nothing yet.
+        cache: where heads that are fetched from a URL are kept; None for the usual place.
+
+    Raises:
+        UnavailableError: fsspec knows no such URL, or lacks the package for it.
+
+    """
+    place = open_place(url, "heads", must_exist=True)
+    if isinstance(place, LocalPlace):
+        return FileStore(place)
+    return FileStore(place, HeadCache(cache or made_files() / "heads"))
 
 
 def _try(expected: HeadManifest, directory: Path) -> None:

@@ -143,8 +143,8 @@ def test_a_head_that_is_not_there_does_not_verify(shell: Shell, tmp_path: Path) 
 
 
 def test_a_store_that_is_not_there_is_said(shell: Shell, tmp_path: Path) -> None:
-    assert "cannot be used" in shell.fails("list", str(tmp_path / "nowhere"))
-    assert "cannot be used" in shell.fails("verify", "--store", "nonsense://place")
+    assert "nowhere/ for heads: No such" in shell.fails("list", str(tmp_path / "nowhere"))
+    assert "cannot use nonsense://place" in shell.fails("verify", "--store", "nonsense://place")
 
 
 def test_an_empty_store_says_how_to_fill_it(shell: Shell) -> None:

@@ -1,0 +1,238 @@
+"""The contract of a place, in a directory and at fsspec URLs alike."""
+
+import contextlib
+import errno
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import fsspec
+import pytest
+
+from winnow.disclosure import message_of
+from winnow.errors import ArtefactError, UnavailableError
+from winnow.storage import Place, open_place
+from winnow.storage.local import LocalPlace
+from winnow.storage.remote import RemotePlace
+
+
+@pytest.fixture(params=["directory", "file url", "object store", "fsspec disk"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    makers: dict[str, Callable[[], Place]] = {
+        "directory": lambda: open_place(tmp_path / "place", "things"),
+        "file url": lambda: open_place(f"file://{tmp_path}/place", "things"),
+        "object store": lambda: open_place(f"memory://{uuid4().hex}/place", "things"),
+        "fsspec disk": lambda: RemotePlace(f"file://{tmp_path}/place", "things"),
+    }
+    return makers[request.param]()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder with two files."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "model").write_bytes(b"x" * 50_000)
+    (folder / "manifest").write_bytes(b"{}")
+    return folder
+
+
+@contextlib.contextmanager
+def room_for(most: int) -> Iterator[None]:
+    """Files of this process grow to `most` bytes, as if the disk were full then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_place_that_nobody_wrote_to_is_empty(place: Place, tmp_path: Path) -> None:
+    assert place.read("a/b") is None
+    assert place.sizes() == {}
+    assert place.sizes("a") == {}
+    assert place.folders() == []
+    assert place.directory("a") is None
+    with pytest.raises(FileNotFoundError):
+        place.download("a/b", tmp_path / "target")
+
+
+def test_what_is_written_is_read_and_listed(place: Place) -> None:
+    place.write("top", b"")
+    place.write("a/one", b"1")
+    place.write("a/two", b"22")
+    place.write("a/two", b"333")
+    assert place.read("a/two") == b"333"
+    assert place.sizes("a") == {"one": 1, "two": 3}
+    assert place.sizes() == {"top": 0}
+    assert place.folders() == ["a"]
+    assert place.folders("a") == []
+
+
+def test_hidden_files_are_not_listed(place: Place) -> None:
+    place.write(".hidden", b"")
+    place.write(".folder/file", b"")
+    assert place.sizes() == {}
+    assert place.folders() == []
+
+
+def test_files_are_copied_both_ways_and_every_byte_is_reported(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    sent, received = list[int](), list[int]()
+    place.upload("a/model", source / "model", sent.append)
+    place.download("a/model", tmp_path / "target", received.append)
+    assert (tmp_path / "target").read_bytes() == (source / "model").read_bytes()
+    assert place.sizes("a") == {"model": 50_000}
+    if isinstance(place, LocalPlace):  # some file systems of fsspec report nothing
+        assert sum(sent) == sum(received) == 50_000
+
+
+def test_a_full_disk_of_this_machine_is_no_fault_of_the_place(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    place.upload("model", source / "model")
+    with room_for(40_000), pytest.raises(OSError, match="target") as raised:
+        place.download("model", tmp_path / "target")
+    assert raised.value.errno == errno.EFBIG
+
+
+def test_a_full_place_keeps_what_it_had(source: Path, tmp_path: Path) -> None:
+    place = open_place(tmp_path / "place", "things")
+    place.write("model", b"old")
+    with room_for(100), pytest.raises(UnavailableError, match=r"cannot use .* for things: File "):
+        place.upload("model", source / "model")
+    assert place.read("model") == b"old"
+    assert [each.name for each in (tmp_path / "place").iterdir()] == ["model"]
+
+
+def test_a_folder_is_published_with_its_last_file_last(place: Place, source: Path) -> None:
+    seen = list[Path | None]()
+    with place.locked():
+        place.publish("head/1", source, ("model", "manifest"), seen.append)
+    assert place.sizes("head/1") == {"model": 50_000, "manifest": 2}
+    assert len(seen) == 1
+    directory = place.directory("head/1")
+    assert (directory is None) == (seen[0] is None)
+
+
+def test_a_folder_that_is_refused_is_not_published(place: Place, source: Path) -> None:
+    def refuse(_: Path | None) -> None:
+        raise ArtefactError("bad")
+
+    with place.locked(), pytest.raises(ArtefactError, match="bad"):
+        place.publish("head/1", source, ("model", "manifest"), refuse)
+    assert place.read("head/1/manifest") is None
+
+
+def test_writers_of_a_directory_wait_for_one_another(tmp_path: Path) -> None:
+    place = open_place(tmp_path / "place", "things")
+    order = list[str]()
+
+    def write() -> None:
+        with place.locked():
+            order.append("second")
+
+    with place.locked():
+        thread = threading.Thread(target=write)
+        thread.start()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_only_abandoned_files_of_our_own_are_removed(source: Path, tmp_path: Path) -> None:
+    place, root = open_place(tmp_path / "place", "things"), tmp_path / "place"
+    root.mkdir()
+    for name, age in ((".winnow-old", 90_000), (".winnow-new", 0), (".gitignore", 90_000)):
+        (root / name).write_bytes(b"")
+        os.utime(root / name, (time.time() - age,) * 2)
+    place.upload("model", source / "model")
+    assert {each.name for each in root.iterdir()} == {".winnow-new", ".gitignore", "model"}
+
+
+def test_others_may_read_what_is_written_to_a_directory(source: Path, tmp_path: Path) -> None:
+    place = open_place(tmp_path / "place", "things")
+    place.write("a", b"")
+    place.upload("b", source / "model")
+    for name in ("a", "b"):
+        assert (tmp_path / "place" / name).stat().st_mode & 0o004
+
+
+@pytest.mark.parametrize("reason", ["No such file", "Not a directory"])
+def test_a_directory_that_must_exist_is_not_taken_for_an_empty_one(
+    reason: str, tmp_path: Path
+) -> None:
+    """A disk that is not mounted must not look like heads that were removed."""
+    if reason == "Not a directory":
+        (tmp_path / "nowhere").write_bytes(b"")
+    place = open_place(tmp_path / "nowhere", "things", must_exist=True)
+    attempts: list[Callable[[], object]] = [
+        place.sizes,
+        place.folders,
+        lambda: place.read("a"),
+        lambda: place.directory("a"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(UnavailableError, match=f"nowhere/ for things: {reason}") as raised:
+            attempt()
+        assert message_of(raised.value) == "the store of things cannot be used"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_neither_read_nor_waited_for(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    make(tmp_path / "a")
+    with pytest.raises(ArtefactError, match=r"cannot read .*/a: it is "):
+        open_place(tmp_path, "things").read("a")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (
+            "nonsense://me:secret@host/x",
+            "cannot use nonsense://host/x for things: Protocol not known",
+        ),
+        ("s3://bucket/x", "cannot use s3://bucket/x for things: Install s3fs"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_named_without_its_password(
+    url: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)  # as if it were not installed
+    with pytest.raises(UnavailableError, match=message) as raised:
+        open_place(url, "things")
+    assert "secret" not in str(raised.value)
+
+
+def test_any_error_of_a_file_system_is_an_unavailable_place(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = open_place(f"memory://{uuid4().hex}", "things")
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("no route")
+
+    system = fsspec.filesystem("memory")
+    for name in ("cat_file", "ls", "pipe_file", "put_file", "get_file"):
+        monkeypatch.setattr(system, name, fails)
+    attempts: list[Callable[[], object]] = [
+        place.sizes,
+        place.folders,
+        lambda: place.read("a"),
+        lambda: place.write("a", b""),
+        lambda: place.upload("a", source / "model"),
+        lambda: place.download("a", tmp_path / "a"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(UnavailableError, match="for things: no route"):
+            attempt()
