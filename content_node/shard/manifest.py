@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object, vouched
+from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, read_object, vouched
 
 FORMAT = 3
 _FORMATS = (1, 2, 3)
@@ -271,9 +271,7 @@ def _read(file: OpenFile, kind: type[Model]) -> Model:
         # as JSON, where a list may be a tuple and a number is never a text
         return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise ArtefactError(f"{path} is damaged: {place}: {first['msg']}") from error
+        raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path} is damaged: {error}") from error
 

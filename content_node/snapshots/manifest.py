@@ -5,14 +5,14 @@ every file by its checksum.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
 from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.vouching import is_vouched, parsed_object, vouched
+from winnow.files.vouching import FIELD, first_fault, vouched, vouched_object
 
 FORMAT = 1
 
@@ -113,13 +113,9 @@ def parsed_snapshot(data: bytes, place: str) -> Snapshot:
         ArtefactError: it is not as it was written, or of another format.
 
     """
-    text, content = parsed_object(data, place)
-    if not is_vouched(text, content):
-        raise ArtefactError(f"{place} is damaged: it is not as it was written")
-    fields: dict[str, Any] = {name: value for name, value in content.items() if name != "checksum"}
+    content = vouched_object(data, place)
+    fields = {name: value for name, value in content.items() if name != FIELD}
     try:
         return Snapshot.model_validate(fields, strict=False)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise ArtefactError(f"{place} cannot be used: {where}: {first['msg']}") from error
+        raise ArtefactError(f"{place} cannot be used: {first_fault(error)}") from error

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
-from winnow.files.vouching import is_vouched, open_object, read_object, vouched
+from winnow.files.vouching import first_fault, is_vouched, open_object, read_object, vouched
 
 FORMAT = 2
 """Since then it vouches for where the states of each passage begin, too."""
@@ -63,9 +63,7 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
     try:
         return StatesManifest.model_validate(content), file
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise ArtefactError(f"{path} is damaged: {place}: {first['msg']}") from error
+        raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
 
 
 def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:

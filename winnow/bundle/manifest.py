@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, read_object
 
 WHOLE, HALVES = 1, 2
 """Formats: of readers in one file, which older versions read, too; and of those in two."""
@@ -234,9 +234,7 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise ArtefactError(f"{path} is not a bundle manifest: {place}: {first['msg']}") from error
+        raise ArtefactError(f"{path} is not a bundle manifest: {first_fault(error)}") from error
     if manifest.format not in (WHOLE, HALVES):
         raise ArtefactError(
             f"{path} has format {manifest.format}; this version reads {WHOLE} and {HALVES}"

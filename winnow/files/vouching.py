@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
@@ -76,6 +78,25 @@ def parsed_object(data: bytes, place: object) -> tuple[str, dict[str, Any]]:
     if not isinstance(content, dict):
         raise ArtefactError(f"{place} is damaged: it is not a JSON object")
     return text, content
+
+
+def vouched_object(data: bytes, place: object, mend: str = "") -> dict[str, Any]:
+    """The object in a JSON file that vouches for itself; `place` names the file.
+
+    Raises:
+        ArtefactError: it holds something else, or is altered; the message ends in `mend`.
+
+    """
+    text, content = parsed_object(data, place)
+    if not is_vouched(text, content):
+        raise ArtefactError(f"{place} is damaged: it is not as it was written{mend}")
+    return content
+
+
+def first_fault(error: ValidationError) -> str:
+    """The field that breaks the first rule, and the rule."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}"
 
 
 def _digest(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, open_object, parsed_object
+from winnow.files.vouching import first_fault, open_object, vouched_object
 from winnow.quoting import quoted
 
 FORMAT = 1
@@ -127,18 +127,14 @@ def parsed_head_manifest(data: bytes, path: object) -> HeadManifest:
         ArtefactError: it is not JSON, altered, of another format, or breaks a rule.
 
     """
-    text, content = parsed_object(data, path)
-    if FIELD not in content or not is_vouched(text, content):
-        raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
+    content = vouched_object(data, path, "; copy it again")
     if content.get("format") != FORMAT:
         found = quoted(str(content.get("format")))
         raise ArtefactError(f"{path} has format {found}; this version reads {FORMAT}")
     try:
         manifest = HeadManifest.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise ArtefactError(f"{path} is not a head: {place}: {first['msg']}") from error
+        raise ArtefactError(f"{path} is not a head: {first_fault(error)}") from error
     _check_labels(manifest, path)
     return manifest
 

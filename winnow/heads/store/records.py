@@ -3,12 +3,12 @@
 Both vouch for themselves. Knows their content; does not know where they lie.
 """
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import is_vouched, parsed_object, vouched
+from winnow.files.vouching import first_fault, vouched, vouched_object
 from winnow.heads.manifest import EncoderEntry
 
 FORMAT = 1
@@ -55,15 +55,8 @@ def parsed(data: bytes, place: str, kind: type[Kind]) -> Kind:
         ArtefactError: it is not as it was written, or of another format.
 
     """
-    text, content = parsed_object(data, place)
-    if not is_vouched(text, content):
-        raise ArtefactError(f"{place} is damaged: it is not as it was written")
+    content = vouched_object(data, place)
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise ArtefactError(f"{place} cannot be used: {_first(error)}") from error
-
-
-def _first(error: ValidationError) -> str:
-    first: Any = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ArtefactError(f"{place} cannot be used: {first_fault(error)}") from error
