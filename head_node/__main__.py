@@ -12,10 +12,10 @@ from winnow.head_node.admission import TextPlaces
 from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
 from winnow.head_node.settings import HeadNodeSettings
+from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import HeadStore, open_store
-from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
@@ -47,17 +47,17 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     warm_metrics = WarmHeadMetrics(registry)
     threads = FairThreads(settings.threads, "heads")
     opening = FairThreads(1, "open")
-    serving: list[WarmHeads] = []
+    serving: list[LocalHeads] = []
 
     async def prepare() -> None:
         store, encoder = await opening.run("", partial(_open, settings.store))
-        heads = WarmHeads(
+        heads = LocalHeads(
             store,
-            encoder.fingerprint,
-            encoder.width,
-            settings.budget_bytes,
-            threads,
-            warm_metrics.ring(encoder.name),
+            fingerprint=encoder.fingerprint,
+            width=encoder.width,
+            budget_bytes=settings.budget_bytes,
+            threads=threads,
+            metrics=warm_metrics.ring(encoder.name),
             refresh=settings.refresh,
         )
         serving.append(heads)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from winnow.heads.warm import REFRESH
+from winnow.heads.local import REFRESH
 from winnow.settings.common import ProcessSettings, cores
 from winnow.settings.listening import ListenAddress
 

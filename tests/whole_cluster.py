@@ -22,9 +22,9 @@ from winnow.content_node.servicer import SERVICE as SHARD_SERVICE
 from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
-from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
@@ -230,7 +230,14 @@ def warm_ring(
     stack.callback(threads.close)
     fingerprint, width = bundle.manifest.states_fingerprint, bundle.manifest.encoder.dimension
     metrics = WarmHeadMetrics(CollectorRegistry()).ring("default")
-    heads = WarmHeads(open_store(store), fingerprint, width, 1 << 28, threads, metrics)
+    heads = LocalHeads(
+        open_store(store),
+        fingerprint=fingerprint,
+        width=width,
+        budget_bytes=1 << 28,
+        threads=threads,
+        metrics=metrics,
+    )
     stack.callback(heads.close)
     most = bundle.manifest.encoder.max_passage_tokens - 2
     return Ring("default", fingerprint, tokenizer, encoder, most, heads)

@@ -16,9 +16,9 @@ from winnow.cli.local.processes import Processes
 from winnow.client.channels import open_aio_channel
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
-from winnow.heads.warm import WarmHeads
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
@@ -37,13 +37,13 @@ class House:
 
     encoder: Encoder
     texts: LocalTextEncoder
-    heads: WarmHeads
+    heads: LocalHeads
     registry: CollectorRegistry
 
     async def predict(self, ids: Sequence[int], heads: Sequence[str], seconds: float) -> None:
         """Encodes a text and applies heads to it, as a front does; raises what went wrong."""
         deadline = Deadline.after(seconds)
-        with self.heads.ahead(heads, deadline) as ahead:
+        with self.heads.begin_encoder_thread_run(heads, deadline) as ahead:
             encoding = await self.texts.encode(ids, then=ahead.run)
             found = ahead.applied()
         assert encoding.states is not None
@@ -64,13 +64,13 @@ def house(bundle: Bundle, store: Path, budget: int = AMPLE) -> Iterator[House]:
     tokenizer, registry = Tokenizer(bundle.tokenizer), CollectorRegistry()
     encoder = open_question_encoder(bundle, tokenizer.special, states=True)
     texts, threads = LocalTextEncoder(encoder, cores()), FairThreads(cores(), "heads")
-    heads = WarmHeads(
+    heads = LocalHeads(
         open_store(store),
-        bundle.manifest.states_fingerprint,
-        bundle.manifest.encoder.dimension,
-        budget,
-        threads,
-        WarmHeadMetrics(registry).ring("bench"),
+        fingerprint=bundle.manifest.states_fingerprint,
+        width=bundle.manifest.encoder.dimension,
+        budget_bytes=budget,
+        threads=threads,
+        metrics=WarmHeadMetrics(registry).ring("bench"),
     )
     try:
         yield House(encoder, texts, heads, registry)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
+from winnow.heads.run import BeginEncoderThreadRun, no_heads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.heads.ring import Memory
 
@@ -16,7 +16,7 @@ class OpenHeads:
 
     heads: Heads
     memory: Callable[[], Memory] = Memory
-    ahead: BeginAhead = nothing_ahead
+    ahead: BeginEncoderThreadRun = no_heads
 
 
 class HeadsOfRings(Protocol):

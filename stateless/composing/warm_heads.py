@@ -3,9 +3,9 @@
 from functools import partial
 
 from winnow.domain.predicted import HeadInMemory
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import open_store
-from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
@@ -24,18 +24,19 @@ class WarmHeadsOfRings:
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
         """The heads of the ring of that name, from its store."""
-        heads = WarmHeads(
+        heads = LocalHeads(
             open_store(store),
-            encoder.bundle.manifest.states_fingerprint,
-            encoder.width,
-            self._budget,
-            self._threads,
-            self._metrics.ring(name),
+            fingerprint=encoder.bundle.manifest.states_fingerprint,
+            width=encoder.width,
+            budget_bytes=self._budget,
+            threads=self._threads,
+            metrics=self._metrics.ring(name),
         )
         self._stack.callback(heads.close)
-        return OpenHeads(heads, partial(_memory, heads), heads.ahead)
+        return OpenHeads(heads, partial(_memory, heads), heads.begin_encoder_thread_run)
 
 
-def _memory(heads: WarmHeads) -> Memory:
-    warm = [HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.warm()]
+def _memory(heads: LocalHeads) -> Memory:
+    cached = heads.cached()
+    warm = (HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in cached)
     return Memory(heads.budget_bytes, tuple(warm))

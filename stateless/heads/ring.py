@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from winnow.domain.predicted import HeadInMemory, RingInfo
-from winnow.heads.ahead import BeginAhead, nothing_ahead
 from winnow.heads.heads import Heads
+from winnow.heads.run import BeginEncoderThreadRun, no_heads
 from winnow.stateless.heads.text import EncodedText
 from winnow.text.encoder import TextEncoder, Then
 from winnow.text.tokenizer import Tokenizer, Tokens
@@ -35,7 +35,7 @@ class Ring:
         most_tokens: int,
         heads: Heads,
         memory: Callable[[], Memory] = Memory,
-        ahead: BeginAhead = nothing_ahead,
+        ahead: BeginEncoderThreadRun = no_heads,
     ) -> None:
         """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads where texts
         are encoded.

@@ -28,7 +28,10 @@ _MOST_LOST = 32
 
 
 class HeadLoader:
-    """Looks into a store, and opens heads of one encoder."""
+    """Reads a store, and opens heads of one encoder.
+
+    Logs when the store becomes unreachable, and when it is back.
+    """
 
     def __init__(
         self, store: HeadStore, fingerprint: str, width: int | None, longest: float = _LONGEST
@@ -39,32 +42,37 @@ class HeadLoader:
         """None until it is known; nothing is fetched before."""
         self._threads = FairThreads(_THREADS, "load")
         self._lost: set[threading.Thread] = set()
+        self._reachable = True
 
     async def current(self, head: str, client: str = "") -> Current:
-        """Which version of a head is served; raises as `HeadStore.current`.
+        """Returns which version of a head is served; raises as `HeadStore.current`.
 
-        `client`: a key of whoever waits for it; clients take turns.
+        `client`: a key of the caller; clients take turns.
         """
-        return await self._run(client, partial(self._store.current, head), head)
+        current = await self._run(client, partial(self._store.current, head), head)
+        if not self._reachable:
+            _log.info("the head store can be reached again")
+        self._reachable = True
+        return current
 
     async def fetch(self, head: str, version: int, client: str = "") -> HeadArtefact:
-        """A version of a head, verified.
+        """Returns a version of a head, verified.
 
         Raises:
             ArtefactError: it is damaged.
             NotFoundError: it is not there.
-            IdentityError: it is of another encoder.
+            IdentityError: it was trained on another encoder.
             UnavailableError: the store cannot be reached.
 
         """
         return await self._run(client, partial(self._fetch, head, version), head)
 
     async def open(self, artefact: HeadArtefact, client: str = "") -> Head:
-        """An open head that has run; raises ArtefactError if it does not work."""
+        """Opens a head and tries it out; raises ArtefactError if it does not work."""
         return await self._run(client, partial(open_head, artefact), artefact.manifest.id)
 
     def close(self) -> None:
-        """Ends the threads; one that waits for a store that hangs ends with the process."""
+        """Ends the threads; a thread that waits for a store that hangs ends with the process."""
         self._threads.close(wait=False)
 
     def _fetch(self, head: str, version: int) -> HeadArtefact:
@@ -82,17 +90,24 @@ class HeadLoader:
     async def _run(self, client: str, work: Callable[[], Result], head: str) -> Result:
         try:
             return await self._in_time(client, work)
+        except UnavailableError as error:
+            if self._reachable:
+                _log.warning(
+                    "the head store cannot be reached: heads in memory serve on", error=str(error)
+                )
+            self._reachable = False
+            raise
         except WinnowError:
             raise
-        except Exception as error:  # whatever it is, it is this head's
+        except Exception as error:  # an unknown failure concerns this head only
             _log.error("a head cannot be loaded", head=head, exc_info=error)
             raise ArtefactError(f"head {head} cannot be loaded: {error!r}") from error
 
     async def _in_time(self, client: str, work: Callable[[], Result]) -> Result:
-        """The result of a piece of work; the time that it waits for a thread does not count.
+        """Returns the result of `work`; the time that it waits for a thread does not count.
 
         Raises:
-            UnavailableError: it takes too long.
+            UnavailableError: `work` takes too long.
 
         """
         loop, timer, ended = asyncio.get_running_loop(), asyncio.timeout(None), False
@@ -118,7 +133,7 @@ class HeadLoader:
             ended = True
 
     def _lose(self, worker: "_Worker[Any]") -> None:
-        """Has another thread work in place of one that hangs."""
+        """Replaces a thread that hangs."""
         thread = worker.thread
         self._lost = {each for each in self._lost if each.is_alive()}
         if thread is not None and len(self._lost) < _MOST_LOST:
@@ -127,7 +142,7 @@ class HeadLoader:
 
 
 class _Worker(Generic[Result]):
-    """A piece of work, and the thread that does it."""
+    """Some work, and the thread that does it."""
 
     def __init__(self, work: Callable[[], Result], begun: Callable[[], object]) -> None:
         self._work, self._begun = work, begun

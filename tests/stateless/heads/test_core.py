@@ -21,7 +21,7 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
 )
-from winnow.heads.ahead import Ahead
+from winnow.heads.run import EncoderThreadRun
 
 
 @pytest.fixture
@@ -194,10 +194,10 @@ async def test_heads_that_were_run_where_the_text_was_encoded_are_not_run_again(
     begun: list[tuple[str, ...]] = []
 
     @contextlib.contextmanager
-    def ahead(ids: Sequence[str], _: Deadline) -> Iterator[Ahead]:
+    def ahead(ids: Sequence[str], _: Deadline) -> Iterator[EncoderThreadRun]:
         begun.append(tuple(ids))
         done = Applied("mood", 9, SequencePrediction((LabelScore("glad", 1.0, True),), None))
-        yield Ahead(applied=lambda: [done])
+        yield EncoderThreadRun(applied=lambda: [done])
 
     house.rings.default.ahead = ahead
     predicted = await house.predict("a text", ids="intent,mood,names")

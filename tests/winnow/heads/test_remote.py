@@ -17,12 +17,12 @@ from winnow.domain.prediction import Applied
 from winnow.errors import IdentityError, NotFoundError, UnavailableError
 from winnow.heads.finding import placed_heads
 from winnow.heads.heads import Heads, States
+from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.placed import PlacedHeads
 from winnow.heads.remote import SERVICE, RemoteHeads
 from winnow.heads.store import HeadStore, open_store
-from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.placement import Placement
 from winnow.rpc.channel import open_balanced
@@ -51,9 +51,16 @@ def pool() -> Iterator[FairThreads]:
         threads.close()
 
 
-def warm_heads(store: HeadStore, threads: FairThreads) -> WarmHeads:
+def warm_heads(store: HeadStore, threads: FairThreads) -> LocalHeads:
     metrics = WarmHeadMetrics(CollectorRegistry()).ring("small")
-    return WarmHeads(store, FINGERPRINT, WIDTH, 100_000_000, threads, metrics)
+    return LocalHeads(
+        store,
+        fingerprint=FINGERPRINT,
+        width=WIDTH,
+        budget_bytes=100_000_000,
+        threads=threads,
+        metrics=metrics,
+    )
 
 
 class Scene:
@@ -176,14 +183,14 @@ async def test_a_server_that_leaves_gets_no_more_calls(store: HeadStore) -> None
             number = next(each for each in range(3) if there.belongs_to(each))
             mine = there.belongs_to(number)
             await there.heads.apply(some_states(), HEADS, Deadline.after(LONG))
-            assert {each.id for each in warm[number].warm()} == set(mine)
+            assert {each.id for each in warm[number].cached()} == set(mine)
             await there.servers[number].server.serving(False)
 
             async def elsewhere() -> bool:
                 found = await there.heads.apply(some_states(), mine, Deadline.after(LONG))
                 assert all(each.failure is None for each in found)
                 others = (each for each in warm if each is not warm[number])
-                return {head.id for each in others for head in each.warm()} >= set(HEADS)
+                return {head.id for each in others for head in each.cached()} >= set(HEADS)
 
             while not await elsewhere():
                 pass

@@ -1,66 +1,66 @@
-"""What stays in memory, and what leaves when there is no room: the least recently used.
+"""Budget of bytes shared by keys: the least recently used leave when there is no room (LRU).
 
-Knows keys, how many bytes each takes, who is in use and who is pinned; does not know what they are.
-The least recently used leave first (LRU); what is in use cannot leave, and what is pinned stays.
+Knows keys, how many bytes each takes, and which are in use or pinned; these never leave. Does not
+know what the keys stand for.
 """
 
 from collections import Counter
 
 
-class Residency:
-    """Bytes under a budget, by key. They never exceed it."""
+class PinnedLru:
+    """Bytes under a budget, by key. Their sum never exceeds it."""
 
     def __init__(self, budget: int) -> None:
         """`budget` in bytes."""
         self.budget = budget
         self.taken = 0
-        """Bytes."""
+        """Bytes that all keys take together."""
         self._bytes: dict[str, int] = {}
-        """The least recently used first."""
+        """Bytes by key, the least recently used first."""
         self._held: Counter[str] = Counter()
         self._pinned: set[str] = set()
 
     def __len__(self) -> int:
-        """Keys that take anything."""
+        """Returns how many keys take memory."""
         return len(self._bytes)
 
     def bytes(self, key: str) -> int:
-        """What a key takes."""
+        """Returns the bytes that a key takes."""
         return self._bytes.get(key, 0)
 
     def is_pinned(self, key: str) -> bool:
-        """Whether it stays."""
+        """Returns whether a key is pinned."""
         return key in self._pinned
 
     def is_held(self, key: str) -> bool:
-        """Whether it is in use."""
+        """Returns whether a key is in use."""
         return key in self._held
 
     def hold(self, key: str) -> None:
-        """It is used once more, and so was used last. Whoever holds must release, once."""
+        """Marks a key as in use, and as used last. Each hold needs one release."""
         self._held[key] += 1
         if key in self._bytes:
             self._bytes[key] = self._bytes.pop(key)
 
     def release(self, key: str) -> None:
-        """It is used once less."""
+        """Ends one hold."""
         self._held[key] -= 1
         if not self._held[key]:
             del self._held[key]
 
     def pin(self, key: str, stays: bool) -> None:
-        """It stays, or not any more. One that leaves by `drop` has to be pinned anew."""
+        """Pins a key, or unpins it. A dropped key loses its pin."""
         if stays:
             self._pinned.add(key)
         else:
             self._pinned.discard(key)
 
     def take(self, key: str, amount: int) -> list[str] | None:
-        """Gives a key so many bytes in place of those that it has.
+        """Gives a key `amount` bytes in place of the bytes that it has.
 
         Returns:
-            The keys that leave, of which nothing is known any more; None if there is not enough
-            room beside what is in use and what is pinned, when nothing changes.
+            The keys that left for it; None if there is not enough room beside the keys that are in
+            use or pinned. In that case nothing changes.
 
         """
         leaving: list[str] = []
@@ -80,6 +80,6 @@ class Residency:
         return leaving
 
     def drop(self, key: str) -> None:
-        """It takes nothing any more, and is not pinned. Whoever holds it still has to release."""
+        """Frees the bytes of a key and unpins it. Its holds still need their releases."""
         self.taken -= self._bytes.pop(key, 0)
         self._pinned.discard(key)

@@ -14,8 +14,8 @@ from tenacious import happens, turn
 from winnow.deadline import Deadline
 from winnow.domain.prediction import SequencePrediction
 from winnow.heads.heads import States
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
-from winnow.heads.warm import WarmHeads
 from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import TextEncoding
 
@@ -31,31 +31,37 @@ class Ring:
         self.store, self.registry = ScriptedStore(root), CollectorRegistry()
         self.threads = FairThreads(1, "heads")
         metrics = WarmHeadMetrics(self.registry).ring("test")
-        self.warm = WarmHeads(self.store, FINGERPRINT, WIDTH, 1 << 26, self.threads, metrics)
+        self.heads = LocalHeads(
+            self.store,
+            fingerprint=FINGERPRINT,
+            width=WIDTH,
+            budget_bytes=1 << 26,
+            threads=self.threads,
+            metrics=metrics,
+        )
 
     async def load(self, *heads: str) -> None:
         for head in heads:
             self.store.add(head)
-        found = await self.warm.apply(STATES, heads, Deadline.after(LONG))
+        found = await self.heads.apply(STATES, heads, Deadline.after(LONG))
         assert not [each.failure for each in found if each.failure]
 
     def in_use(self) -> set[str]:
-        residency = self.warm._shelf._residency
-        return {head for head in "ab" if residency.is_held(head)}
+        return {head for head in "ab" if self.heads._cache.is_held(head)}
 
 
 @pytest.fixture
 async def ring(tmp_path: Path) -> AsyncIterator[Ring]:
     made = Ring(tmp_path)
     yield made
-    made.warm.close()
+    made.heads.close()
     made.threads.close()
     await turn()
 
 
 async def test_heads_in_memory_are_run_by_whoever_encodes(ring: Ring) -> None:
     await ring.load("a", "b")
-    with ring.warm.ahead(["b", "a"], Deadline.after(LONG)) as ahead:
+    with ring.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
         encoding = threading.Thread(target=ahead.run, args=(ENCODED,))
         encoding.start()
         encoding.join()
@@ -74,7 +80,7 @@ async def test_heads_in_memory_are_run_by_whoever_encodes(ring: Ring) -> None:
 async def test_heads_that_are_not_in_memory_are_left_to_others(ring: Ring) -> None:
     await ring.load("a")
     ring.store.add("b")
-    with ring.warm.ahead(["b", "a"], Deadline.after(LONG)) as ahead:
+    with ring.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
         ahead.run(ENCODED)
         assert [each.head for each in ahead.applied()] == ["a"]
 
@@ -82,7 +88,7 @@ async def test_heads_that_are_not_in_memory_are_left_to_others(ring: Ring) -> No
 async def test_a_turn_of_the_encoder_has_few_heads(ring: Ring) -> None:
     heads = [f"head-{number}" for number in range(20)]
     await ring.load(*heads)
-    with ring.warm.ahead(heads, Deadline.after(LONG)) as ahead:
+    with ring.heads.begin_encoder_thread_run(heads, Deadline.after(LONG)) as ahead:
         ahead.run(ENCODED)
         assert [each.head for each in ahead.applied()] == heads[:16]
 
@@ -90,7 +96,7 @@ async def test_a_turn_of_the_encoder_has_few_heads(ring: Ring) -> None:
 async def test_a_text_that_is_encoded_elsewhere_leaves_heads_to_others(ring: Ring) -> None:
     """It was in the cache, or on its way for somebody else."""
     await ring.load("a")
-    with ring.warm.ahead(["a"], Deadline.after(LONG)) as ahead:
+    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
         assert ring.in_use() == {"a"}
         assert ahead.applied() == []
     await happens(lambda: ring.in_use() == set())
@@ -98,7 +104,10 @@ async def test_a_text_that_is_encoded_elsewhere_leaves_heads_to_others(ring: Rin
 
 async def test_heads_are_not_run_for_those_who_gave_up(ring: Ring) -> None:
     await ring.load("a")
-    with pytest.raises(KeyError), ring.warm.ahead(["a"], Deadline.after(LONG)) as ahead:
+    with (
+        pytest.raises(KeyError),
+        ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead,
+    ):
         raise KeyError("cancelled, say")
     ahead.run(ENCODED)
     assert ahead.applied() == []
@@ -107,13 +116,13 @@ async def test_heads_are_not_run_for_those_who_gave_up(ring: Ring) -> None:
 
 async def test_heads_are_not_run_beyond_their_deadline(ring: Ring) -> None:
     await ring.load("a")
-    with ring.warm.ahead(["a"], Deadline.after(0)) as ahead:
+    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(0)) as ahead:
         ahead.run(ENCODED)
         assert ahead.applied() == []
 
 
 async def test_an_encoder_without_states_runs_no_heads(ring: Ring) -> None:
     await ring.load("a")
-    with ring.warm.ahead(["a"], Deadline.after(LONG)) as ahead:
+    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
         ahead.run(TextEncoding(np.ones(2, np.float32)))
         assert ahead.applied() == []

@@ -24,8 +24,8 @@ from winnow.domain.prediction import Applied, SequencePrediction
 from winnow.errors import ArtefactError, NotFoundError, OverloadedError, UnavailableError
 from winnow.heads.artefact import load_head
 from winnow.heads.head import memory_of
+from winnow.heads.local import REFRESH, LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
-from winnow.heads.warm import REFRESH, WarmHeads
 from winnow.inference.fair_threads import FairThreads
 
 HEADS = ("a", "b", "c")
@@ -47,14 +47,14 @@ class Sequences(RuleBasedStateMachine):
         one = memory_of(load_head(versioned_head(root / "one", "a", 1)).manifest)
         self.threads = FairThreads(1, "heads")
         self.registry = CollectorRegistry()
-        self.warm = WarmHeads(
+        self.heads = LocalHeads(
             self.store,
-            FINGERPRINT,
-            WIDTH,
-            int(one * (ROOM + 0.5)),
-            self.threads,
-            WarmHeadMetrics(self.registry).ring("test"),
-            self.clock,
+            fingerprint=FINGERPRINT,
+            width=WIDTH,
+            budget_bytes=int(one * (ROOM + 0.5)),
+            threads=self.threads,
+            metrics=WarmHeadMetrics(self.registry).ring("test"),
+            clock=self.clock,
         )
         self.served: dict[str, set[int]] = {head: set() for head in HEADS}
         self.published: dict[str, int] = dict.fromkeys(HEADS, 0)
@@ -63,7 +63,7 @@ class Sequences(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with capture_logs():
-            self.warm.close()
+            self.heads.close()
             self.threads.close()
             self.runner.close()
         self.place.cleanup()
@@ -135,7 +135,7 @@ class Sequences(RuleBasedStateMachine):
 
     @rule(asked=st.lists(ids, min_size=1, max_size=3, unique=True), settles=st.booleans())
     def predict(self, asked: list[str], settles: bool) -> None:
-        before = {head.id for head in self.warm.warm()}
+        before = {head.id for head in self.heads.cached()}
         with capture_logs():
             for each in self.runner.run(self.apply(asked, settles)):
                 self.judge(each, each.head in before)
@@ -158,16 +158,16 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def keeps_its_budget(self) -> None:
-        warm = self.warm.warm()
+        warm = self.heads.cached()
         assert len(warm) <= ROOM
         taken = self.registry.get_sample_value("winnow_heads_memory_bytes", {"ring": "test"})
         assert taken == sum(head.bytes for head in warm)
 
     async def apply(self, heads: list[str], settles: bool) -> list[Applied]:
         states = np.ones((3, WIDTH), np.float16)
-        found = await self.warm.apply(states, heads, Deadline.after(30))
+        found = await self.heads.apply(states, heads, Deadline.after(30))
         if settles:
-            looks = [slot.looking for slot in self.warm._shelf.slots() if slot.looking]
+            looks = [slot.checking for slot in self.heads._cache.slots() if slot.checking]
             if looks:
                 await asyncio.wait(looks)
         return found

@@ -30,9 +30,9 @@ from winnow.errors import (
 from winnow.heads.artefact import load_head
 from winnow.heads.head import memory_of
 from winnow.heads.heads import Heads, States
+from winnow.heads.local import REFRESH, LocalHeads
 from winnow.heads.metrics import WarmHeadMetrics
 from winnow.heads.store import HeadStore, open_store
-from winnow.heads.warm import REFRESH, WarmHeads
 from winnow.inference.fair_threads import FairThreads
 
 STATES: States = np.ones((4, WIDTH), np.float16)
@@ -47,12 +47,18 @@ class Ring:
         self.threads = FairThreads(1, "heads")
         self.registry = CollectorRegistry()
         metrics = WarmHeadMetrics(self.registry).ring("test")
-        self.warm = WarmHeads(
-            self.store, FINGERPRINT, WIDTH, budget, self.threads, metrics, self.clock
+        self.heads = LocalHeads(
+            self.store,
+            fingerprint=FINGERPRINT,
+            width=WIDTH,
+            budget_bytes=budget,
+            threads=self.threads,
+            metrics=metrics,
+            clock=self.clock,
         )
 
     async def apply(self, *heads: str, seconds: float = 30.0, client: str = "") -> list[Applied]:
-        found = await self.warm.apply(STATES, heads, Deadline.after(seconds), client)
+        found = await self.heads.apply(STATES, heads, Deadline.after(seconds), client)
         assert [each.head for each in found] == list(heads)
         return found
 
@@ -79,11 +85,11 @@ class Ring:
         return self.registry.get_sample_value(f"winnow_heads_{name}", {"ring": "test"})
 
     def in_memory(self) -> list[str]:
-        return [head.id for head in self.warm.warm()]
+        return [head.id for head in self.heads.cached()]
 
     def one_head(self) -> int:
         """Bytes that a head takes."""
-        return max(head.bytes for head in self.warm.warm())
+        return max(head.bytes for head in self.heads.cached())
 
 
 @contextlib.asynccontextmanager
@@ -93,7 +99,7 @@ async def ring_of(root: Path, budget: int = 64 * MEGABYTE) -> AsyncIterator[Ring
         yield ring
     finally:
         ring.store.go_on.set()
-        ring.warm.close()
+        ring.heads.close()
         ring.threads.close()
         await turn()
 
@@ -118,8 +124,8 @@ def failure(applied: Applied) -> Exception:
 
 
 async def test_warm_heads_are_heads(ring: Ring) -> None:
-    heads: Heads = ring.warm
-    assert heads is ring.warm
+    heads: Heads = ring.heads
+    assert heads is ring.heads
 
 
 async def test_a_head_is_loaded_on_first_use_and_then_stays(ring: Ring) -> None:
@@ -238,7 +244,7 @@ async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[]
 async def is_free(ring: Ring, head: str) -> None:
     """Nobody holds the head any more, so it may leave."""
     await turn()
-    assert not ring.warm._shelf._residency.is_held(head)
+    assert not ring.heads._cache.is_held(head)
 
 
 async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> None:
@@ -254,7 +260,7 @@ async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> Non
         ring.store.pin("a", True)
         ring.clock.advance(REFRESH)
         await ring.one("a")
-        await happens(lambda: next(iter(ring.warm.warm())).pinned)
+        await happens(lambda: next(iter(ring.heads.cached())).pinned)
         for head in "bcbc":
             assert said(await ring.one(head)) == label_of(1)
             assert "a" in ring.in_memory()
@@ -280,9 +286,9 @@ async def test_heads_for_which_others_leave_no_room_are_refused(tmp_path: Path) 
         for head in "abc":
             ring.store.add(head)
         await ring.one("a")
-        slot = ring.warm._shelf.find("a")
+        slot = ring.heads._cache.find("a")
         assert slot is not None
-        ring.warm._shelf.hold(slot)
+        ring.heads._cache.hold(slot)
         a, b, c = await ring.apply("a", "b", "c")
         assert said(a) == label_of(1)
         assert all(isinstance(failure(each), OverloadedError) for each in (b, c))
@@ -307,7 +313,7 @@ async def test_a_new_version_takes_over_while_the_old_one_serves(ring: Ring) -> 
     for _ in range(3):
         assert (await ring.one()).version == 1
     ring.store.go_on.set()
-    await happens(lambda: ring.warm.warm()[0].version == 2)
+    await happens(lambda: ring.heads.cached()[0].version == 2)
     assert said(await ring.one()) == label_of(2)
     assert ring.count("loads", result="replaced") == 1
     assert ring.gauge("memory_bytes") == ring.one_head()
@@ -448,21 +454,21 @@ async def test_names_that_nobody_has_fill_no_memory(ring: Ring) -> None:
     ring.store.add("intent")
     for number in range(1100):
         await ring.one(f"nobody-{number}")
-    assert len(ring.warm._loads._failures._failures) == 1000
-    assert not ring.warm._shelf._slots
+    assert len(ring.heads._loading._failures) == 1000
+    assert not ring.heads._cache.slots()
 
 
 async def test_a_store_that_hangs_is_not_given_ever_more_to_do(
     ring: Ring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.heads.loads._MOST", 10)
+    monkeypatch.setattr("winnow.heads.loading._MAX_LOADING", 10)
     ring.store.add("intent")
     ring.store.go_on.clear()
     for number in range(10):
         assert isinstance(failure(await ring.one(f"a{number}", 0.001)), DeadlineExceededError)
     assert isinstance(failure(await ring.one("one-more", 0.001)), OverloadedError)
     ring.store.go_on.set()
-    await happens(lambda: not ring.warm._shelf._slots)
+    await happens(lambda: not ring.heads._cache.slots())
     assert said(await ring.one()) == label_of(1)
 
 
@@ -476,7 +482,7 @@ async def test_a_head_of_another_encoder_is_refused(ring: Ring, tmp_path: Path) 
 async def test_states_of_another_width_are_refused(ring: Ring) -> None:
     for shape in ((4, WIDTH + 1), (1, WIDTH), (4,)):
         with pytest.raises(IdentityError):
-            await ring.warm.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
+            await ring.heads.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
 
 
 async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
@@ -486,7 +492,14 @@ async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
     metrics = WarmHeadMetrics(CollectorRegistry()).ring("test")
     store = open_store(tmp_path / "store")
     store.publish(small_head(tmp_path / "intent", says=1))
-    warm = WarmHeads(store, FINGERPRINT, None, MEGABYTE, threads, metrics)
+    warm = LocalHeads(
+        store,
+        fingerprint=FINGERPRINT,
+        width=None,
+        budget_bytes=MEGABYTE,
+        threads=threads,
+        metrics=metrics,
+    )
     try:
         assert said((await warm.apply(STATES, ["intent"], Deadline.after(9)))[0]) == "weather"
         with pytest.raises(IdentityError):
@@ -510,7 +523,7 @@ async def test_one_head_whose_logits_are_no_numbers_fails_alone(ring: Ring) -> N
     ring.store.publish(small_head(ring.store.root / "n", "nan"))
     await ring.apply("intent", "nan")
     states = np.full((4, WIDTH), np.nan, np.float16)
-    found = await ring.warm.apply(states, ["nan"], Deadline.after(30))
+    found = await ring.heads.apply(states, ["nan"], Deadline.after(30))
     assert "not finite" in str(failure(found[0]))
     assert said(await ring.one()) == label_of(1)
     assert ring.count("applied", result="failed") == 1
@@ -522,7 +535,7 @@ async def test_closing_ends_what_is_being_loaded(tmp_path: Path) -> None:
         ring.store.go_on.clear()
         asking = asyncio.create_task(ring.one())
         await happens(lambda: bool(ring.store.asked))
-        ring.warm.close()
+        ring.heads.close()
         assert isinstance(failure(await asking), UnavailableError)
 
 
@@ -539,13 +552,13 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
 
     publish(1)
     threads, registry = FairThreads(2, "heads"), CollectorRegistry()
-    warm = WarmHeads(
+    warm = LocalHeads(
         open_store(directory),
-        FINGERPRINT,
-        WIDTH,
-        64 * MEGABYTE,
-        threads,
-        WarmHeadMetrics(registry).ring("test"),
+        fingerprint=FINGERPRINT,
+        width=WIDTH,
+        budget_bytes=64 * MEGABYTE,
+        threads=threads,
+        metrics=WarmHeadMetrics(registry).ring("test"),
         refresh=0.0,
     )
 
@@ -590,7 +603,15 @@ async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:
     threads, registry = FairThreads(1, "heads"), CollectorRegistry()
     metrics = WarmHeadMetrics(registry).ring("test")
     store = open_store(url, cache)
-    warm = WarmHeads(store, FINGERPRINT, WIDTH, MEGABYTE, threads, metrics, refresh=0.0)
+    warm = LocalHeads(
+        store,
+        fingerprint=FINGERPRINT,
+        width=WIDTH,
+        budget_bytes=MEGABYTE,
+        threads=threads,
+        metrics=metrics,
+        refresh=0.0,
+    )
     try:
         (applied,) = await warm.apply(STATES, ["intent"], Deadline.after(30))
         assert said(applied) == label_of(1)
