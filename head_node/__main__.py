@@ -14,7 +14,7 @@ from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServic
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import process
@@ -44,7 +44,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=protected)
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    warm_metrics = WarmHeadMetrics(registry)
+    warm_metrics = HeadCacheMetrics(registry)
     threads = FairThreads(settings.threads, "heads")
     opening = FairThreads(1, "open")
     serving: list[LocalHeads] = []

@@ -10,7 +10,7 @@ from winnow.content_node.metrics import MergeMetrics, NodeMetrics
 from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.head_node.metrics import HeadNodeMetrics
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.keys.metrics import KeyMetrics
 from winnow.packaged import demo_corpus
 from winnow.security.metrics import CertificateMetrics
@@ -35,7 +35,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReplicaMetrics, RpcMetrics, RuntimeMetrics, WarmHeadMetrics,
+        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics,
     ):  # fmt: skip
         made(registry)
     LogMetrics(registry, lambda: 0)

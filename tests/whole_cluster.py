@@ -23,7 +23,7 @@ from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
 from winnow.heads.local import LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.fair_threads import FairThreads
@@ -229,7 +229,7 @@ def warm_ring(
     threads = FairThreads(2, "heads")
     stack.callback(threads.close)
     fingerprint, width = bundle.manifest.states_fingerprint, bundle.manifest.encoder.dimension
-    metrics = WarmHeadMetrics(CollectorRegistry()).ring("default")
+    metrics = HeadCacheMetrics(CollectorRegistry()).ring("default")
     heads = LocalHeads(
         open_store(store),
         fingerprint=fingerprint,

@@ -17,7 +17,7 @@ from winnow.client.channels import open_aio_channel
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
 from winnow.heads.local import LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.fair_threads import FairThreads
@@ -70,7 +70,7 @@ def house(bundle: Bundle, store: Path, budget: int = AMPLE) -> Iterator[House]:
         width=bundle.manifest.encoder.dimension,
         budget_bytes=budget,
         threads=threads,
-        metrics=WarmHeadMetrics(registry).ring("bench"),
+        metrics=HeadCacheMetrics(registry).ring("bench"),
     )
     try:
         yield House(encoder, texts, heads, registry)

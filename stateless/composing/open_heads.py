@@ -1,4 +1,4 @@
-"""The heads of a ring, opened: what `warm_heads` and `placed_heads` have in common."""
+"""The heads of a ring, opened: what `local_heads` and `placed_heads` have in common."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,9 +5,9 @@ import asyncio
 from winnow.bundle import load_bundle
 from winnow.stateless.composing.encoders import Encoders, OpenEncoder
 from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.local_heads import LocalHeadsOfRings
 from winnow.stateless.composing.open_heads import HeadsOfRings
 from winnow.stateless.composing.placed_heads import PlacedHeadsOfRings
-from winnow.stateless.composing.warm_heads import WarmHeadsOfRings
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -30,7 +30,7 @@ async def open_rings(front: Front, encoders: Encoders, own: OpenEncoder) -> tupl
         placed = PlacedHeadsOfRings(front)
         rings = await _rings(front, encoders, own, placed)
         return rings, Part(rings.warm_up, {"head servers": placed.follow})
-    rings = await _rings(front, encoders, own, WarmHeadsOfRings(front))
+    rings = await _rings(front, encoders, own, LocalHeadsOfRings(front))
     return rings, Part(rings.warm_up)
 
 

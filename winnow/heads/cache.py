@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from winnow.errors import OverloadedError
 from winnow.heads.head import Head
-from winnow.heads.metrics import RingMetrics
+from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.store import Current
 from winnow.policy.pinned_lru import PinnedLru
 
@@ -61,7 +61,7 @@ class CachedHead:
 class HeadCache:
     """Slots by the id of their head. A slot that is held stays."""
 
-    def __init__(self, budget: int, metrics: RingMetrics) -> None:
+    def __init__(self, budget: int, metrics: EncoderGroupMetrics) -> None:
         """`budget` in bytes."""
         self._memory, self._metrics = PinnedLru(budget), metrics
         self._slots: dict[str, HeadSlot] = {}

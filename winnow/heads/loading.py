@@ -17,7 +17,7 @@ from winnow.errors import (
 )
 from winnow.heads.cache import HeadCache, HeadSlot
 from winnow.heads.loader import HeadLoader
-from winnow.heads.metrics import RingMetrics
+from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.store import Current
 from winnow.heads.swap import BROKEN, HeadSwap
 from winnow.quoting import quoted
@@ -44,7 +44,7 @@ class HeadLoading:
         swap: HeadSwap,
         *,
         clock: Clock,
-        metrics: RingMetrics,
+        metrics: EncoderGroupMetrics,
         failure_seconds: float,
     ) -> None:
         """`failure_seconds`: how long a failure is repeated without asking the store."""

@@ -18,7 +18,7 @@ from winnow.heads.head import Head
 from winnow.heads.heads import States
 from winnow.heads.loader import HeadLoader
 from winnow.heads.loading import HeadLoading
-from winnow.heads.metrics import RingMetrics
+from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.run import EncoderThreadRun, HeadResult, HeadRun
 from winnow.heads.store import HeadStore
 from winnow.heads.swap import HeadSwap, VersionWatcher
@@ -43,7 +43,7 @@ class LocalHeads:
         width: int | None,
         budget_bytes: int,
         threads: FairThreads,
-        metrics: RingMetrics,
+        metrics: EncoderGroupMetrics,
         clock: Clock = time.monotonic,
         refresh: float = REFRESH,
     ) -> None:

@@ -1,4 +1,7 @@
-"""Metrics of heads in memory, by ring. A head's id is no label: there are thousands."""
+"""Metrics of heads in memory, by encoder group (label `ring`).
+
+A head's id is no label: there are thousands.
+"""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -8,8 +11,8 @@ from winnow.telemetry.metrics import counted
 _LOADS = ("loaded", "replaced", "broken", "unknown", "no_room", "unreachable")
 
 
-class WarmHeadMetrics:
-    """What is in memory, in all rings of a process."""
+class HeadCacheMetrics:
+    """Metrics of heads in memory, in all encoder groups of a process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.lookups = Counter(
@@ -71,15 +74,15 @@ class WarmHeadMetrics:
             registry=registry,
         )
 
-    def ring(self, name: str) -> "RingMetrics":
-        """Those of one ring, by the name that it is configured with."""
-        return RingMetrics(self, name)
+    def ring(self, name: str) -> "EncoderGroupMetrics":
+        """Returns the metrics of one encoder group, by its configured name."""
+        return EncoderGroupMetrics(self, name)
 
 
-class RingMetrics:
-    """What is in memory in one ring."""
+class EncoderGroupMetrics:
+    """Metrics of heads in memory, in one encoder group."""
 
-    def __init__(self, metrics: WarmHeadMetrics, ring: str) -> None:
+    def __init__(self, metrics: HeadCacheMetrics, ring: str) -> None:
         self._metrics, self._ring = metrics, ring
         counted(metrics.lookups, ring, last=("hit", "miss"))
         counted(metrics.loads, ring, last=_LOADS)

@@ -19,7 +19,7 @@ from winnow.errors import (
 from winnow.heads.cache import HeadCache, HeadSlot
 from winnow.heads.head import memory_of
 from winnow.heads.loader import HeadLoader
-from winnow.heads.metrics import RingMetrics
+from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.store import Current
 
 _log = structlog.get_logger("heads")
@@ -36,7 +36,7 @@ class HeadSwap:
         cache: HeadCache,
         *,
         clock: Clock,
-        metrics: RingMetrics,
+        metrics: EncoderGroupMetrics,
         retry_after: float,
     ) -> None:
         """`retry_after`: seconds before a broken version is tried again."""
@@ -98,7 +98,7 @@ class VersionWatcher:
         swap: HeadSwap,
         *,
         clock: Clock,
-        metrics: RingMetrics,
+        metrics: EncoderGroupMetrics,
         refresh: float,
     ) -> None:
         """`refresh`: seconds between two checks of one head."""

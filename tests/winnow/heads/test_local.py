@@ -31,7 +31,7 @@ from winnow.heads.artefact import load_head
 from winnow.heads.head import memory_of
 from winnow.heads.heads import Heads, States
 from winnow.heads.local import REFRESH, LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 
@@ -46,7 +46,7 @@ class Ring:
         self.store, self.clock = ScriptedStore(root), ManualClock()
         self.threads = FairThreads(1, "heads")
         self.registry = CollectorRegistry()
-        metrics = WarmHeadMetrics(self.registry).ring("test")
+        metrics = HeadCacheMetrics(self.registry).ring("test")
         self.heads = LocalHeads(
             self.store,
             fingerprint=FINGERPRINT,
@@ -489,7 +489,7 @@ async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
     tmp_path: Path,
 ) -> None:
     threads = FairThreads(1, "heads")
-    metrics = WarmHeadMetrics(CollectorRegistry()).ring("test")
+    metrics = HeadCacheMetrics(CollectorRegistry()).ring("test")
     store = open_store(tmp_path / "store")
     store.publish(small_head(tmp_path / "intent", says=1))
     warm = LocalHeads(
@@ -558,7 +558,7 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
         width=WIDTH,
         budget_bytes=64 * MEGABYTE,
         threads=threads,
-        metrics=WarmHeadMetrics(registry).ring("test"),
+        metrics=HeadCacheMetrics(registry).ring("test"),
         refresh=0.0,
     )
 
@@ -601,7 +601,7 @@ async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:
     writer = open_store(url, tmp_path / "elsewhere")
     writer.publish(versioned_head(tmp_path / "1", "intent", 1))
     threads, registry = FairThreads(1, "heads"), CollectorRegistry()
-    metrics = WarmHeadMetrics(registry).ring("test")
+    metrics = HeadCacheMetrics(registry).ring("test")
     store = open_store(url, cache)
     warm = LocalHeads(
         store,

@@ -25,7 +25,7 @@ from winnow.errors import ArtefactError, NotFoundError, OverloadedError, Unavail
 from winnow.heads.artefact import load_head
 from winnow.heads.head import memory_of
 from winnow.heads.local import REFRESH, LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.inference.fair_threads import FairThreads
 
 HEADS = ("a", "b", "c")
@@ -53,7 +53,7 @@ class Sequences(RuleBasedStateMachine):
             width=WIDTH,
             budget_bytes=int(one * (ROOM + 0.5)),
             threads=self.threads,
-            metrics=WarmHeadMetrics(self.registry).ring("test"),
+            metrics=HeadCacheMetrics(self.registry).ring("test"),
             clock=self.clock,
         )
         self.served: dict[str, set[int]] = {head: set() for head in HEADS}

@@ -19,7 +19,7 @@ from winnow.heads.finding import placed_heads
 from winnow.heads.heads import Heads, States
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.placed import PlacedHeads
 from winnow.heads.remote import SERVICE, RemoteHeads
 from winnow.heads.store import HeadStore, open_store
@@ -52,7 +52,7 @@ def pool() -> Iterator[FairThreads]:
 
 
 def warm_heads(store: HeadStore, threads: FairThreads) -> LocalHeads:
-    metrics = WarmHeadMetrics(CollectorRegistry()).ring("small")
+    metrics = HeadCacheMetrics(CollectorRegistry()).ring("small")
     return LocalHeads(
         store,
         fingerprint=FINGERPRINT,

@@ -15,7 +15,7 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import SequencePrediction
 from winnow.heads.heads import States
 from winnow.heads.local import LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import TextEncoding
 
@@ -30,7 +30,7 @@ class Ring:
     def __init__(self, root: Path) -> None:
         self.store, self.registry = ScriptedStore(root), CollectorRegistry()
         self.threads = FairThreads(1, "heads")
-        metrics = WarmHeadMetrics(self.registry).ring("test")
+        metrics = HeadCacheMetrics(self.registry).ring("test")
         self.heads = LocalHeads(
             self.store,
             fingerprint=FINGERPRINT,

@@ -4,7 +4,7 @@ from functools import partial
 
 from winnow.domain.predicted import HeadInMemory
 from winnow.heads.local import LocalHeads
-from winnow.heads.metrics import WarmHeadMetrics
+from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.composing.encoders import OpenEncoder
@@ -13,11 +13,11 @@ from winnow.stateless.composing.open_heads import OpenHeads
 from winnow.stateless.heads.ring import Memory
 
 
-class WarmHeadsOfRings:
+class LocalHeadsOfRings:
     """Opens the heads of rings; all rings share its threads. The front closes them."""
 
     def __init__(self, front: Front) -> None:
-        self._stack, self._metrics = front.stack, WarmHeadMetrics(front.registry)
+        self._stack, self._metrics = front.stack, HeadCacheMetrics(front.registry)
         self._budget = front.settings.heads_budget_mb * 1_000_000
         self._threads = FairThreads(front.settings.head_threads, "heads")
         self._stack.callback(self._threads.close)
