@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from winnow.errors import ArtefactError
 from winnow.head_node.admission import TextPlaces
 from winnow.head_node.metrics import HeadNodeMetrics
-from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
@@ -61,7 +61,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
             refresh=settings.refresh,
         )
         serving.append(heads)
-        servicer.serve(Ring(encoder, heads))
+        servicer.serve(EncoderHeads(encoder, heads))
         metrics.ready.set(1)
         _log.info("heads found", store=store.name, encoder=encoder.fingerprint)
 

@@ -27,7 +27,7 @@ would lose what all others said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class EncoderHeads:
     """The heads that are served, and the encoder that they need."""
 
     encoder: EncoderEntry
@@ -39,9 +39,9 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
 
     def __init__(self, places: TextPlaces, default_deadline: float) -> None:
         self._places, self._default_deadline = places, default_deadline
-        self._ring: Ring | None = None
+        self._ring: EncoderHeads | None = None
 
-    def serve(self, ring: Ring) -> None:
+    def serve(self, ring: EncoderHeads) -> None:
         """From now on heads of `ring` are applied."""
         self._ring = ring
 

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.head_node.admission import TextPlaces
 from winnow.head_node.metrics import HeadNodeMetrics
-from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, HeadNodeServicer, Ring
+from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc.interceptor import CallInterceptor
@@ -42,7 +42,7 @@ class ServedHeads:
     async def start(self, serving: bool = True) -> str:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
         if serving:
-            self.servicer.serve(Ring(self.encoder, self.heads))
+            self.servicer.serve(EncoderHeads(self.encoder, self.heads))
             await self.server.serving(True)
         return self.address
 

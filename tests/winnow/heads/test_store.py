@@ -17,7 +17,7 @@ from winnow.files.vouching import vouched
 from winnow.heads.head import open_head
 from winnow.heads.manifest import FILE, MODEL
 from winnow.heads.store import Current, HeadStore, open_store
-from winnow.heads.store.cache import HeadCache
+from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.file_store import FileStore
 from winnow.storage.remote import RemotePlace
 
@@ -39,7 +39,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def opened(place: str, cache: Path) -> HeadStore:
     """A store; a disk is used as what is far away is, if its place says so."""
     if place.startswith(FAR):
-        return FileStore(RemotePlace(place.removeprefix(FAR), "heads"), HeadCache(cache))
+        return FileStore(RemotePlace(place.removeprefix(FAR), "heads"), HeadDiskCache(cache))
     return open_store(place, cache)
 
 

@@ -25,7 +25,7 @@ from winnow.heads.manifest import (
     head_id,
     parsed_head_manifest,
 )
-from winnow.heads.store.cache import HeadCache
+from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.records import CURRENT, STORE, Current, StoreRecord, parsed
 from winnow.heads.store.store import HeadStore
 from winnow.packaged import made_files
@@ -39,7 +39,7 @@ _VERSION = re.compile("[1-9][0-9]{0,9}")
 class FileStore:
     """A `HeadStore` in a place that is local or remote."""
 
-    def __init__(self, place: Place, cache: HeadCache | None = None) -> None:
+    def __init__(self, place: Place, cache: HeadDiskCache | None = None) -> None:
         """`cache`: where the heads of a remote place are kept; None for a local place."""
         self._place, self._cache = place, cache
 
@@ -235,7 +235,7 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
     place = open_place(url, "heads", must_exist=True)
     if isinstance(place, LocalPlace):
         return FileStore(place)
-    return FileStore(place, HeadCache(cache or made_files() / "heads"))
+    return FileStore(place, HeadDiskCache(cache or made_files() / "heads"))
 
 
 def _try(expected: HeadManifest, directory: Path) -> None:

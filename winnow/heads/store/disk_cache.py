@@ -19,7 +19,7 @@ _KEPT = 4
 """Versions of one head."""
 
 
-class HeadCache:
+class HeadDiskCache:
     """A directory of heads. It may be removed at any time."""
 
     def __init__(self, root: Path) -> None:
