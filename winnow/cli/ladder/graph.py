@@ -114,7 +114,7 @@ def _embedded(graph: Graph, width: int) -> str:
     words = graph.node("Gather", graph.random(VOCABULARY, width), "input_ids")
     types = graph.node("Gather", graph.random(_TYPES, width), "token_type_ids")
     tokens = graph.node(
-        "Gather", graph.node("EncoderShape", "input_ids"), graph.constant(np.array([1], np.int64))
+        "Gather", graph.node("Shape", "input_ids"), graph.constant(np.array([1], np.int64))
     )
     zero = graph.constant(np.array([0], np.int64))
     places = graph.node("Slice", graph.random(_POSITIONS, width), zero, tokens)
