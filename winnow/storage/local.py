@@ -135,8 +135,11 @@ class LocalPlace:
         return target
 
     def _expect_root(self) -> None:
-        """Without it, a disk that is not mounted, or a file, would be an empty store."""
-        if self._must_exist:
+        """Raises OSError for a file, and for a missing directory that must exist.
+
+        A disk that is not mounted, or a file, would otherwise be an empty place.
+        """
+        if self._must_exist or self._root.exists():
             os.stat(os.path.join(self._root, ""))  # noqa: PTH116, PTH118 (paths drop the last slash)
 
     @contextlib.contextmanager

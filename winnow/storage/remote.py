@@ -55,7 +55,7 @@ class RemotePlace:
         with self._reached():
             try:
                 self._system.pipe_file(target, content)
-            except OSError:
+            except FileNotFoundError:  # file systems that have folders want them made
                 self._make_parent(target)
                 self._system.pipe_file(target, content)
 

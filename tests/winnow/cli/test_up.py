@@ -31,7 +31,7 @@ def test_logs_are_for_people_at_a_terminal_unless_the_user_chose(
 
 def test_a_store_of_heads_that_is_not_there_is_said_before_anything_starts(tmp_path: Path) -> None:
     given = {"index": tmp_path / "index", "heads": str(tmp_path / "typo")}
-    with pytest.raises(UnavailableError, match="cannot use .*typo.* for heads"):
+    with pytest.raises(UnavailableError, match=r"cannot use .*typo.* for heads"):
         run(UpSettings.load(given, None, {}))
 
 

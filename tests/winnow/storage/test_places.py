@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -236,3 +237,12 @@ def test_any_error_of_a_file_system_is_an_unavailable_place(
     for attempt in attempts:
         with pytest.raises(UnavailableError, match="for things: no route"):
             attempt()
+
+
+def test_a_file_is_not_taken_for_an_empty_place(tmp_path: Path) -> None:
+    root = tmp_path / "file"
+    root.write_text("no folder")
+    place = LocalPlace(root, "snapshots")
+    for look in (place.sizes, partial(place.read, "snapshot.json")):
+        with pytest.raises(UnavailableError, match=r"cannot use .*file.* for snapshots"):
+            look()
