@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from tenacious import turn
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
@@ -142,7 +143,7 @@ class FakeSearcher:
 
     async def _behave(self) -> None:
         self.calls += 1
-        await asyncio.sleep(0)
+        await turn()
         if self.fails is not None:
             raise self.fails
         if self.hangs:
@@ -207,7 +208,7 @@ class FakeShardWriter:
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         self.batches.append(tuple(each.id for each in writes))
         self.deadlines.append(deadline)
-        await asyncio.sleep(0)
+        await turn()
         if self.hangs:
             await self._hang()
         fails = self.fails is not None and self.failures_left != 0
@@ -222,7 +223,7 @@ class FakeShardWriter:
     ) -> list[Written | None]:
         self.compared.append(tuple(each.id for each in puts))
         self.compared_until.append(deadline)
-        await asyncio.sleep(0)
+        await turn()
         if self.fails_to_compare is not None:
             raise self.fails_to_compare
         return list(map(self._judged, puts))
@@ -293,7 +294,7 @@ class FakeTextEncoder:
     ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         self.clients.append(client)
-        await asyncio.sleep(0)
+        await turn()
         if self.fails is not None and self.fails_for in (-1, ids[0]):
             raise self.fails
         if self.hangs:
@@ -340,7 +341,7 @@ class FakeHeads:
         self.applied.append(tuple(head_ids))
         self.clients.append(client)
         self.deadlines.append(deadline)
-        await asyncio.sleep(0)
+        await turn()
         if self.fails is not None:
             raise self.fails
         if self.hangs:
