@@ -96,7 +96,7 @@ class _Taking:
         self._manifest = manifest
 
     def _with_states(self, directory: Path, contents: Contents) -> tuple[Item, ...]:
-        """Derived: where they are damaged, or made anew just now, they are left out."""
+        """Derived: where they are damaged, or written again just now, they are left out."""
         if not contents.states:
             return ()
         shard = contents.manifest

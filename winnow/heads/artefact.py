@@ -18,7 +18,7 @@ class HeadArtefact:
     manifest: HeadManifest
 
     def model(self) -> OpenFile:
-        """The file of the model, verified anew: what is read of it is what was checked.
+        """The file of the model, verified again: what is read of it is what was checked.
 
         Raises:
             ArtefactError: it is missing, or not what the manifest says.

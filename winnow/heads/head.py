@@ -52,7 +52,7 @@ class Head:
             raise UnavailableError(str(error)) from error
         if not np.isfinite(logits).all():
             raise UnavailableError(
-                f"{self._name} gives scores that are not finite numbers: publish it anew, or go "
+                f"{self._name} gives scores that are not finite numbers: publish it again, or go "
                 "back to an older version with `winnow heads rollback`"
             )
         if self.manifest.kind is Kind.TOKEN:

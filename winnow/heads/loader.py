@@ -82,7 +82,7 @@ class HeadLoader:
             other = IdentityError(
                 f"head {head} version {version} was trained on encoder {encoder.fingerprint} "
                 f"with states of {encoder.width} values, and this one is {self._fingerprint} with "
-                f"{self.width}: train it anew with `winnow heads refit`"
+                f"{self.width}: train it again with `winnow heads refit`"
             )
             raise other.with_public(f"head {head} was trained on another encoder")
         return artefact

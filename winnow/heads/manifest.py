@@ -67,7 +67,7 @@ class EncoderEntry(_Part):
 
 
 class TrainedOn(_Part):
-    """The labelled texts that the head was trained on, so that it can be trained anew."""
+    """The labelled texts that the head was trained on, so that it can be trained again."""
 
     data: str
     """A path or URL of the file."""

@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from winnow.errors import ArtefactError
@@ -62,7 +62,7 @@ class LocalPlace:
             aside = Path(name)
             try:
                 os.fchmod(descriptor, 0o644)  # other users read it, too
-                _copy(source, descriptor, advance)
+                _write(_read(source), descriptor, advance)
                 aside.replace(target)
             except BaseException:
                 aside.unlink(missing_ok=True)
@@ -74,7 +74,8 @@ class LocalPlace:
         if not source.is_file():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
         try:
-            _copy(source, os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), advance)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            _write(self._blocks(source), descriptor, advance)
         except OSError as error:
             raise OSError(error.errno, error.strerror, error.filename or str(target)) from error
 
@@ -119,6 +120,11 @@ class LocalPlace:
             yield
         finally:
             os.close(descriptor)
+
+    def _blocks(self, source: Path) -> Iterator[bytes]:
+        """Reads a file of the place; a fault of its disk is not one of the target's."""
+        with self._reached():
+            yield from _read(source)
 
     def _listed(self, folder: str) -> list[Path]:
         try:
@@ -173,10 +179,16 @@ def _size(path: Path) -> int:
     return 0
 
 
-def _copy(source: Path, descriptor: int, advance: Advance) -> None:
-    """Copies a file into one that is open, makes it durable, and closes it."""
-    with os.fdopen(descriptor, "wb") as target, source.open("rb") as file:
+def _read(source: Path) -> Iterator[bytes]:
+    with source.open("rb") as file:
         while block := file.read(_BLOCK):
+            yield block
+
+
+def _write(blocks: Iterable[bytes], descriptor: int, advance: Advance) -> None:
+    """Writes into a file that is open, makes it durable, and closes it."""
+    with os.fdopen(descriptor, "wb") as target:
+        for block in blocks:
             target.write(block)
             advance(len(block))
         target.flush()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import io
 import os
 import resource
 import sys
@@ -246,3 +247,17 @@ def test_a_file_is_not_taken_for_an_empty_place(tmp_path: Path) -> None:
     for look in (place.sizes, partial(place.read, "snapshot.json")):
         with pytest.raises(UnavailableError, match=r"cannot use .*file.* for snapshots"):
             look()
+
+
+def test_a_file_of_the_place_that_cannot_be_read_is_no_fault_of_the_target(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unreadable(io.BytesIO):
+        def read(self, _size: int | None = None) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    place = LocalPlace(source, "bundles")
+    name = min(place.sizes())
+    monkeypatch.setattr(Path, "open", lambda *_: Unreadable())
+    with pytest.raises(UnavailableError, match=r"cannot use .* for bundles: Input/output error"):
+        place.download(name, tmp_path / "target")

@@ -119,7 +119,7 @@ class FileStore:
             raise IdentityError(
                 f"head {manifest.id} was trained on encoder {manifest.encoder.fingerprint} "
                 f"({manifest.encoder.name}), and {self.name} holds heads of {encoder.fingerprint} "
-                f"({encoder.name}): publish it into another store, or train it anew"
+                f"({encoder.name}): publish it into another store, or train it again"
             )
 
     def _take_in(self, source: HeadArtefact) -> None:
