@@ -41,23 +41,20 @@ _OWN = {
 _TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
 """Else Ray leaves a token in the user's home."""
 
-_NEEDED = {
-    "Ray": "ray",
-    # Ray's agent imports it and `ray` does not require it: without it no cluster starts
-    "the SDK of OpenTelemetry, which Ray needs": "opentelemetry.sdk",
-}
-
 
 def check_ray(address: str) -> None:
     """Says what is wrong before there is anything to encode; `address` as for `cluster`.
 
     Raises:
-        WinnowError: Ray is not installed, or nothing can be a cluster at the address.
+        WinnowError: Ray or what it needs to start is not installed, or nothing can be a cluster
+            at the address.
 
     """
-    missing = next((name for name, package in _NEEDED.items() if not _installed(package)), None)
-    if missing:
-        raise WinnowError(f"{missing} is not installed: {extra('ray')}")
+    if find_spec("ray") is None:
+        raise WinnowError(f"Ray is not installed: {extra('ray')}")
+    # its agent imports it and `ray` does not require it; a cluster that runs already has its own
+    if not address and not _importable("opentelemetry.sdk"):
+        raise WinnowError(f"Ray cannot start without the SDK of OpenTelemetry: {extra('ray')}")
     if address.startswith(_CLIENT):
         raise WinnowError(
             f"{address} is an address of Ray's client: run the build on a machine of the cluster, "
@@ -67,10 +64,10 @@ def check_ray(address: str) -> None:
         _reach(address)
 
 
-def _installed(package: str) -> bool:
+def _importable(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # what it would lie in is missing
+    except ModuleNotFoundError:  # the package around it is missing
         return False
 
 
