@@ -54,11 +54,11 @@ class _RetrieverEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     RETRIEVER_UNSPECIFIED: _Retriever.ValueType  # 0
     """The server's default."""
     RETRIEVER_DENSE: _Retriever.ValueType  # 1
-    """By the distance between the encodings of question and passage."""
+    """By the distance between the vectors of question and passage."""
     RETRIEVER_SPARSE: _Retriever.ValueType  # 2
-    """By the question's words in the passage (BM25), over all passages."""
+    """By the question's words (BM25), over all passages."""
     RETRIEVER_HYBRID: _Retriever.ValueType  # 3
-    """By distance and by words, among the nearest passages and the best by words."""
+    """By both: the nearest passages and the best by words are ranked together."""
 
 class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
     """How passages are found."""
@@ -66,11 +66,11 @@ class Retriever(_Retriever, metaclass=_RetrieverEnumTypeWrapper):
 RETRIEVER_UNSPECIFIED: Retriever.ValueType  # 0
 """The server's default."""
 RETRIEVER_DENSE: Retriever.ValueType  # 1
-"""By the distance between the encodings of question and passage."""
+"""By the distance between the vectors of question and passage."""
 RETRIEVER_SPARSE: Retriever.ValueType  # 2
-"""By the question's words in the passage (BM25), over all passages."""
+"""By the question's words (BM25), over all passages."""
 RETRIEVER_HYBRID: Retriever.ValueType  # 3
-"""By distance and by words, among the nearest passages and the best by words."""
+"""By both: the nearest passages and the best by words are ranked together."""
 Global___Retriever: typing_extensions.TypeAlias = Retriever
 
 class _PartialResults:
@@ -82,19 +82,19 @@ class _PartialResultsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper.
     PARTIAL_RESULTS_UNSPECIFIED: _PartialResults.ValueType  # 0
     """The server's default."""
     PARTIAL_RESULTS_ALLOW: _PartialResults.ValueType  # 1
-    """It may; the response's coverage says which part."""
+    """Partial results are allowed. The response's coverage says which part was searched."""
     PARTIAL_RESULTS_FORBID: _PartialResults.ValueType  # 2
-    """It may not: the call fails as soon as a shard fails, with that shard's status."""
+    """Partial results are forbidden. The call fails with the status of the first shard that fails."""
 
 class PartialResults(_PartialResults, metaclass=_PartialResultsEnumTypeWrapper):
-    """Whether an answer may come from a part of the index."""
+    """Whether the answer may come from only a part of the index."""
 
 PARTIAL_RESULTS_UNSPECIFIED: PartialResults.ValueType  # 0
 """The server's default."""
 PARTIAL_RESULTS_ALLOW: PartialResults.ValueType  # 1
-"""It may; the response's coverage says which part."""
+"""Partial results are allowed. The response's coverage says which part was searched."""
 PARTIAL_RESULTS_FORBID: PartialResults.ValueType  # 2
-"""It may not: the call fails as soon as a shard fails, with that shard's status."""
+"""Partial results are forbidden. The call fails with the status of the first shard that fails."""
 Global___PartialResults: typing_extensions.TypeAlias = PartialResults
 
 @typing.final
@@ -121,50 +121,49 @@ class AnswerRequest(google.protobuf.message.Message):
     question: builtins.str
     """The question: 1 to 1000 characters. The encoder reads its first 64 tokens."""
     passages_to_read: builtins.int
-    """Passages to read, 1 to 100: in all with READ_SCOPE_GLOBAL, on each shard with
+    """Passages to read, 1 to 100. The number is a total with READ_SCOPE_GLOBAL, and per shard with
     READ_SCOPE_PER_SHARD.
     """
     answers: builtins.int
-    """Answers to return, 1 to 100, best first, at most one per passage read: fewer if reading stops
-    early (max_loss).
+    """Answers to return, 1 to 100, best first. Each passage read gives at most one answer, so early
+    stopping (max_loss) may return fewer.
     """
     read_scope: Global___ReadScope.ValueType
     retriever: Global___Retriever.ValueType
     max_answer_tokens: builtins.int
     """Longest answer in tokens of the reader, 1 to 64."""
     max_loss: builtins.float
-    """Exact match, in percent, that stopping early may lose: 0 to 100. 0 reads every passage. Needs
-    READ_SCOPE_GLOBAL and RETRIEVER_HYBRID: with others, a value above 0 is an INVALID_ARGUMENT, and
-    the server's default is not used.
+    """Accuracy budget for early stopping, in points of exact match (0 to 100). 0 disables it. A value above 0
+    needs READ_SCOPE_GLOBAL and RETRIEVER_HYBRID, else it is an INVALID_ARGUMENT. With other scopes and
+    retrievers the server's default does not apply.
     """
     partial_results: Global___PartialResults.ValueType
     min_coverage: builtins.float
-    """Share of the shards to wait for until the deadline, 0 to 1. Once they have answered, the other
+    """Share of the shards to wait for until the deadline, 0 to 1. Once that share has answered, the other
     shards get only a part of the remaining time.
     """
     min_wait_factor: builtins.float
-    """Share of the remaining time to wait when one shard is missing, 0 to 1."""
+    """Share of the remaining time to wait if one shard is missing, 0 to 1."""
     max_wait_factor: builtins.float
-    """Share of the remaining time to wait when as many shards are missing as min_coverage allows;
-    min_wait_factor to 1.
+    """Share of the remaining time to wait if as many shards are missing as min_coverage allows. The
+    range is min_wait_factor to 1.
     """
     fresh: builtins.bool
-    """Whether to read passages even if the answer is known from before; for measuring."""
+    """Whether to read passages even if the answer is cached. Benchmarks set it."""
     filter: builtins.str
-    """Which passages may answer, by their metadata, such as: year >= 2010 and lang = "en".
-    Empty for all. At most 1000 characters. An unknown field is an INVALID_ARGUMENT that names the
-    known ones.
+    """Filter on passage metadata, such as: year >= 2010 and lang = "en". Empty allows every passage.
+    At most 1000 characters. An unknown field is an INVALID_ARGUMENT that lists the known fields.
     """
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Heads to apply to the question, at most 32. They cost no second encoding. A key needs the scope predict,
-        too.
+        """Heads to apply to the question, at most 32. They use the question's encoding. The caller's key also
+        needs the scope predict.
         """
 
     @property
     def after(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Position]:
-        """Writes that the answer must know of: the positions that Put and Delete returned. A shard that
-        has not got so far by the deadline counts as late.
+        """Positions that Put and Delete returned. The answer reflects these writes. A shard that has not
+        reached its position by the deadline counts as late.
         """
 
     def __init__(
@@ -249,34 +248,33 @@ class AnswerResponse(google.protobuf.message.Message):
     has_answer: builtins.bool
     """Whether the best answer scores high enough to be shown as an answer."""
     passages_read: builtins.int
-    """Passages read for this request, including those read ahead in vain (max_loss); 0 if cached."""
+    """Passages read for this request, speculative reads included. 0 if the answer was cached."""
     read_scope: Global___ReadScope.ValueType
-    """The scope that was used."""
+    """The read scope that was used."""
     request_id: builtins.str
-    """Names this request in the logs of every process."""
+    """Identifies this request in the logs of every process."""
     question_truncated: builtins.bool
     """Whether the question was longer than the encoder reads, and was cut."""
     passages_asked: builtins.int
-    """Passages that the request asked to read, over all shards."""
+    """Passages that the request asked to read, summed over shards."""
     passages_granted: builtins.int
-    """Passages that the front node allowed: fewer under pressure."""
+    """Passages that the front node allowed to be read. Under load it allows fewer."""
     cached: builtins.bool
-    """Whether nothing was read for this request: the same question was asked of the same index before,
-    or at the same time. Then passages_read is 0, and of the timings only tokenise_ms and total_ms
-    are set.
+    """Whether the answer came from the cache, or from an equal question in flight. If so, passages_read is 0
+    and only tokenise_ms and total_ms of the timings are set.
     """
     passages_needed: builtins.int
-    """Passages that the answers rest on: those read ahead in vain do not count, and an answer that is
-    cached has as many as when it was read. With READ_SCOPE_GLOBAL neither idle readers nor the
-    number of shards change it.
+    """Passages that had to be read for the answers, without speculative reads. A cached answer reports
+    the number of its first reading. With READ_SCOPE_GLOBAL neither idle readers nor the number of
+    shards change it.
     """
     max_loss: builtins.float
-    """Exact match, in percent, that stopping early might lose: the request's max_loss, or the server's
-    default. 0 if every passage had to be read.
+    """Accuracy budget that was used for early stopping: the request's max_loss or the server's default.
+    0 if early stopping was disabled.
     """
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Answer]:
-        """Best first. Candidates are listed even if has_answer is false."""
+        """Answers, best first. Candidates are listed even if has_answer is false."""
 
     @property
     def coverage(self) -> Global___Coverage: ...
@@ -284,8 +282,8 @@ class AnswerResponse(google.protobuf.message.Message):
     def timings(self) -> Global___Timings: ...
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.head_pb2.HeadPrediction]:
-        """One prediction for each head that the request named, in its order. A head that could not be
-        applied says why; the answers do not depend on it.
+        """One prediction for each head, in the order of the request. If a head fails, its prediction holds the
+        reason. A failed head does not affect the answers.
         """
 
     def __init__(
@@ -346,25 +344,25 @@ class Answer(google.protobuf.message.Message):
     start: builtins.int
     """First character of the answer, in Unicode code points."""
     end: builtins.int
-    """One past the last character."""
+    """One past the last character of the answer."""
     score: builtins.float
-    """Higher is better. Comparable between shards with the same bundle."""
+    """Score of the answer. Higher is better. Scores of shards with the same bundle are comparable."""
     relevance: builtins.float
     """The reader's raw logit for the passage."""
     span_score: builtins.float
-    """The reader's raw logits for the first and the last token, added."""
+    """Sum of the reader's raw logits for the first and the last token."""
     distance: builtins.float
-    """Squared Euclidean distance between the encodings of question and passage."""
+    """Squared Euclidean distance between the vectors of question and passage."""
     shard: builtins.int
     """The shard that holds the passage."""
     hybrid_distance: builtins.float
-    """The distance less the worth of the question's words in the passage. Lower is better; passages
-    are chosen and read in this order.
+    """Distance minus the weighted BM25 score. Lower is better. Passages are chosen and read in this
+    order.
     """
     words: builtins.float
-    """BM25 of the question's words in the passage. Higher is better."""
+    """BM25 score of the question's words in the passage. Higher is better."""
     confidence: builtins.float
-    """Probability that the answer is right, 0 to 1. Absent if the bundle has none."""
+    """Probability that the answer is right, 0 to 1. Absent if the bundle has no calibration."""
     @property
     def passage(self) -> Global___Passage: ...
     def __init__(
@@ -409,7 +407,7 @@ class Passage(google.protobuf.message.Message):
     text: builtins.str
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """As indexed; absent if the passage has none. Integers beyond 2^53 lose their last digits."""
+        """Metadata as it was indexed. Absent if the passage has none. Integers beyond 2^53 lose digits."""
 
     def __init__(
         self,
@@ -426,7 +424,7 @@ Global___Passage: typing_extensions.TypeAlias = Passage
 
 @typing.final
 class Coverage(google.protobuf.message.Message):
-    """Which part of the index the answers come from, in passages."""
+    """The part of the index that was searched, in passages."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -436,7 +434,7 @@ class Coverage(google.protobuf.message.Message):
     COMPLETE_FIELD_NUMBER: builtins.int
     SHARDS_FIELD_NUMBER: builtins.int
     passages_known: builtins.int
-    """Passages in the whole index: of each shard after the write that its `sequence` names."""
+    """Passages in the whole index. Each shard is counted at its `sequence`."""
     passages_searched: builtins.int
     """Passages of the shards that were searched."""
     passages_failed: builtins.int
@@ -480,31 +478,31 @@ class ShardCoverage(google.protobuf.message.Message):
         STATUS_UNSPECIFIED: ShardCoverage._Status.ValueType  # 0
         STATUS_SEARCHED: ShardCoverage._Status.ValueType  # 1
         STATUS_TIMEOUT: ShardCoverage._Status.ValueType  # 2
-        """Too late, or too late with some of its passages."""
+        """The shard was late, with all or some of its passages."""
         STATUS_UNAVAILABLE: ShardCoverage._Status.ValueType  # 3
-        """No replica could be reached."""
+        """No replica of the shard could be reached."""
         STATUS_OVERLOADED: ShardCoverage._Status.ValueType  # 4
-        """Every replica was too busy."""
+        """Every replica of the shard was overloaded."""
         STATUS_FAILED: ShardCoverage._Status.ValueType  # 5
         STATUS_NOT_LOADED: ShardCoverage._Status.ValueType  # 6
-        """Its nodes run, but could not load the shard."""
+        """The nodes of the shard run, but could not load it."""
         STATUS_ADAPTIVE: ShardCoverage._Status.ValueType  # 7
-        """Given up before the deadline, because min_coverage was reached."""
+        """The shard was given up before the deadline, because min_coverage was reached."""
 
     class Status(_Status, metaclass=_StatusEnumTypeWrapper): ...
     STATUS_UNSPECIFIED: ShardCoverage.Status.ValueType  # 0
     STATUS_SEARCHED: ShardCoverage.Status.ValueType  # 1
     STATUS_TIMEOUT: ShardCoverage.Status.ValueType  # 2
-    """Too late, or too late with some of its passages."""
+    """The shard was late, with all or some of its passages."""
     STATUS_UNAVAILABLE: ShardCoverage.Status.ValueType  # 3
-    """No replica could be reached."""
+    """No replica of the shard could be reached."""
     STATUS_OVERLOADED: ShardCoverage.Status.ValueType  # 4
-    """Every replica was too busy."""
+    """Every replica of the shard was overloaded."""
     STATUS_FAILED: ShardCoverage.Status.ValueType  # 5
     STATUS_NOT_LOADED: ShardCoverage.Status.ValueType  # 6
-    """Its nodes run, but could not load the shard."""
+    """The nodes of the shard run, but could not load it."""
     STATUS_ADAPTIVE: ShardCoverage.Status.ValueType  # 7
-    """Given up before the deadline, because min_coverage was reached."""
+    """The shard was given up before the deadline, because min_coverage was reached."""
 
     SHARD_FIELD_NUMBER: builtins.int
     PASSAGES_FIELD_NUMBER: builtins.int
@@ -515,12 +513,12 @@ class ShardCoverage(google.protobuf.message.Message):
     passages: builtins.int
     status: Global___ShardCoverage.Status.ValueType
     reason: builtins.str
-    """Why the shard failed; empty if it was searched. Details of machines and files are in the log of the front
-    node; callers whose key has the scope admin are told them, too.
+    """Why the shard failed. Empty if it was searched. Names of machines and files are only in the front
+    node's log, except for callers whose key has the scope admin.
     """
     sequence: builtins.int
-    """The last write that the shard knew of; 0 if it was never written to. Not set if the shard failed
-    before, or was restored since: then it follows another log, which counts its own writes.
+    """Last write that the search saw. 0 if the shard was never written to. Unset if the shard failed before
+    it reported one, or if it was restored from a snapshot and now follows another log.
     """
     def __init__(
         self,
@@ -544,8 +542,8 @@ Global___ShardCoverage: typing_extensions.TypeAlias = ShardCoverage
 
 @typing.final
 class Timings(google.protobuf.message.Message):
-    """Milliseconds per stage, measured on the front node. Starts count from when the front node began with
-    the question. It tokenises then, waits for an encoder thread, and encodes, one after the other.
+    """Milliseconds per stage, measured on the front node. Start times count from the moment that the front
+    node began the question. Tokenising, waiting for an encoder thread and encoding follow one another.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -570,8 +568,8 @@ class Timings(google.protobuf.message.Message):
     retrieve_ms: builtins.float
     """From the first retrieval sent to the last one received."""
     read_ms: builtins.float
-    """From the first read sent to the last one received; includes retrieval with
-    READ_SCOPE_PER_SHARD.
+    """From the first read sent to the last one received. With READ_SCOPE_PER_SHARD it includes
+    retrieval.
     """
     merge_ms: builtins.float
     total_ms: builtins.float
@@ -638,8 +636,8 @@ Global___ShardTimings: typing_extensions.TypeAlias = ShardTimings
 
 @typing.final
 class ShardCall(google.protobuf.message.Message):
-    """A call of the front node to a shard, with its hedges and retries. Starts are as in Timings; those
-    of the content node's work count the way to that node as nothing.
+    """A call of the front node to a shard, with its hedges and retries. Start times count as in Timings.
+    Start times of the content node's work ignore the network delay to that node.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -654,14 +652,14 @@ class ShardCall(google.protobuf.message.Message):
         KIND_RETRIEVE: ShardCall._Kind.ValueType  # 1
         KIND_READ: ShardCall._Kind.ValueType  # 2
         KIND_SEARCH: ShardCall._Kind.ValueType  # 3
-        """Retrieves and reads in one round trip."""
+        """Retrieval and reading in one round trip."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: ShardCall.Kind.ValueType  # 0
     KIND_RETRIEVE: ShardCall.Kind.ValueType  # 1
     KIND_READ: ShardCall.Kind.ValueType  # 2
     KIND_SEARCH: ShardCall.Kind.ValueType  # 3
-    """Retrieves and reads in one round trip."""
+    """Retrieval and reading in one round trip."""
 
     class _Outcome:
         ValueType = typing.NewType("ValueType", builtins.int)
@@ -673,8 +671,8 @@ class ShardCall(google.protobuf.message.Message):
         OUTCOME_ANSWERED: ShardCall._Outcome.ValueType  # 1
         OUTCOME_FAILED: ShardCall._Outcome.ValueType  # 2
         OUTCOME_ABANDONED: ShardCall._Outcome.ValueType  # 3
-        """It had not ended when the answers were merged: the shard was late, or its passages were read
-        ahead and turned out not to be needed.
+        """The call had not ended when the answers were merged. The shard was late, or the read was
+        speculative and not needed.
         """
 
     class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper):
@@ -684,8 +682,8 @@ class ShardCall(google.protobuf.message.Message):
     OUTCOME_ANSWERED: ShardCall.Outcome.ValueType  # 1
     OUTCOME_FAILED: ShardCall.Outcome.ValueType  # 2
     OUTCOME_ABANDONED: ShardCall.Outcome.ValueType  # 3
-    """It had not ended when the answers were merged: the shard was late, or its passages were read
-    ahead and turned out not to be needed.
+    """The call had not ended when the answers were merged. The shard was late, or the read was
+    speculative and not needed.
     """
 
     SHARD_FIELD_NUMBER: builtins.int
@@ -700,16 +698,16 @@ class ShardCall(google.protobuf.message.Message):
     kind: Global___ShardCall.Kind.ValueType
     outcome: Global___ShardCall.Outcome.ValueType
     start_ms: builtins.float
-    """When it was sent."""
+    """When the call was sent."""
     ms: builtins.float
-    """Until its end; if it was abandoned, until the answers were merged."""
+    """Duration of the call. An abandoned call ends when the answers were merged."""
     retrieve_start_ms: builtins.float
     """When the content node began to retrieve."""
     retrieve_ms: builtins.float
-    """How long it retrieved; 0 if it did not."""
+    """How long it retrieved. 0 if the call did not retrieve."""
     @property
     def reads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReadTiming]:
-        """The passages that it read."""
+        """The passages that the content node read for this call."""
 
     def __init__(
         self,

@@ -40,20 +40,20 @@ class GetClusterResponse(google.protobuf.message.Message):
     STRANGERS_FIELD_NUMBER: builtins.int
     RINGS_FIELD_NUMBER: builtins.int
     index_id: builtins.str
-    """Names the index that is served; empty if there is none yet."""
+    """Identifies the index that is served. Empty if there is none yet."""
     @property
     def front(self) -> Global___FrontState: ...
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardState]:
-        """Every shard of that index in order, including those without a replica."""
+        """Every shard of that index in order, including shards without a replica."""
 
     @property
     def strangers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplicaState]:
-        """Nodes that belong to no shard of that index, or have not said to which."""
+        """Nodes that belong to no shard of that index, or whose shard is unknown."""
 
     @property
     def rings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[winnow.v1.head_pb2.Ring]:
-        """Encoders with their heads, the default one first; none if no heads are served."""
+        """Encoder groups, the default group first. Empty if no heads are served."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ Global___GetClusterResponse: typing_extensions.TypeAlias = GetClusterResponse
 
 @typing.final
 class FrontState(google.protobuf.message.Message):
-    """The front node that replies. Counts of work in hand are those of this front node alone."""
+    """The front node that replies. Its counts of work in progress cover this front node only."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -91,29 +91,29 @@ class FrontState(google.protobuf.message.Message):
     version: builtins.str
     """The version of Winnow."""
     bundle_name: builtins.str
-    """The bundle of models that questions are encoded and answered with."""
+    """The bundle of models that encodes questions and reads passages."""
     bundle_fingerprint: builtins.str
     """Vectors and scores are comparable only between equal fingerprints."""
     up_seconds: builtins.float
-    """Seconds since it started."""
+    """Seconds since the front node started."""
     answers: builtins.bool
-    """Whether it answers questions: false until enough shards are found."""
+    """Whether the front node answers questions. False until enough shards are found."""
     feeds: builtins.bool
-    """Whether it takes passages."""
+    """Whether the front node takes passages."""
     questions_answered: builtins.int
-    """Questions answered since it started, including those whose answers were cached."""
+    """Questions answered since the start, including cached answers."""
     questions_refused: builtins.int
-    """Questions refused since it started, because there was too much to do."""
+    """Questions refused since the start because of overload."""
     questions_in_hand: builtins.int
     """Questions being answered."""
     reads_in_hand: builtins.int
-    """Passages that those questions may still read."""
+    """Passages that these questions may still read."""
     texts_in_hand: builtins.int
     """Texts that heads are being applied to."""
     passages_in_hand: builtins.int
     """Passages being stored."""
     seconds_per_read: builtins.float
-    """Seconds per passage read, all content nodes together; 0 if unknown."""
+    """Seconds per passage read, over all content nodes. 0 if unknown."""
     def __init__(
         self,
         *,
@@ -151,14 +151,14 @@ class ShardState(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     REPLICAS_FIELD_NUMBER: builtins.int
     shard: builtins.int
-    """Its number, from 0."""
+    """The shard's number, from 0."""
     passages: builtins.int
-    """Passages that it holds, by its replica with most writes."""
+    """Passages that the shard holds, by the replica with the most writes."""
     sequence: builtins.int
-    """Its last write that is known of; 0 if there was none."""
+    """The shard's last known write. 0 if there was none."""
     @property
     def replicas(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplicaState]:
-        """Its replicas by address."""
+        """The shard's replicas, sorted by address."""
 
     def __init__(
         self,
@@ -188,32 +188,32 @@ class ReplicaState(google.protobuf.message.Message):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         STATE_UNSPECIFIED: ReplicaState._State.ValueType  # 0
         STATE_SERVING: ReplicaState._State.ValueType  # 1
-        """It gets calls."""
+        """The node gets calls."""
         STATE_OUT: ReplicaState._State.ValueType  # 2
-        """It failed or was slow, and gets no calls for a while."""
+        """The node failed or was slow, and gets no calls for a while (outlier ejection)."""
         STATE_LEAVING: ReplicaState._State.ValueType  # 3
-        """It ends, and gets no new calls."""
+        """The node is shutting down and gets no new calls."""
         STATE_UNREACHABLE: ReplicaState._State.ValueType  # 4
-        """It does not reply."""
+        """The node does not reply."""
         STATE_NOT_LOADED: ReplicaState._State.ValueType  # 5
-        """It runs, but could not load its shard."""
+        """The node runs, but could not load its shard."""
         STATE_REFUSED: ReplicaState._State.ValueType  # 6
-        """It replies, but with another index, other models or other passages."""
+        """The node replies, but with another index, other models or other passages."""
 
     class State(_State, metaclass=_StateEnumTypeWrapper): ...
     STATE_UNSPECIFIED: ReplicaState.State.ValueType  # 0
     STATE_SERVING: ReplicaState.State.ValueType  # 1
-    """It gets calls."""
+    """The node gets calls."""
     STATE_OUT: ReplicaState.State.ValueType  # 2
-    """It failed or was slow, and gets no calls for a while."""
+    """The node failed or was slow, and gets no calls for a while (outlier ejection)."""
     STATE_LEAVING: ReplicaState.State.ValueType  # 3
-    """It ends, and gets no new calls."""
+    """The node is shutting down and gets no new calls."""
     STATE_UNREACHABLE: ReplicaState.State.ValueType  # 4
-    """It does not reply."""
+    """The node does not reply."""
     STATE_NOT_LOADED: ReplicaState.State.ValueType  # 5
-    """It runs, but could not load its shard."""
+    """The node runs, but could not load its shard."""
     STATE_REFUSED: ReplicaState.State.ValueType  # 6
-    """It replies, but with another index, other models or other passages."""
+    """The node replies, but with another index, other models or other passages."""
 
     ADDRESS_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
@@ -228,29 +228,29 @@ class ReplicaState(google.protobuf.message.Message):
     WRITABLE_FIELD_NUMBER: builtins.int
     HEARD_SECONDS_FIELD_NUMBER: builtins.int
     address: builtins.str
-    """Its host and port."""
+    """Host and port of the node."""
     state: Global___ReplicaState.State.ValueType
     reason: builtins.str
-    """Why it is not serving; empty if it is."""
+    """Why the node is not serving. Empty if it is."""
     calls_in_hand: builtins.int
-    """Calls of this front node that it has in hand."""
+    """Calls of this front node that are in progress there."""
     reads_in_hand: builtins.int
-    """Passages that wait to be read there or are being read, for all front nodes, at the last look."""
+    """Passages that wait to be read there or are being read, for all front nodes, as of the last poll."""
     seconds_per_read: builtins.float
-    """Seconds per passage read, all its threads together; 0 if unknown."""
+    """Seconds per passage read, over all threads of the node. 0 if unknown."""
     sequence: builtins.int
-    """Its last write; 0 if there was none."""
+    """The node's last write. 0 if there was none."""
     lag: builtins.int
-    """Writes that another replica of its shard has and this one does not."""
+    """Writes that another replica of the shard has and this node lacks."""
     passages: builtins.int
-    """Passages that it holds."""
+    """Passages that the node holds."""
     generation: builtins.str
-    """Names all that its answers depend on: passages and their rows, graph, words, counts."""
+    """Checksum of everything that the node's answers depend on: passages and their rows, graph, words, counts."""
     writable: builtins.bool
-    """Whether it takes writes."""
+    """Whether the node takes writes."""
     heard_seconds: builtins.float
-    """Seconds since the last look that it replied to; absent if it never did. Front nodes look twice
-    a second while questions come.
+    """Seconds since the last poll that the node answered. Absent if it never answered. Front nodes poll
+    twice a second while questions come.
     """
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ClusterServiceStub(object):
-    """Shows the cluster as one front node knows it, for people who look after it.
+    """Shows operators the cluster as one front node sees it.
     """
 
     def __init__(self, channel):
@@ -43,11 +43,12 @@ class ClusterServiceStub(object):
 
 
 class ClusterServiceServicer(object):
-    """Shows the cluster as one front node knows it, for people who look after it.
+    """Shows operators the cluster as one front node sees it.
     """
 
     def GetCluster(self, request, context):
-        """The shards, their replicas, and what the front node has in hand. Cheap: no other node is asked.
+        """Returns the shards, their replicas, and the front node's work in progress. It is cheap: it calls no
+        other node.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -70,7 +71,7 @@ def add_ClusterServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ClusterService(object):
-    """Shows the cluster as one front node knows it, for people who look after it.
+    """Shows operators the cluster as one front node sees it.
     """
 
     @staticmethod

@@ -42,7 +42,7 @@ _ClusterServiceGetClusterType = typing_extensions.TypeVar(
 )
 
 class ClusterServiceStub(typing.Generic[_ClusterServiceGetClusterType]):
-    """Shows the cluster as one front node knows it, for people who look after it."""
+    """Shows operators the cluster as one front node sees it."""
 
     @typing.overload
     def __init__(self: ClusterServiceStub[
@@ -61,7 +61,9 @@ class ClusterServiceStub(typing.Generic[_ClusterServiceGetClusterType]):
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetCluster: _ClusterServiceGetClusterType
-    """The shards, their replicas, and what the front node has in hand. Cheap: no other node is asked."""
+    """Returns the shards, their replicas, and the front node's work in progress. It is cheap: it calls no
+    other node.
+    """
 
 ClusterServiceAsyncStub: typing_extensions.TypeAlias = ClusterServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -71,7 +73,7 @@ ClusterServiceAsyncStub: typing_extensions.TypeAlias = ClusterServiceStub[
 ]
 
 class ClusterServiceServicer(metaclass=abc.ABCMeta):
-    """Shows the cluster as one front node knows it, for people who look after it."""
+    """Shows operators the cluster as one front node sees it."""
 
     @abc.abstractmethod
     def GetCluster(
@@ -79,6 +81,8 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.cluster_pb2.GetClusterRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.cluster_pb2.GetClusterResponse, collections.abc.Awaitable[winnow.v1.cluster_pb2.GetClusterResponse]]:
-        """The shards, their replicas, and what the front node has in hand. Cheap: no other node is asked."""
+        """Returns the shards, their replicas, and the front node's work in progress. It is cheap: it calls no
+        other node.
+        """
 
 def add_ClusterServiceServicer_to_server(servicer: ClusterServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

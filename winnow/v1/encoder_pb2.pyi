@@ -28,19 +28,19 @@ class _StatesFormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     STATES_FORMAT_UNSPECIFIED: _StatesFormat.ValueType  # 0
     """No states are wanted."""
     STATES_FORMAT_FLOAT16: _StatesFormat.ValueType  # 1
-    """Little-endian float16: exactly what the encoder gives."""
+    """Little-endian float16, without loss."""
     STATES_FORMAT_INT8: _StatesFormat.ValueType  # 2
-    """One signed byte per value, and a scale per token: half the size, rounded."""
+    """One signed byte per value, and a scale per token: half the size, with rounding."""
 
 class StatesFormat(_StatesFormat, metaclass=_StatesFormatEnumTypeWrapper):
-    """How token states travel."""
+    """Format of token states in a message."""
 
 STATES_FORMAT_UNSPECIFIED: StatesFormat.ValueType  # 0
 """No states are wanted."""
 STATES_FORMAT_FLOAT16: StatesFormat.ValueType  # 1
-"""Little-endian float16: exactly what the encoder gives."""
+"""Little-endian float16, without loss."""
 STATES_FORMAT_INT8: StatesFormat.ValueType  # 2
-"""One signed byte per value, and a scale per token: half the size, rounded."""
+"""One signed byte per value, and a scale per token: half the size, with rounding."""
 Global___StatesFormat: typing_extensions.TypeAlias = StatesFormat
 
 @typing.final
@@ -64,13 +64,13 @@ class GetEncoderInfoResponse(google.protobuf.message.Message):
     MAX_TOKENS_FIELD_NUMBER: builtins.int
     bundle_name: builtins.str
     fingerprint: builtins.str
-    """Names the encoder. Vectors and states are comparable only between equal fingerprints."""
+    """Identifies the encoder. Vectors and states are comparable only between equal fingerprints."""
     dimension: builtins.int
     """Values per vector."""
     width: builtins.int
-    """Values per token state; 0 if the encoder gives no states."""
+    """Values per token state. 0 if the encoder gives no states."""
     max_tokens: builtins.int
-    """Most token ids of a text."""
+    """Maximum number of token ids of a text."""
     def __init__(
         self,
         *,
@@ -120,7 +120,7 @@ class EncodeResponse(google.protobuf.message.Message):
     vector: builtins.bytes
     """Little-endian float32 values, of norm one."""
     queue_ms: builtins.float
-    """Milliseconds before a thread was free."""
+    """Milliseconds of waiting for a thread."""
     encode_ms: builtins.float
     @property
     def states(self) -> Global___TokenStates:
@@ -152,13 +152,13 @@ class TokenStates(google.protobuf.message.Message):
     SCALES_FIELD_NUMBER: builtins.int
     format: Global___StatesFormat.ValueType
     tokens: builtins.int
-    """Token ids of the text and 2."""
+    """Number of states: token ids of the text, plus 2."""
     width: builtins.int
     """Values per state."""
     values: builtins.bytes
     """tokens × width values, token by token."""
     scales: builtins.bytes
-    """With STATES_FORMAT_INT8: a little-endian float32 per token, by which its values are multiplied."""
+    """With STATES_FORMAT_INT8, the scale of each token, a little-endian float32. Values are multiplied by it."""
     def __init__(
         self,
         *,

@@ -52,7 +52,7 @@ class EncoderServiceServicer(object):
     """
 
     def GetEncoderInfo(self, request, context):
-        """Which encoder this is.
+        """Returns the encoder's name, fingerprint and dimensions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

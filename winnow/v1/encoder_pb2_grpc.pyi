@@ -85,7 +85,7 @@ class EncoderServiceStub(typing.Generic[_EncoderServiceGetEncoderInfoType, _Enco
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetEncoderInfo: _EncoderServiceGetEncoderInfoType
-    """Which encoder this is."""
+    """Returns the encoder's name, fingerprint and dimensions."""
 
     Encode: _EncoderServiceEncodeType
     """Encodes one text.
@@ -116,7 +116,7 @@ class EncoderServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.encoder_pb2.GetEncoderInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.encoder_pb2.GetEncoderInfoResponse, collections.abc.Awaitable[winnow.v1.encoder_pb2.GetEncoderInfoResponse]]:
-        """Which encoder this is."""
+        """Returns the encoder's name, fingerprint and dimensions."""
 
     @abc.abstractmethod
     def Encode(

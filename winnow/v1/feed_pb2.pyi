@@ -29,22 +29,22 @@ class _WriteOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     WRITE_OUTCOME_UNSPECIFIED: _WriteOutcome.ValueType  # 0
     WRITE_OUTCOME_STORED: _WriteOutcome.ValueType  # 1
-    """It was stored."""
+    """The write was stored."""
     WRITE_OUTCOME_UNCHANGED: _WriteOutcome.ValueType  # 2
-    """It changed nothing: the same was stored before, or there was nothing to delete."""
+    """The write changed nothing: the same was stored before, or there was nothing to delete."""
     WRITE_OUTCOME_OUTDATED: _WriteOutcome.ValueType  # 3
-    """It changed nothing: a later version was stored before."""
+    """The write changed nothing: a later version was stored before."""
 
 class WriteOutcome(_WriteOutcome, metaclass=_WriteOutcomeEnumTypeWrapper):
-    """What became of a write. All of these are durable."""
+    """The outcome of a write. Every outcome is durable."""
 
 WRITE_OUTCOME_UNSPECIFIED: WriteOutcome.ValueType  # 0
 WRITE_OUTCOME_STORED: WriteOutcome.ValueType  # 1
-"""It was stored."""
+"""The write was stored."""
 WRITE_OUTCOME_UNCHANGED: WriteOutcome.ValueType  # 2
-"""It changed nothing: the same was stored before, or there was nothing to delete."""
+"""The write changed nothing: the same was stored before, or there was nothing to delete."""
 WRITE_OUTCOME_OUTDATED: WriteOutcome.ValueType  # 3
-"""It changed nothing: a later version was stored before."""
+"""The write changed nothing: a later version was stored before."""
 Global___WriteOutcome: typing_extensions.TypeAlias = WriteOutcome
 
 @typing.final
@@ -56,7 +56,7 @@ class PutRequest(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FedPassage]:
-        """1 to 100 passages. Of several with one id the last one counts."""
+        """1 to 100 passages. If an id occurs more than once, the last passage counts."""
 
     def __init__(
         self,
@@ -77,18 +77,18 @@ class FedPassage(google.protobuf.message.Message):
     METADATA_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
     id: builtins.str
-    """Names the passage: 1 to 256 characters."""
+    """Identifies the passage: 1 to 256 characters."""
     title: builtins.str
     """At most 1000 characters."""
     text: builtins.str
-    """What is read and cited: 1 to 10000 characters."""
+    """The text that is read and cited: 1 to 10000 characters."""
     version: builtins.int
     """A write with a lower version than the stored one changes nothing. Without a version the last
     write counts.
     """
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """Values for filters: strings, numbers, booleans, and lists of these. At most 10000 characters of
+        """Values for filters: strings, numbers, booleans, and lists of these. At most 10000 characters as
         JSON.
         """
 
@@ -193,10 +193,10 @@ class WriteResult(google.protobuf.message.Message):
     id: builtins.str
     outcome: Global___WriteOutcome.ValueType
     truncated: builtins.bool
-    """Whether the encoder read only the beginning of the passage."""
+    """Whether the passage was longer than the encoder reads. Only its beginning was encoded."""
     @property
     def position(self) -> winnow.v1.answer_pb2.Position:
-        """Answers with AnswerRequest.after at this position know of the write."""
+        """A question with this position in AnswerRequest.after gets an answer that reflects the write."""
 
     def __init__(
         self,

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class FeedServiceStub(object):
-    """Puts passages into a served index and takes them out, while questions are answered.
-    A call returns when its writes are durable. A call that fails may have stored a part of them: send
-    it again, since a write that was stored already changes nothing.
+    """Adds and removes passages of a served index while it answers questions.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
+    again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
@@ -64,9 +64,9 @@ class FeedServiceStub(object):
 
 
 class FeedServiceServicer(object):
-    """Puts passages into a served index and takes them out, while questions are answered.
-    A call returns when its writes are durable. A call that fails may have stored a part of them: send
-    it again, since a write that was stored already changes nothing.
+    """Adds and removes passages of a served index while it answers questions.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
+    again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
@@ -74,29 +74,29 @@ class FeedServiceServicer(object):
     """
 
     def Put(self, request, context):
-        """Stores passages. One whose id is known replaces the old one.
+        """Stores passages. A passage with a known id replaces the stored one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutStream(self, request_iterator, context):
-        """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
-        the call; those before it may be stored.
+        """Stores the passages of a stream, in the order of its messages. If a message fails, the call fails.
+        Earlier messages may be stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Deletes passages by id. An id that is not there is no error.
+        """Deletes passages by id. An unknown id is not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteStream(self, request_iterator, context):
-        """Deletes passages until the stream ends, as PutStream stores them.
+        """Deletes the passages of a stream, in the order of its messages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,9 +134,9 @@ def add_FeedServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FeedService(object):
-    """Puts passages into a served index and takes them out, while questions are answered.
-    A call returns when its writes are durable. A call that fails may have stored a part of them: send
-    it again, since a write that was stored already changes nothing.
+    """Adds and removes passages of a served index while it answers questions.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
+    again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
     RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo

@@ -90,9 +90,9 @@ _FeedServiceDeleteStreamType = typing_extensions.TypeVar(
 )
 
 class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamType, _FeedServiceDeleteType, _FeedServiceDeleteStreamType]):
-    """Puts passages into a served index and takes them out, while questions are answered.
-    A call returns when its writes are durable. A call that fails may have stored a part of them: send
-    it again, since a write that was stored already changes nothing.
+    """Adds and removes passages of a served index while it answers questions.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
+    again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
@@ -140,18 +140,18 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     ], channel: grpc.aio.Channel) -> None: ...
 
     Put: _FeedServicePutType
-    """Stores passages. One whose id is known replaces the old one."""
+    """Stores passages. A passage with a known id replaces the stored one."""
 
     PutStream: _FeedServicePutStreamType
-    """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
-    the call; those before it may be stored.
+    """Stores the passages of a stream, in the order of its messages. If a message fails, the call fails.
+    Earlier messages may be stored.
     """
 
     Delete: _FeedServiceDeleteType
-    """Deletes passages by id. An id that is not there is no error."""
+    """Deletes passages by id. An unknown id is not an error."""
 
     DeleteStream: _FeedServiceDeleteStreamType
-    """Deletes passages until the stream ends, as PutStream stores them."""
+    """Deletes the passages of a stream, in the order of its messages."""
 
 FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -173,9 +173,9 @@ FeedServiceAsyncStub: typing_extensions.TypeAlias = FeedServiceStub[
 ]
 
 class FeedServiceServicer(metaclass=abc.ABCMeta):
-    """Puts passages into a served index and takes them out, while questions are answered.
-    A call returns when its writes are durable. A call that fails may have stored a part of them: send
-    it again, since a write that was stored already changes nothing.
+    """Adds and removes passages of a served index while it answers questions.
+    A call returns when its writes are durable. A failed call may have stored some of its writes. Send it
+    again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
       RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
@@ -188,7 +188,7 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.feed_pb2.PutRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.PutResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.PutResponse]]:
-        """Stores passages. One whose id is known replaces the old one."""
+        """Stores passages. A passage with a known id replaces the stored one."""
 
     @abc.abstractmethod
     def PutStream(
@@ -196,8 +196,8 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[winnow.v1.feed_pb2.PutRequest],
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.FeedSummary, collections.abc.Awaitable[winnow.v1.feed_pb2.FeedSummary]]:
-        """Stores passages until the stream ends, in the order of its messages. If a message fails, so does
-        the call; those before it may be stored.
+        """Stores the passages of a stream, in the order of its messages. If a message fails, the call fails.
+        Earlier messages may be stored.
         """
 
     @abc.abstractmethod
@@ -206,7 +206,7 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.feed_pb2.DeleteRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.DeleteResponse, collections.abc.Awaitable[winnow.v1.feed_pb2.DeleteResponse]]:
-        """Deletes passages by id. An id that is not there is no error."""
+        """Deletes passages by id. An unknown id is not an error."""
 
     @abc.abstractmethod
     def DeleteStream(
@@ -214,6 +214,6 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[winnow.v1.feed_pb2.DeleteRequest],
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.feed_pb2.FeedSummary, collections.abc.Awaitable[winnow.v1.feed_pb2.FeedSummary]]:
-        """Deletes passages until the stream ends, as PutStream stores them."""
+        """Deletes the passages of a stream, in the order of its messages."""
 
 def add_FeedServiceServicer_to_server(servicer: FeedServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

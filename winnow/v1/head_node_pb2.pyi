@@ -53,7 +53,7 @@ class ApplyResponse(google.protobuf.message.Message):
     HEADS_FIELD_NUMBER: builtins.int
     @property
     def heads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___AppliedHead]:
-        """One for each head, in the order of the request."""
+        """One result for each head, in the order of the request."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ Global___ApplyResponse: typing_extensions.TypeAlias = ApplyResponse
 
 @typing.final
 class AppliedHead(google.protobuf.message.Message):
-    """What a head makes of token states."""
+    """The result of applying a head to token states."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -82,7 +82,7 @@ class AppliedHead(google.protobuf.message.Message):
     """0 if the head was not applied."""
     out_of_scope: builtins.bool
     moved_to: builtins.str
-    """Names the ring to which the head was moved; empty if it was not."""
+    """The encoder group to which the head was moved. Empty if it was not moved."""
     @property
     def failure(self) -> Global___Failure: ...
     @property

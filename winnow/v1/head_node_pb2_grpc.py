@@ -47,11 +47,11 @@ class HeadNodeServiceServicer(object):
     """
 
     def Apply(self, request, context):
-        """Applies heads to a text that is encoded already. A head that fails says so in its result.
+        """Applies heads to an encoded text. A head that fails reports it in its result.
         INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-        FAILED_PRECONDITION  the server has no ring with this encoder
+        FAILED_PRECONDITION  the server has no encoder group with this encoder
         RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-        UNAVAILABLE          the server is still looking for its heads
+        UNAVAILABLE          the server has not found its heads yet
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

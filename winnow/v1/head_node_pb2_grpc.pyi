@@ -61,11 +61,11 @@ class HeadNodeServiceStub(typing.Generic[_HeadNodeServiceApplyType]):
     ], channel: grpc.aio.Channel) -> None: ...
 
     Apply: _HeadNodeServiceApplyType
-    """Applies heads to a text that is encoded already. A head that fails says so in its result.
+    """Applies heads to an encoded text. A head that fails reports it in its result.
       INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-      FAILED_PRECONDITION  the server has no ring with this encoder
+      FAILED_PRECONDITION  the server has no encoder group with this encoder
       RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-      UNAVAILABLE          the server is still looking for its heads
+      UNAVAILABLE          the server has not found its heads yet
     """
 
 HeadNodeServiceAsyncStub: typing_extensions.TypeAlias = HeadNodeServiceStub[
@@ -84,11 +84,11 @@ class HeadNodeServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.head_node_pb2.ApplyRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.head_node_pb2.ApplyResponse, collections.abc.Awaitable[winnow.v1.head_node_pb2.ApplyResponse]]:
-        """Applies heads to a text that is encoded already. A head that fails says so in its result.
+        """Applies heads to an encoded text. A head that fails reports it in its result.
           INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-          FAILED_PRECONDITION  the server has no ring with this encoder
+          FAILED_PRECONDITION  the server has no encoder group with this encoder
           RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-          UNAVAILABLE          the server is still looking for its heads
+          UNAVAILABLE          the server has not found its heads yet
         """
 
 def add_HeadNodeServiceServicer_to_server(servicer: HeadNodeServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

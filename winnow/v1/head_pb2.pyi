@@ -31,7 +31,7 @@ class PredictRequest(google.protobuf.message.Message):
     text: builtins.str
     """The text: 1 to 2000 characters. Leave it empty if texts is given."""
     ring: builtins.str
-    """The ring that holds the heads; empty for the server's default ring."""
+    """The encoder group that holds the heads. Empty for the server's default group."""
     @property
     def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Up to 16 texts. Leave it empty if text is given."""
@@ -61,9 +61,9 @@ class PredictResponse(google.protobuf.message.Message):
     TIMINGS_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     ring: builtins.str
-    """The ring that was asked."""
+    """The encoder group that was asked."""
     request_id: builtins.str
-    """Names this request in the logs of every process."""
+    """Identifies this request in the logs of every process."""
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___TextPrediction]:
         """One result for each text, in the order of the request."""
@@ -121,11 +121,11 @@ class HeadPrediction(google.protobuf.message.Message):
     ENTITIES_FIELD_NUMBER: builtins.int
     head_id: builtins.str
     version: builtins.int
-    """The version of the head that made it; 0 if there is no prediction."""
+    """The version of the head that made the prediction. 0 if there is no prediction."""
     failure: builtins.str
-    """Why there is no prediction; empty if there is one."""
+    """Why there is no prediction. Empty if there is one."""
     out_of_scope: builtins.bool
-    """Whether no label fits the text. Absent where the head cannot tell."""
+    """Whether no label fits the text. Absent if the head has no such threshold."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___LabelScore]:
         """Labels with their scores, best first. Empty for token heads."""
@@ -213,7 +213,7 @@ Global___Entity: typing_extensions.TypeAlias = Entity
 
 @typing.final
 class PredictTimings(google.protobuf.message.Message):
-    """Milliseconds per stage; of all texts together."""
+    """Milliseconds per stage, for all texts together."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -249,7 +249,7 @@ class ListHeadsRequest(google.protobuf.message.Message):
 
     RING_FIELD_NUMBER: builtins.int
     ring: builtins.str
-    """The ring; empty for all rings."""
+    """The encoder group. Empty for all groups."""
     def __init__(
         self,
         *,
@@ -277,7 +277,7 @@ Global___ListHeadsResponse: typing_extensions.TypeAlias = ListHeadsResponse
 
 @typing.final
 class Ring(google.protobuf.message.Message):
-    """An encoder and its heads."""
+    """An encoder group: an encoder and the heads trained on it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -287,7 +287,7 @@ class Ring(google.protobuf.message.Message):
     WARM_FIELD_NUMBER: builtins.int
     name: builtins.str
     encoder_fingerprint: builtins.str
-    """Names the encoder. A head works only with the encoder that it was trained on."""
+    """Identifies the encoder. A head works only with the encoder that it was trained on."""
     budget_bytes: builtins.int
     """Bytes that the heads in memory may take."""
     @property
@@ -320,7 +320,7 @@ class WarmHead(google.protobuf.message.Message):
     version: builtins.int
     bytes: builtins.int
     pinned: builtins.bool
-    """Whether it stays in memory while others have to leave."""
+    """Whether the head is pinned: it is not evicted to make room for others."""
     def __init__(
         self,
         *,

@@ -54,7 +54,7 @@ class HeadServiceServicer(object):
     def Predict(self, request, context):
         """Encodes each text once and applies every head to that encoding.
         INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-        NOT_FOUND            there is no such ring, or no such head in it
+        NOT_FOUND            there is no such encoder group, or no such head in it
         FAILED_PRECONDITION  a head was made for another encoder
         RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
         DEADLINE_EXCEEDED    no head was applied before the deadline
@@ -65,7 +65,7 @@ class HeadServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListHeads(self, request, context):
-        """The rings of this server, and the heads that are in memory.
+        """Lists the encoder groups of this server, and the heads in memory.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

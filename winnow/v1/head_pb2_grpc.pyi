@@ -87,7 +87,7 @@ class HeadServiceStub(typing.Generic[_HeadServicePredictType, _HeadServiceListHe
     Predict: _HeadServicePredictType
     """Encodes each text once and applies every head to that encoding.
       INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-      NOT_FOUND            there is no such ring, or no such head in it
+      NOT_FOUND            there is no such encoder group, or no such head in it
       FAILED_PRECONDITION  a head was made for another encoder
       RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
       DEADLINE_EXCEEDED    no head was applied before the deadline
@@ -95,7 +95,7 @@ class HeadServiceStub(typing.Generic[_HeadServicePredictType, _HeadServiceListHe
     """
 
     ListHeads: _HeadServiceListHeadsType
-    """The rings of this server, and the heads that are in memory."""
+    """Lists the encoder groups of this server, and the heads in memory."""
 
 HeadServiceAsyncStub: typing_extensions.TypeAlias = HeadServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -119,7 +119,7 @@ class HeadServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[winnow.v1.head_pb2.PredictResponse, collections.abc.Awaitable[winnow.v1.head_pb2.PredictResponse]]:
         """Encodes each text once and applies every head to that encoding.
           INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
-          NOT_FOUND            there is no such ring, or no such head in it
+          NOT_FOUND            there is no such encoder group, or no such head in it
           FAILED_PRECONDITION  a head was made for another encoder
           RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
           DEADLINE_EXCEEDED    no head was applied before the deadline
@@ -132,6 +132,6 @@ class HeadServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.head_pb2.ListHeadsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.head_pb2.ListHeadsResponse, collections.abc.Awaitable[winnow.v1.head_pb2.ListHeadsResponse]]:
-        """The rings of this server, and the heads that are in memory."""
+        """Lists the encoder groups of this server, and the heads in memory."""
 
 def add_HeadServiceServicer_to_server(servicer: HeadServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

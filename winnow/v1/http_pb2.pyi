@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class AnswersRequest(google.protobuf.message.Message):
-    """What the HTTP interface has beside the services of the other files.
+    """Messages of the HTTP interface that no gRPC service has.
 
     Several questions, for POST /v1/answers.
     """
@@ -49,7 +49,7 @@ class AnswersResponse(google.protobuf.message.Message):
     RESULTS_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     request_id: builtins.str
-    """Names this request in the logs of every process."""
+    """Identifies this request in the logs of every process."""
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___AnswerResult]:
         """One result for each question, in the order of the request."""
@@ -105,17 +105,17 @@ class Problem(google.protobuf.message.Message):
     type: builtins.str
     """Always about:blank: the title says what kind of problem it is."""
     title: builtins.str
-    """What the HTTP status means."""
+    """Meaning of the HTTP status."""
     status: builtins.int
     """The HTTP status."""
     detail: builtins.str
-    """What was wrong, with what value, and what to do."""
+    """What failed, with the value, and what to do."""
     code: builtins.str
-    """The status that gRPC has for it, such as INVALID_ARGUMENT."""
+    """The gRPC status, such as INVALID_ARGUMENT."""
     request_id: builtins.str
-    """Names this request in the logs of every process; empty for one of several questions."""
+    """Identifies this request in the logs of every process. Empty for one of several questions."""
     retry_after_seconds: builtins.float
-    """Seconds after which it makes sense to try again; absent if that is not known."""
+    """Seconds after which to try again. Absent if unknown."""
     @property
     def violations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FieldViolation]:
         """The fields that break a rule."""
@@ -152,7 +152,7 @@ class FieldViolation(google.protobuf.message.Message):
     FIELD_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
     field: builtins.str
-    """As it stands in the request, such as deletions[3].id."""
+    """The field's path in the request, such as deletions[3].id."""
     description: builtins.str
     def __init__(
         self,
@@ -189,10 +189,10 @@ class FailedPart(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
     reason: builtins.str
-    """Such as SHARD_NOT_LOADED."""
+    """A code, such as SHARD_NOT_LOADED."""
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Which part, by name and value."""
+        """Names and values that identify the part."""
 
     def __init__(
         self,

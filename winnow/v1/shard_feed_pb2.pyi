@@ -96,7 +96,7 @@ class EncodedPassage(google.protobuf.message.Message):
     title: builtins.str
     text: builtins.str
     metadata: builtins.str
-    """A JSON object; empty if there is none."""
+    """A JSON object. Empty if the passage has no metadata."""
     title_tokens: builtins.bytes
     """Little-endian uint32, without special tokens."""
     text_tokens: builtins.bytes
@@ -126,12 +126,12 @@ class WriteResponse(google.protobuf.message.Message):
     WRITTEN_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     log_id: builtins.str
-    """Names the log that sequences count in, as ShardInfo.log_id does; empty from a node that does not
-    name it.
+    """Identifies the log that sequences count in, as GetShardInfoResponse.log_id. An older node leaves it
+    empty.
     """
     @property
     def written(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
-        """One for each write, in their order."""
+        """One result for each write, in the order of the request."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Written(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     outcome: winnow.v1.feed_pb2.WriteOutcome.ValueType
     sequence: builtins.int
-    """The shard's last write when this one was looked at."""
+    """The shard's last write when this one was examined."""
     def __init__(
         self,
         *,
@@ -201,9 +201,10 @@ class PassageDigest(google.protobuf.message.Message):
     id: builtins.str
     version: builtins.int
     digest: builtins.bytes
-    """BLAKE2b of 32 bytes, with the person "winnow passage 1": of id, title, text and metadata in this order, each in UTF-8
-    after its length in bytes as a little-endian uint64. Metadata is JSON as Python's json.dumps writes it, with
-    sorted names; numbers are doubles, and whole ones up to 2^53 have no fraction. No metadata is an empty string.
+    """BLAKE2b digest of 32 bytes, with the person "winnow passage 1". The input is id, title, text and metadata,
+    in this order. Each is UTF-8, preceded by its length in bytes as a little-endian uint64. Metadata is JSON as
+    Python's json.dumps writes it, with sorted names. Numbers are doubles; whole numbers up to 2^53 have no fraction.
+    Without metadata the string is empty.
     """
     def __init__(
         self,
@@ -228,7 +229,9 @@ class FindUnchangedResponse(google.protobuf.message.Message):
     """As in WriteResponse."""
     @property
     def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Written]:
-        """One for each passage, in their order. WRITE_OUTCOME_UNSPECIFIED means that it has to be written."""
+        """One result for each passage, in the order of the request. WRITE_OUTCOME_UNSPECIFIED means that the passage
+        must be written.
+        """
 
     def __init__(
         self,
@@ -258,7 +261,7 @@ Global___GetWordCountsRequest: typing_extensions.TypeAlias = GetWordCountsReques
 
 @typing.final
 class GetWordCountsResponse(google.protobuf.message.Message):
-    """Counts of the index as it was built, and what writes to this shard changed since."""
+    """Counts of the index as it was built, and the changes by later writes to this shard."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -273,15 +276,15 @@ class GetWordCountsResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """The write up to which changes are counted."""
     built: builtins.bytes
-    """Passages of the whole index that contain each token, little-endian uint32; the same on every
-    shard.
+    """Passages of the whole index that contain each token, little-endian uint32. Every shard has the same
+    counts.
     """
     built_passages: builtins.int
     built_tokens: builtins.int
     changed_tokens: builtins.bytes
-    """Tokens whose counts writes to this shard changed: little-endian uint32, ascending."""
+    """Tokens whose counts were changed by writes to this shard: little-endian uint32, ascending."""
     changes: builtins.bytes
-    """By how much, little-endian int32."""
+    """The change of each count, little-endian int32."""
     passages_change: builtins.int
     tokens_change: builtins.int
     def __init__(

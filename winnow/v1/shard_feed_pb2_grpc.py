@@ -57,22 +57,22 @@ class ShardFeedServiceServicer(object):
     """
 
     def Write(self, request, context):
-        """Stores writes in their order; returns when they are durable.
+        """Stores writes in their order. Returns when they are durable.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindUnchanged(self, request, context):
-        """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
-        them.
+        """Finds the passages that need no Write, because the shard has the same or a later version. A front node
+        asks before it encodes them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWordCounts(self, request, context):
-        """How many passages contain each word, so that a front knows how rare words are in the index.
+        """Counts the passages that contain each word. A front node computes inverse document frequencies from it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -109,15 +109,15 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
     ], channel: grpc.aio.Channel) -> None: ...
 
     Write: _ShardFeedServiceWriteType
-    """Stores writes in their order; returns when they are durable."""
+    """Stores writes in their order. Returns when they are durable."""
 
     FindUnchanged: _ShardFeedServiceFindUnchangedType
-    """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
-    them.
+    """Finds the passages that need no Write, because the shard has the same or a later version. A front node
+    asks before it encodes them.
     """
 
     GetWordCounts: _ShardFeedServiceGetWordCountsType
-    """How many passages contain each word, so that a front knows how rare words are in the index."""
+    """Counts the passages that contain each word. A front node computes inverse document frequencies from it."""
 
 ShardFeedServiceAsyncStub: typing_extensions.TypeAlias = ShardFeedServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -143,7 +143,7 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_feed_pb2.WriteRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.WriteResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.WriteResponse]]:
-        """Stores writes in their order; returns when they are durable."""
+        """Stores writes in their order. Returns when they are durable."""
 
     @abc.abstractmethod
     def FindUnchanged(
@@ -151,8 +151,8 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_feed_pb2.FindUnchangedRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.FindUnchangedResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.FindUnchangedResponse]]:
-        """Which passages need no Write, because the shard has the same or a later version. A front asks before it encodes
-        them.
+        """Finds the passages that need no Write, because the shard has the same or a later version. A front node
+        asks before it encodes them.
         """
 
     @abc.abstractmethod
@@ -161,6 +161,6 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_feed_pb2.GetWordCountsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.GetWordCountsResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.GetWordCountsResponse]]:
-        """How many passages contain each word, so that a front knows how rare words are in the index."""
+        """Counts the passages that contain each word. A front node computes inverse document frequencies from it."""
 
 def add_ShardFeedServiceServicer_to_server(servicer: ShardFeedServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -52,7 +52,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     shards: builtins.int
     """Shards in the index."""
     index_id: builtins.str
-    """Names the index."""
+    """Identifies the index."""
     passages: builtins.int
     """Passages in this shard."""
     dimension: builtins.int
@@ -61,26 +61,26 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     bundle_fingerprint: builtins.str
     """Vectors and scores are comparable only between equal fingerprints."""
     generation: builtins.str
-    """Names all of the shard that answers depend on: passages and their rows, graph, words, counts.
-    Replicas of equal generation give the same answers.
+    """Checksum of everything in the shard that answers depend on: passages and their rows, graph, words,
+    counts. Replicas of one generation give the same answers.
     """
     index_passages: builtins.int
     """Passages in all shards; 0 if unknown."""
     seconds_per_read: builtins.float
-    """Seconds per passage read, all threads together; 0 if unknown."""
+    """Seconds per passage read, over all threads. 0 if unknown."""
     reads_in_hand: builtins.int
     """Passages that wait to be read or are being read."""
     sequence: builtins.int
-    """The last write that is served; 0 if there was none."""
+    """The last write that is served. 0 if there was none."""
     log_id: builtins.str
-    """Names the log of writes that the shard follows; empty if the shard takes none. Replicas of one
-    log may have different generations.
+    """Identifies the log of writes that the shard follows. Empty if the shard takes no writes. Replicas of
+    one log may have different generations.
     """
     journaled: builtins.bool
-    """Whether the node follows a journal. log_id is empty until it has begun to."""
+    """Whether the node follows a journal. log_id is empty until the node has read from the journal."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of the metadata's fields, in order; at most 1000."""
+        """Names of the metadata fields, sorted. At most 1000."""
 
     def __init__(
         self,
@@ -123,15 +123,15 @@ class EncodedQuestion(google.protobuf.message.Message):
     bundle_fingerprint: builtins.str
     """The bundle that made the token ids and the vector."""
     mean_length: builtins.float
-    """Mean number of tokens of the index's passages; with rarities only."""
+    """Mean number of tokens of the index's passages. Set only with rarities."""
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Token ids without special tokens."""
 
     @property
     def rarities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """How rare each of the token ids is in the whole index, as BM25 weighs it; in their order. Empty:
-        the shard uses the counts of the whole index that were written when it was built.
+        """Inverse document frequency (BM25) of each token id over the whole index, in the order of token_ids.
+        If it is empty, the shard uses the counts from when the index was built.
         """
 
     def __init__(
@@ -161,15 +161,15 @@ class RetrieveRequest(google.protobuf.message.Message):
     passages: builtins.int
     """Passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
-    """Nearest passages among which words decide, at most 1000; 0 for distance alone."""
+    """Nearest passages to rerank by words, at most 1000. 0 ranks by distance alone."""
     by_words: builtins.int
-    """Best passages by words that are candidates, too, at most 1000. With candidates 0 these are the
-    only ones, and words alone decide.
+    """Best passages by words to add to the candidates, at most 1000. With candidates 0 there are no others,
+    and passages are ranked by words alone.
     """
     filter: builtins.str
-    """Which passages may be found; as AnswerRequest.filter."""
+    """Filter on passage metadata, as AnswerRequest.filter."""
     after: builtins.int
-    """The write that must be known before anything is found; 0 for none."""
+    """The write that the shard must have applied before it searches. 0 for none."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -203,21 +203,21 @@ class RetrieveResponse(google.protobuf.message.Message):
     PASSAGES_FIELD_NUMBER: builtins.int
     LOG_ID_FIELD_NUMBER: builtins.int
     queue_ms: builtins.float
-    """Milliseconds before a thread was free."""
+    """Milliseconds of waiting for a thread."""
     retrieve_ms: builtins.float
     generation: builtins.str
-    """The generation that the hits were found in; they name its rows."""
+    """The generation that the hits were found in. Row numbers belong to it."""
     idle_readers: builtins.int
-    """Idle reader threads: passages that the node could begin to read at once."""
+    """Idle reader threads: passages that the node could read at once."""
     sequence: builtins.int
-    """The last write that was known."""
+    """The last write that the search saw."""
     retrieve_start_ms: builtins.float
-    """From the arrival of the call to the beginning of retrieval: queue_ms, and the wait for a write."""
+    """From the arrival of the call to the beginning of retrieval: queue_ms plus the wait for a write."""
     passages: builtins.int
-    """Passages that the shard held after that write; older versions do not say."""
+    """Passages that the shard held after that write. Older versions leave it unset."""
     log_id: builtins.str
-    """Names the log that sequence counts in, as ShardInfo.log_id does. Empty if the shard takes no
-    writes, and from a node that does not name it: then it is the log of the node's ShardInfo.
+    """Identifies the log that sequence counts in, as GetShardInfoResponse.log_id. Empty if the shard takes no
+    writes. An older node leaves it empty: then it is the log of GetShardInfoResponse.
     """
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
@@ -225,13 +225,13 @@ class RetrieveResponse(google.protobuf.message.Message):
 
     @property
     def candidate_distances(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """Distances of all candidates of this shard, nearest first; the front needs them to tell which
-        hits are among the nearest of the cluster.
+        """Distances of all candidates of this shard, nearest first. From them the front node finds the hits
+        that are among the nearest of the cluster.
         """
 
     @property
     def candidate_words(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """BM25 of the best passages of this shard by words, best first, as with candidate_distances."""
+        """BM25 scores of this shard's best passages by words, best first. They serve as candidate_distances do."""
 
     def __init__(
         self,
@@ -269,15 +269,15 @@ class Hit(google.protobuf.message.Message):
     row: builtins.int
     passage_id: builtins.str
     distance: builtins.float
-    """Squared Euclidean distance between the encodings."""
+    """Squared Euclidean distance between the vectors."""
     hybrid_distance: builtins.float
-    """What passages are ordered by; lower is better. The distance less the worth of the question's
-    words in the passage; the worth alone, negative, where words alone decide.
+    """Rank order of passages; lower is better. It is the distance minus the weighted BM25 score. Where
+    passages are ranked by words alone it is the negative weighted BM25 score.
     """
     words: builtins.float
-    """BM25 of the question's words in the passage."""
+    """BM25 score of the question's words in the passage."""
     sequence: builtins.int
-    """The write that put the passage; 0 if it was there when the index was built."""
+    """The write that put the passage. 0 if it was indexed when the index was built."""
     def __init__(
         self,
         *,
@@ -365,7 +365,7 @@ class SearchRequest(google.protobuf.message.Message):
     max_answer_tokens: builtins.int
     """Longest answer in tokens, 1 to 256."""
     candidates: builtins.int
-    """Nearest passages of this shard among which words decide; 0 for distance alone."""
+    """Nearest passages of this shard to rerank by words. 0 ranks by distance alone."""
     by_words: builtins.int
     """As in RetrieveRequest."""
     filter: builtins.str
@@ -407,7 +407,7 @@ class SearchResponse(google.protobuf.message.Message):
     unread: builtins.int
     """Passages that were not read before the deadline."""
     sequence: builtins.int
-    """The last write that was known."""
+    """The last write that the search saw."""
     retrieve_start_ms: builtins.float
     """As in RetrieveResponse."""
     passages: builtins.int
@@ -471,9 +471,9 @@ class Reading(google.protobuf.message.Message):
     metadata: builtins.str
     """The passage's metadata as JSON; empty if it has none."""
     words: builtins.float
-    """BM25 of the question's words in the passage."""
+    """BM25 score of the question's words in the passage."""
     read_start_ms: builtins.float
-    """From the arrival of the call to when a thread began with the passage."""
+    """From the arrival of the call to the moment that a thread began the passage."""
     read_ms: builtins.float
     """How long it was read."""
     def __init__(

@@ -62,14 +62,15 @@ class ShardServiceServicer(object):
     """
 
     def GetShardInfo(self, request, context):
-        """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second.
+        """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
+        a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retrieve(self, request, context):
-        """This shard's hits that could be in the cluster's top k.
+        """Returns this shard's hits that could be in the cluster's top k.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -77,7 +78,7 @@ class ShardServiceServicer(object):
 
     def Read(self, request, context):
         """Reads passages and returns the best span of each.
-        ABORTED  the node no longer holds the hits' generation: retrieve again
+        ABORTED  the node no longer holds the hits' generation; retrieve again
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

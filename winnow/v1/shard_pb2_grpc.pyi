@@ -133,14 +133,16 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetShardInfo: _ShardServiceGetShardInfoType
-    """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second."""
+    """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
+    a second.
+    """
 
     Retrieve: _ShardServiceRetrieveType
-    """This shard's hits that could be in the cluster's top k."""
+    """Returns this shard's hits that could be in the cluster's top k."""
 
     Read: _ShardServiceReadType
     """Reads passages and returns the best span of each.
-      ABORTED  the node no longer holds the hits' generation: retrieve again
+      ABORTED  the node no longer holds the hits' generation; retrieve again
     """
 
     Search: _ShardServiceSearchType
@@ -174,7 +176,9 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.GetShardInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.GetShardInfoResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.GetShardInfoResponse]]:
-        """Which shard the node serves, and how busy it is. Cheap: front nodes call it twice a second."""
+        """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
+        a second.
+        """
 
     @abc.abstractmethod
     def Retrieve(
@@ -182,7 +186,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveResponse]]:
-        """This shard's hits that could be in the cluster's top k."""
+        """Returns this shard's hits that could be in the cluster's top k."""
 
     @abc.abstractmethod
     def Read(
@@ -191,7 +195,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.ReadResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.ReadResponse]]:
         """Reads passages and returns the best span of each.
-          ABORTED  the node no longer holds the hits' generation: retrieve again
+          ABORTED  the node no longer holds the hits' generation; retrieve again
         """
 
     @abc.abstractmethod

@@ -1,0 +1,104 @@
+"""The project's Python files outside tests, and what the language check looks at in them."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SERVICES = ("stateless", "content_node", "encoder_node", "head_node")
+PACKAGES = ("winnow", *SERVICES)
+FOLDERS = (*PACKAGES, "models", "bench", "client", "deploy", "proto")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed file."""
+
+    path: str
+    lines: list[str]
+    nodes: list[ast.AST]
+
+    @property
+    def package(self) -> str:
+        return self.path.split("/")[0]
+
+    @property
+    def module(self) -> str:
+        """The name by which other files import it."""
+        name = self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return f"winnow.{name}" if self.package in SERVICES else name
+
+    def classes(self) -> Iterator[ast.ClassDef]:
+        return (node for node in self.nodes if isinstance(node, ast.ClassDef))
+
+    def imports(self) -> Iterator[str]:
+        """Names of the modules that it imports; `from a import b` may mean `a` or `a.b`."""
+        for node in self.nodes:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+                yield from (f"{node.module}.{each.name}" for each in node.names)
+            elif isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """Docstrings, help and messages by line; comments, too."""
+        for node in self.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.lineno, node.value
+        for number, line in enumerate(self.lines, 1):
+            if line.lstrip().startswith("#") or "  # " in line:
+                yield number, line.split("#", 1)[1]
+
+
+@cache
+def sources() -> list[Source]:
+    """Every file but the generated stubs; links between folders are not followed."""
+    return [
+        _parsed(path)
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not any(part in ("v1", "build", ".venv") for part in path.parts)
+    ]
+
+
+def _parsed(path: Path) -> Source:
+    text = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(text)))
+    return Source(str(path.relative_to(ROOT)), text.splitlines(), nodes)
+
+
+def importers() -> dict[str, set[str]]:
+    """The files that import each module."""
+    found = defaultdict(set)
+    for source in sources():
+        for name in source.imports():
+            found[name].add(source.path)
+    return found
+
+
+def positional_parameters(node: ast.ClassDef) -> int:
+    """The number of parameters that a constructor takes by position, without `self`."""
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+            return len(each.args.posonlyargs) + len(each.args.args) - 1
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    dataclasses = [each for each in decorators if each.split("(")[0].endswith("dataclass")]
+    if not dataclasses or "kw_only=True" in dataclasses[0]:
+        return 0
+    return sum(1 for _ in _positional_fields(node))
+
+
+def _positional_fields(node: ast.ClassDef) -> Iterator[str]:
+    """Fields of a dataclass before `KW_ONLY`."""
+    for each in node.body:
+        if not isinstance(each, ast.AnnAssign):
+            continue
+        kind, value = ast.unparse(each.annotation), each.value and ast.unparse(each.value)
+        if kind.endswith("KW_ONLY"):
+            return
+        excluded = value and ("init=False" in value or "kw_only=True" in value)
+        if not kind.startswith("ClassVar") and not excluded:
+            yield ast.unparse(each.target)
