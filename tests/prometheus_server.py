@@ -15,9 +15,8 @@ import needs
 import pytest
 import yaml
 from expressions import PROMETHEUS
+from held_ports import free_ports
 from tenacious import until
-
-from winnow.cli.local.ports import free_ports
 
 PROGRAM = shutil.which("prometheus")
 needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)

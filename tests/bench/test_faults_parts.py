@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from held_ports import free_ports
 from tenacious import happens
 
 from bench.common import gauges
@@ -15,7 +16,6 @@ from bench.faults.proxy import Proxy
 from bench.faults.stage import Stage
 from bench.faults.table import SCENARIOS
 from winnow.cli.local.cluster import LocalCluster
-from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
 from winnow.v1 import answer_pb2

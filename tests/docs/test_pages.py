@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import Recorder
+from held_ports import free_ports
 from small_heads import small_head
 from tenacious import until
 from written import PAGES, Block, Command, Kind, blocks, commands
@@ -26,7 +27,6 @@ from winnow.bundle import Bundle
 from winnow.cli.commands import app
 from winnow.cli.exits import exit_code
 from winnow.cli.help_texts import with_flowing_help
-from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan

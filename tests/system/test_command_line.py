@@ -17,13 +17,14 @@ from typing import IO
 import httpx
 import pytest
 from conftest import QUESTIONS
+from held_ports import free_ports
 from tenacious import until
 from whole_bundle import WHOLE
 
 from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.cli.local.faults import not_loaded
-from winnow.cli.local.ports import expect_free, free_ports
+from winnow.cli.local.ports import expect_free
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2

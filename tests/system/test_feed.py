@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from fed_front import FedFront
+from held_ports import free_ports
 from scripted_front import scripted_front
 from tenacious import happens
 
 from winnow.bundle import Bundle
-from winnow.cli.local.ports import free_ports
 from winnow.errors import NotWritableError
 
 COMMAND = [sys.executable, "-m", "winnow", "feed"]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from held_ports import free_ports
 from tenacious import until
 
 from winnow.cli.local.cluster import shard_directories
-from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
 from winnow.v1 import answer_pb2

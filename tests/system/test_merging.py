@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import QUESTIONS
+from held_ports import free_ports
 from tenacious import turn
 
 from winnow.bundle import Bundle
-from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.content_node.merging.names import newest_first, sequence_of
 from winnow.deadline import Deadline

@@ -17,12 +17,12 @@ import grpc
 import httpx
 import pytest
 from certificates import Authority
+from held_ports import free_ports
 from tenacious import until
 
 from winnow.bundle import default_bundle
 from winnow.cli.keys.changing import add, remove
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.local.ports import free_ports
 from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.access import Access
 from winnow.client.channels import open_channel

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import needs
 import pytest
+from held_ports import free_ports
 from traced import Traced
 
 pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
@@ -16,7 +17,6 @@ pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 from collector import Collector, collecting
 
 from winnow.bundle import Bundle
-from winnow.cli.local.ports import free_ports
 from winnow.domain.encoder import StatesFormat
 from winnow.rpc.channel import open_balanced
 from winnow.text.remote import SERVICE, RemoteTextEncoder

@@ -4,9 +4,9 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from held_ports import free_ports
 
 from winnow.cli.local.demo_cli import _served_on
-from winnow.cli.local.ports import free_ports
 from winnow.errors import UnavailableError
 from winnow.settings.source import SettingsError
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
 
 import winnow
-from winnow.cli.local.ports import free_ports
 from winnow.client import (
     AsyncClient,
     CallKind,
