@@ -57,7 +57,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
             width=encoder.width,
             budget_bytes=settings.budget_bytes,
             threads=threads,
-            metrics=warm_metrics.ring(encoder.name),
+            metrics=warm_metrics.group(encoder.name),
             refresh=settings.refresh,
         )
         serving.append(heads)

@@ -39,24 +39,24 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
 
     def __init__(self, places: TextPlaces, default_deadline: float) -> None:
         self._places, self._default_deadline = places, default_deadline
-        self._ring: EncoderHeads | None = None
+        self._group: EncoderHeads | None = None
 
-    def serve(self, ring: EncoderHeads) -> None:
-        """From now on heads of `ring` are applied."""
-        self._ring = ring
+    def serve(self, group: EncoderHeads) -> None:
+        """From now on heads of `group` are applied."""
+        self._group = group
 
     async def Apply(  # noqa: N802
         self, request: head_node_pb2.ApplyRequest, context: Any
     ) -> head_node_pb2.ApplyResponse:
-        if self._ring is None:
+        if self._group is None:
             raise UnavailableError("the heads are still loading")
-        check_encoder(request.encoder_fingerprint, self._ring.encoder)
+        check_encoder(request.encoder_fingerprint, self._group.encoder)
         heads = check_heads(request.head_ids)
         states = convert.states_of_request(request)
         deadline = of_context(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         with self._places.enter(client), span("heads", {"winnow.heads": len(heads)}):
-            applied = await self._ring.heads.apply(states, heads, _for_heads(deadline), client)
+            applied = await self._group.heads.apply(states, heads, _for_heads(deadline), client)
         return head_node_pb2.ApplyResponse(heads=map(convert.applied_to_message, applied))
 
 

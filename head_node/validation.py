@@ -14,8 +14,8 @@ def check_encoder(asked: str, encoder: EncoderEntry) -> None:
     if asked != encoder.fingerprint:
         raise IdentityError(
             f"the states are of encoder {quoted(asked)}, the heads of this server are of "
-            f"{encoder.fingerprint} ({encoder.name}): ask a server of that ring, or train the "
-            "heads anew"
+            f"{encoder.fingerprint} ({encoder.name}): ask a server of that encoder group, or train "
+            "the heads for this encoder"
         )
 
 

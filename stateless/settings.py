@@ -7,17 +7,17 @@ from pydantic import Field, field_validator, model_validator
 
 from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPolicy
 from winnow.policy.load import LoadSettings
-from winnow.policy.outliers import OutlierSettings
+from winnow.replicas.policy.hedging import HedgeSettings
+from winnow.replicas.policy.outliers import OutlierSettings
+from winnow.replicas.policy.retrying import RetrySettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.listening import ListenAddress, OptionalListenAddress
 from winnow.settings.securing import PeerSettings
 from winnow.stateless.cluster.discovery import DiscoverySettings
-from winnow.stateless.heads.ring_setting import RingSetting, joined
+from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, joined
 from winnow.stateless.heads.validation import MAX_TEXTS
-from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.replicas import ReplicaSettings
-from winnow.stateless.policy.retrying import RetrySettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 _MOST_AHEAD = 4
@@ -91,7 +91,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
         default_factory=cores,
         ge=1,
         le=1024,
-        description="Threads that encode questions and texts, in each ring.",
+        description="Threads that encode questions and texts, in each encoder group.",
     )
     cache_mb: int = Field(
         64,
@@ -278,15 +278,15 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     rings: list[str] = Field(
         default_factory=list,
-        description="A further ring, NAME=BUNDLE,STORE: another encoder with its own heads. Give "
-        "it once for each; leave out STORE if there are --head-servers. The ring of --bundle and "
-        "--heads is the default one, and has the bundle's name.",
+        description="A further encoder group, NAME=BUNDLE,STORE: another encoder with its own "
+        "heads. Repeat the flag for each group; leave out STORE with --head-servers. The default "
+        "group is that of --bundle and --heads, and has the bundle's name.",
     )
     heads_budget_mb: int = Field(
         512,
         ge=1,
-        description="Megabytes that the heads in memory may take, in each ring. The least recently "
-        "used leave.",
+        description="Megabytes that the heads in memory may take, in each encoder group. The "
+        "least recently used leave.",
     )
     head_threads: int = Field(
         default_factory=cores, ge=1, le=1024, description="Threads that heads are run in."
@@ -338,16 +338,16 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @field_validator("rings", mode="before")
     @classmethod
-    def _join_rings(cls, parts: Any) -> Any:
+    def _join_groups(cls, parts: Any) -> Any:
         return joined(parts) if isinstance(parts, list) else parts
 
     @field_validator("rings")
     @classmethod
-    def _check_rings(cls, rings: list[str]) -> list[str]:
-        names = [RingSetting.parse(ring).name for ring in rings]
+    def _check_groups(cls, groups: list[str]) -> list[str]:
+        names = [EncoderGroupSetting.parse(group).name for group in groups]
         if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise ValueError(f"two rings have the name {twice}: give each its own")
-        return rings
+            raise ValueError(f"two encoder groups have the name {twice}: give each its own")
+        return groups
 
     @model_validator(mode="after")
     def _check_services(self) -> Self:
@@ -361,11 +361,11 @@ class FrontSettings(PeerSettings, ServiceSettings):
         if self.http_feed and not (self.http_listen and self.feed_listen):
             raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:
-            raise ValueError("--rings: these are further rings; give the first one by --heads")
+            raise ValueError("--rings: these are further groups; give the first one by --heads")
         if not self.head_servers:
-            for ring in self.further_rings:
-                if not ring.store:
-                    raise ValueError(f"--rings: {ring.name} has no store: NAME=BUNDLE,STORE")
+            for group in self.further_groups:
+                if not group.store:
+                    raise ValueError(f"--rings: {group.name} has no store: NAME=BUNDLE,STORE")
         return self
 
     @model_validator(mode="after")
@@ -393,9 +393,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         return bool(self.heads or self.head_servers)
 
     @property
-    def further_rings(self) -> list[RingSetting]:
-        """Rings beside the default one."""
-        return [RingSetting.parse(ring) for ring in self.rings]
+    def further_groups(self) -> list[EncoderGroupSetting]:
+        """Encoder groups beside the default one."""
+        return [EncoderGroupSetting.parse(group) for group in self.rings]
 
     @property
     def patience(self) -> WaitPolicy:

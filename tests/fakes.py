@@ -321,7 +321,7 @@ class FakeHeads:
     failing: dict[str, WinnowError] = field(default_factory=dict)
     """Heads that fail."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Heads that another ring serves now, by their ids."""
+    """Heads that another encoder group serves now, by their ids."""
     version: int = 1
     fails: Exception | None = None
     """Raised by every call."""

@@ -17,6 +17,7 @@ from winnow.domain.question import ReadScope, Retriever
 from winnow.domain.request import AnswerRequest
 from winnow.errors import UnavailableError
 from winnow.policy.load import LoadSettings, ReadLoad
+from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
@@ -31,7 +32,6 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 from winnow.stateless.words.served import ServedWords
 from winnow.stateless.words.source import WordSource

@@ -57,7 +57,7 @@ def partial_reply() -> answer_pb2.AnswerResponse:
     )
     entity = head_pb2.Entity(label="location", text="Łódź", start=23, end=27, score=0.97)
     reply.heads.add(head_id="entities", version=1, entities=[entity])
-    reply.heads.add(head_id="mood", failure="there is no head mood in this ring")
+    reply.heads.add(head_id="mood", failure="there is no head mood in this encoder group")
     return reply
 
 

@@ -87,8 +87,8 @@ class ScriptedStore:
     def pin(self, head: str, pinned: bool) -> Current:
         return self.inner.pin(head, pinned)
 
-    def move(self, head: str, ring: str) -> Current:
-        return self.inner.move(head, ring)
+    def move(self, head: str, group: str) -> Current:
+        return self.inner.move(head, group)
 
     def _behave(self) -> None:
         assert self.go_on.wait(60)

@@ -92,9 +92,8 @@ PURE = [
     "stateless/heads/entities.py",
     "stateless/heads/predictor.py",
     "stateless/heads/questions.py",
-    "stateless/heads/ring.py",
-    "stateless/heads/ring_setting.py",
-    "stateless/heads/rings.py",
+    "stateless/heads/encoder_group_setting.py",
+    "stateless/heads/encoder_groups.py",
     "stateless/heads/text.py",
     "stateless/heads/validation.py",
     "stateless/http/connection_limiter.py",
@@ -124,7 +123,12 @@ PURE = [
     "winnow/cli/plan",
 ]
 
-POLICIES = ["winnow/policy", "stateless/policy", "content_node/merging/policy.py"]
+POLICIES = [
+    "winnow/policy",
+    "winnow/replicas/policy",
+    "stateless/policy",
+    "content_node/merging/policy.py",
+]
 CALCULATING = {
     "bisect",
     "collections",
@@ -194,7 +198,13 @@ def test_policies_know_neither_grpc_nor_protobuf(place: str) -> None:
 @pytest.mark.parametrize("place", POLICIES)
 def test_policies_only_calculate(place: str) -> None:
     """Clocks and chance are given to them, so that tests can say what time it is."""
-    ours = ("winnow.policy", "winnow.stateless.policy", "winnow.deadline", "winnow.errors")
+    ours = (
+        "winnow.policy",
+        "winnow.replicas.policy",
+        "winnow.stateless.policy",
+        "winnow.deadline",
+        "winnow.errors",
+    )
     for file in files(place):
         for name in imports(file):
             known = name.partition(".")[0] in CALCULATING or name.startswith(ours)

@@ -52,11 +52,10 @@ from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.questions import QuestionHeads
-from winnow.stateless.heads.ring import Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.heads.servicer import HeadServicer
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -164,15 +163,15 @@ async def _front(
     text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB, encodings)
     encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
     stack.callback(encoder.close)
-    rings = [warm_ring(bundle, tokenizer, text_encoder, store, stack)] if store else []
+    groups = [warm_group(bundle, tokenizer, text_encoder, store, stack)] if store else []
     head_metrics = HeadMetrics(registry)
-    predictor = Predictor(Rings(rings), head_metrics)
-    of_questions = QuestionHeads(predictor, rings[0], encoder) if rings else None
+    predictor = Predictor(EncoderGroups(groups), head_metrics)
+    of_questions = QuestionHeads(predictor, groups[0], encoder) if groups else None
     manifest = bundle.manifest
     load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     longest = manifest.reader.max_answer_tokens
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(rings))
+    defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(groups))
 
     def edition() -> IndexVersion:
         # tests may be held up for longer than a node is silent
@@ -210,7 +209,7 @@ async def _front(
     server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), tracer=tracer))
     AnswerServicer(core, 2.0).add_to(server.grpc)
     admitted = TextAdmission(64, head_metrics)
-    predicting = PredictCore(Rings(rings), predictor, admitted, head_metrics)
+    predicting = PredictCore(EncoderGroups(groups), predictor, admitted, head_metrics)
     head_pb2_grpc.add_HeadServiceServicer_to_server(HeadServicer(predicting, 2.0), server.grpc)
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
@@ -218,18 +217,18 @@ async def _front(
     return f"127.0.0.1:{port}"
 
 
-def warm_ring(
+def warm_group(
     bundle: Bundle,
     tokenizer: Tokenizer,
     encoder: TextEncoder,
     store: Path,
     stack: contextlib.AsyncExitStack,
-) -> Ring:
+) -> EncoderGroup:
     """The heads of a store on an encoder that gives states."""
     threads = FairThreads(2, "heads")
     stack.callback(threads.close)
     fingerprint, width = bundle.manifest.states_fingerprint, bundle.manifest.encoder.dimension
-    metrics = HeadCacheMetrics(CollectorRegistry()).ring("default")
+    metrics = HeadCacheMetrics(CollectorRegistry()).group("default")
     heads = LocalHeads(
         open_store(store),
         fingerprint=fingerprint,
@@ -240,7 +239,7 @@ def warm_ring(
     )
     stack.callback(heads.close)
     most = bundle.manifest.encoder.max_passage_tokens - 2
-    return Ring("default", fingerprint, tokenizer, encoder, most, heads)
+    return EncoderGroup("default", fingerprint, tokenizer, encoder, most, heads)
 
 
 def _known(address: str) -> Known:

@@ -70,7 +70,7 @@ def house(bundle: Bundle, store: Path, budget: int = AMPLE) -> Iterator[House]:
         width=bundle.manifest.encoder.dimension,
         budget_bytes=budget,
         threads=threads,
-        metrics=HeadCacheMetrics(registry).ring("bench"),
+        metrics=HeadCacheMetrics(registry).group("bench"),
     )
     try:
         yield House(encoder, texts, heads, registry)

@@ -10,11 +10,11 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.open_heads import OpenHeads
-from winnow.stateless.heads.ring import Memory
+from winnow.stateless.heads.encoder_groups import Memory
 
 
-class LocalHeadsOfRings:
-    """Opens the heads of rings; all rings share its threads. The front closes them."""
+class LocalHeadsOpener:
+    """Opens the heads of encoder groups, which share its threads. The front closes them."""
 
     def __init__(self, front: Front) -> None:
         self._stack, self._metrics = front.stack, HeadCacheMetrics(front.registry)
@@ -23,14 +23,14 @@ class LocalHeadsOfRings:
         self._stack.callback(self._threads.close)
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
-        """The heads of the ring of that name, from its store."""
+        """The heads of the encoder group of that name, from its store."""
         heads = LocalHeads(
             open_store(store),
             fingerprint=encoder.bundle.manifest.states_fingerprint,
             width=encoder.width,
             budget_bytes=self._budget,
             threads=self._threads,
-            metrics=self._metrics.ring(name),
+            metrics=self._metrics.group(name),
         )
         self._stack.callback(heads.close)
         return OpenHeads(heads, partial(_memory, heads), heads.begin_encoder_thread_run)

@@ -1,4 +1,4 @@
-"""The heads of a ring, opened: what `local_heads` and `placed_heads` have in common."""
+"""The heads of an encoder group, opened: what `local_heads` and `placed_heads` have in common."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from typing import Protocol
 from winnow.heads.heads import Heads
 from winnow.heads.run import BeginEncoderThreadRun, no_heads
 from winnow.stateless.composing.encoders import OpenEncoder
-from winnow.stateless.heads.ring import Memory
+from winnow.stateless.heads.encoder_groups import Memory
 
 
 @dataclass(frozen=True, slots=True)
 class OpenHeads:
-    """The heads of a ring, and what they take in this process."""
+    """The heads of an encoder group, and what they take in this process."""
 
     heads: Heads
     memory: Callable[[], Memory] = Memory
     ahead: BeginEncoderThreadRun = no_heads
 
 
-class HeadsOfRings(Protocol):
-    """Opens the heads of each ring."""
+class HeadsOpener(Protocol):
+    """Opens the heads of each encoder group."""
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
-        """The heads of the ring of that name; the front closes them.
+        """The heads of the encoder group of that name; the front closes them.
 
         Args:
-            name: of the ring.
+            name: of the encoder group.
             encoder: whose states the heads are given.
             store: where they are published; empty where they are on servers.
 

@@ -10,15 +10,15 @@ from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.open_heads import OpenHeads
 
 
-class PlacedHeadsOfRings:
-    """Opens the heads of rings, and has all of them know where the servers are."""
+class PlacedHeadsOpener:
+    """Opens the heads of encoder groups, and has all of them know where the servers are."""
 
     def __init__(self, front: Front) -> None:
         self._stack, self._settings, self._peers = front.stack, front.settings, front.access.peers
         self._placed: list[PlacedHeads] = []
 
     def open(self, _name: str, encoder: OpenEncoder, _store: str) -> OpenHeads:
-        """The heads of a ring, none of whose servers is known before `follow` runs."""
+        """The heads of an encoder group, none of whose servers is known before `follow` runs."""
         heads = placed_heads(encoder.bundle.manifest.states_fingerprint, self._peers)
         self._stack.push_async_callback(heads.close)
         self._placed.append(heads)

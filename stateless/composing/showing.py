@@ -7,15 +7,15 @@ from winnow.packaged import running_version
 from winnow.stateless.cluster.showing import Showing
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front
-from winnow.stateless.heads.rings import Rings
+from winnow.stateless.heads.encoder_groups import EncoderGroups
 from winnow.stateless.http.showing import showing_calls
 from winnow.stateless.showing.core import Names, ShowingCore
 from winnow.stateless.showing.servicer import ClusterServicer
 from winnow.v1 import cluster_pb2_grpc
 
 
-def serve_showing(front: Front, cluster: OpenCluster | None, rings: Rings) -> ShowingCore:
-    """Has the server show the front, its cluster if it has one, and its rings."""
+def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGroups) -> ShowingCore:
+    """Has the server show the front, its cluster if it has one, and its encoder groups."""
     manifest = front.bundle.manifest
     names = Names(running_version(), manifest.name, manifest.fingerprint)
     shown = Showing(cluster.formation, cluster.nodes).show if cluster else ClusterState
@@ -23,7 +23,7 @@ def serve_showing(front: Front, cluster: OpenCluster | None, rings: Rings) -> Sh
         names,
         front.work,
         shown,
-        lambda: [ring.info() for ring in rings.all()],
+        lambda: [group.info() for group in groups.all()],
         time.monotonic,
     )
     front.calls.extend(showing_calls(core, front.settings.default_deadline))

@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from winnow.deadline import Deadline
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import (
+    EncoderGroupInfo,
     HeadPrediction,
     Predicted,
     PredictTimings,
-    RingInfo,
     TextPrediction,
 )
 from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
 from winnow.stateless.heads.admission import TextAdmission
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor, encode, failures, for_heads
-from winnow.stateless.heads.ring import Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.heads.validation import ValidPredictRequest, refuse, validate, wordless
 from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
@@ -35,9 +34,13 @@ class PredictCore:
     """Encodes each text once, and applies every head to that."""
 
     def __init__(
-        self, rings: Rings, predictor: Predictor, admission: TextAdmission, metrics: HeadMetrics
+        self,
+        groups: EncoderGroups,
+        predictor: Predictor,
+        admission: TextAdmission,
+        metrics: HeadMetrics,
     ) -> None:
-        self._rings, self._predictor = rings, predictor
+        self._groups, self._predictor = groups, predictor
         self._admission, self._metrics = admission, metrics
 
     async def predict(
@@ -52,7 +55,7 @@ class PredictCore:
 
         Raises:
             InvalidRequestError: it breaks a rule; every field that does is named.
-            NotFoundError: there is no such ring, or no such head; every one is named.
+            NotFoundError: there is no such encoder group, or no such head; every one is named.
             OverloadedError: too many texts are in hand; says when to try again.
             UnavailableError: this front serves no heads.
             WinnowError: no head could be applied to any text; what the first one said.
@@ -61,36 +64,36 @@ class PredictCore:
         started = time.perf_counter()
         asked = validate(request)
         deadline.check("the texts were looked at")
-        ring, timings = self._rings.find(asked.ring), PredictTimings()
+        group, timings = self._groups.find(asked.group), PredictTimings()
         with self._admission.enter(len(asked.texts), client):
-            results = await self._predict(ring, asked, timings, deadline, client)
+            results = await self._predict(group, asked, timings, deadline, client)
         _expect_some([each for result in results for each in result.heads])
         timings.total = time.perf_counter() - started
         self._metrics.observe(timings)
-        return Predicted(tuple(results), ring.name, timings)
+        return Predicted(tuple(results), group.name, timings)
 
-    def rings(self, name: str = "") -> list[RingInfo]:
-        """The ring of that name, or every ring; raises NotFoundError if there is none."""
-        chosen = [self._rings.find(name)] if name else self._rings.all()
-        return [ring.info() for ring in chosen]
+    def groups(self, name: str = "") -> list[EncoderGroupInfo]:
+        """The group of that name, or every group; raises NotFoundError if there is none."""
+        chosen = [self._groups.find(name)] if name else self._groups.all()
+        return [group.info() for group in chosen]
 
     async def _predict(
         self,
-        ring: Ring,
+        group: EncoderGroup,
         asked: ValidPredictRequest,
         timings: PredictTimings,
         deadline: Deadline,
         client: str,
     ) -> list[TextPrediction]:
         started = time.perf_counter()
-        tokens = await ring.tokenise(asked.texts)
+        tokens = await group.tokenise(asked.texts)
         timings.tokenise = time.perf_counter() - started
         refuse([wordless(f) for f, own in zip(asked.fields, tokens, strict=True) if not own.ids])
         reserve = min(_RESERVE, deadline.left() / 10)
-        one = _OneText(ring, self._predictor, asked.head_ids, deadline.earlier(reserve), client)
-        async with asyncio.TaskGroup() as group:
+        one = _OneText(group, self._predictor, asked.head_ids, deadline.earlier(reserve), client)
+        async with asyncio.TaskGroup() as running:
             tasks = [
-                group.create_task(one.predict(text, own, timings))
+                running.create_task(one.predict(text, own, timings))
                 for text, own in zip(asked.texts, tokens, strict=True)
             ]
         return [task.result() for task in tasks]
@@ -101,13 +104,13 @@ class _OneText:
 
     def __init__(
         self,
-        ring: Ring,
+        group: EncoderGroup,
         predictor: Predictor,
         ids: Sequence[str],
         deadline: Deadline,
         client: str,
     ) -> None:
-        self._ring, self._predictor, self._ids = ring, predictor, ids
+        self._group, self._predictor, self._ids = group, predictor, ids
         # turns of their own: a client's texts would be before its questions, sixteen at a time
         self._deadline, self._client = deadline, f"{client}:predict"
 
@@ -116,17 +119,17 @@ class _OneText:
             return await self._predict(text, tokens, timings)
 
     async def _predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
-        ring, ids, deadline, client = self._ring, self._ids, self._deadline, self._client
-        with ring.ahead(ids, for_heads(deadline)) as ahead:
+        group, ids, deadline, client = self._group, self._ids, self._deadline, self._client
+        with group.ahead(ids, for_heads(deadline)) as ahead:
             try:
-                encoded = await encode(ring, text, tokens, deadline, client, ahead.run)
+                encoded = await encode(group, text, tokens, deadline, client, ahead.run)
             except WinnowError as error:
                 return TextPrediction(failures(ids, error))
             done = ahead.applied()
         timings.queue += encoded.encoding.queue
         timings.encode += encoded.encoding.encode
         began = time.perf_counter()
-        heads = await self._predictor.predict(ring, encoded, ids, deadline, client, done)
+        heads = await self._predictor.predict(group, encoded, ids, deadline, client, done)
         timings.heads += ahead.seconds + time.perf_counter() - began
         return TextPrediction(heads, encoded.truncated)
 
@@ -136,7 +139,9 @@ def _expect_some(predictions: Sequence[HeadPrediction]) -> None:
     unknown = [each.head_id for each in predictions if isinstance(each.failure, NotFoundError)]
     if unknown:
         named = ", ".join(map(quoted, dict.fromkeys(unknown)))
-        raise NotFoundError(f"there is no head {named} in this ring: see `winnow heads list STORE`")
+        raise NotFoundError(
+            f"there is no head {named} in this encoder group: see `winnow heads list STORE`"
+        )
     first = predictions[0].failure
     if first is not None and all(each.failure for each in predictions):
         raise first

@@ -1,6 +1,6 @@
-"""Heads applied to one text, each in the ring where it is at home.
+"""Heads applied to one text, each in the encoder group where it is at home.
 
-Knows rings and encoded texts; does not know who asks, nor whether for an answer, too.
+Knows encoder groups and encoded texts; does not know who asks, nor whether for an answer, too.
 """
 
 import asyncio
@@ -21,10 +21,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import quoted
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.entities import entities
 from winnow.stateless.heads.metrics import HeadMetrics
-from winnow.stateless.heads.ring import Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.heads.text import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import Then
@@ -47,28 +46,28 @@ _RESERVED = 0.05
 class Predictor:
     """Applies heads to texts."""
 
-    def __init__(self, rings: Rings, metrics: HeadMetrics) -> None:
-        self._rings, self._metrics = rings, metrics
+    def __init__(self, groups: EncoderGroups, metrics: HeadMetrics) -> None:
+        self._groups, self._metrics = groups, metrics
 
     async def predict(
         self,
-        ring: Ring,
+        group: EncoderGroup,
         text: EncodedText,
         ids: Sequence[str],
         deadline: Deadline,
         client: str,
         done: Sequence[Applied] = (),
     ) -> tuple[HeadPrediction, ...]:
-        """What each head says of a text that `ring` has encoded, in the order of `ids`.
+        """What each head says of a text that `group` has encoded, in the order of `ids`.
 
         Never fails as a whole: a head that cannot be applied before the deadline says so. `done`:
         the heads that were applied already.
         """
         known = {each.head for each in done}
         left = [each for each in ids if each not in known]
-        applied = [*done, *(await _apply(ring, text, left, deadline, client) if left else ())]
+        applied = [*done, *(await _apply(group, text, left, deadline, client) if left else ())]
         said = {each.head: _prediction(text, each) for each in applied}
-        said |= await self._moved(ring, text.text, applied, deadline, client)
+        said |= await self._moved(group, text.text, applied, deadline, client)
         # a head that nothing came back for is a mistake of whoever applied it
         found = tuple(said.get(each) or _failed(each, _missing(each)) for each in ids)
         for each in found:
@@ -77,21 +76,21 @@ class Predictor:
 
     async def _moved(
         self,
-        ring: Ring,
+        group: EncoderGroup,
         text: str,
         applied: Sequence[Applied],
         deadline: Deadline,
         client: str,
     ) -> dict[str, HeadPrediction]:
-        """What heads say that another ring serves now, where it is here and they say something."""
+        """Predictions of heads that another group of this front serves now, without failures."""
         moved: defaultdict[str, list[str]] = defaultdict(list)
         for each in applied:
-            if each.moved_to and each.moved_to != ring.name:
+            if each.moved_to and each.moved_to != group.name:
                 moved[each.moved_to].append(each.head)
-        homes = [(home, ids) for name, ids in moved.items() if (home := self._rings.get(name))]
-        async with asyncio.TaskGroup() as group:
+        homes = [(home, ids) for name, ids in moved.items() if (home := self._groups.get(name))]
+        async with asyncio.TaskGroup() as running:
             tasks = [
-                group.create_task(_at_home(home, text, ids, deadline, client))
+                running.create_task(_at_home(home, text, ids, deadline, client))
                 for home, ids in homes
             ]
         found = [each for task in tasks for each in task.result()]
@@ -109,14 +108,14 @@ def for_heads(deadline: Deadline) -> Deadline:
 
 
 async def encode(
-    ring: Ring,
+    group: EncoderGroup,
     text: str,
     tokens: Tokens,
     deadline: Deadline,
     client: str,
     then: Then | None = None,
 ) -> EncodedText:
-    """A text by the encoder of `ring`; `then` is what may be done where it is encoded.
+    """A text by the encoder of `group`; `then` is what may be done where it is encoded.
 
     Raises:
         WinnowError: it was not encoded before the deadline, or cannot be.
@@ -125,34 +124,34 @@ async def encode(
     try:
         with span("encode", {"winnow.tokens": len(tokens)}):
             async with asyncio.timeout(max(deadline.left(), 0.0)):
-                return await ring.encode(text, tokens, client, then)
+                return await group.encode(text, tokens, client, then)
     except TimeoutError as error:
         raise DeadlineExceededError("the deadline passed before the text was encoded") from error
 
 
 async def _at_home(
-    ring: Ring, text: str, ids: Sequence[str], deadline: Deadline, client: str
+    group: EncoderGroup, text: str, ids: Sequence[str], deadline: Deadline, client: str
 ) -> tuple[HeadPrediction, ...]:
     try:
-        (tokens,) = await ring.tokenise([text])
-        encoded = await encode(ring, text, tokens, deadline, client)
+        (tokens,) = await group.tokenise([text])
+        encoded = await encode(group, text, tokens, deadline, client)
     except WinnowError as error:
         return failures(ids, error)
-    applied = await _apply(ring, encoded, ids, deadline, client)
+    applied = await _apply(group, encoded, ids, deadline, client)
     return tuple(_prediction(encoded, each) for each in applied)
 
 
 async def _apply(
-    ring: Ring, text: EncodedText, ids: Sequence[str], deadline: Deadline, client: str
+    group: EncoderGroup, text: EncodedText, ids: Sequence[str], deadline: Deadline, client: str
 ) -> Sequence[Applied]:
     states = text.encoding.states
-    failure: WinnowError = UnavailableError(f"the encoder of ring {ring.name} gives no states")
+    failure: WinnowError = UnavailableError(f"the encoder of group {group.name} gives no states")
     try:
         if states is not None:
             until = for_heads(deadline)
-            with span("heads", {"winnow.ring": ring.name, "winnow.heads": len(ids)}):
+            with span("heads", {"winnow.ring": group.name, "winnow.heads": len(ids)}):
                 async with asyncio.timeout(max(deadline.left(), 0.0)):
-                    return await ring.heads.apply(states, ids, until, client)
+                    return await group.heads.apply(states, ids, until, client)
     except TimeoutError:
         failure = DeadlineExceededError("the deadline passed before the heads were applied")
     except WinnowError as error:
@@ -177,7 +176,7 @@ def _prediction(text: EncodedText, applied: Applied) -> HeadPrediction:
 
 def _failed(head: str, error: WinnowError) -> HeadPrediction:
     if isinstance(error, NotFoundError):  # where it was looked for is nobody's business
-        error = NotFoundError(f"there is no head {quoted(head)} in this ring")
+        error = NotFoundError(f"there is no head {quoted(head)} in this encoder group")
     if not isinstance(error, _TELLING):
         _log.error("a head cannot be applied", head=head, error=str(error), exc_info=error)
         error = UnavailableError(f"head {head} cannot be applied; the server's log has the details")

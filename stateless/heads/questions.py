@@ -15,8 +15,8 @@ from winnow.domain.predicted import HeadPrediction
 from winnow.domain.question import Question
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.encoder_groups import EncoderGroup
 from winnow.stateless.heads.predictor import Predictor, failures
-from winnow.stateless.heads.ring import Ring
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
@@ -28,9 +28,9 @@ Said beforehand, so that heads that are ready do not wait for others."""
 class QuestionHeads:
     """Begins to apply heads to questions."""
 
-    def __init__(self, predictor: Predictor, ring: Ring, encoder: QuestionEncoder) -> None:
-        """`encoder`: of questions, which is the ring's, too. It encodes nothing twice at a time."""
-        self._predictor, self._ring, self._encoder = predictor, ring, encoder
+    def __init__(self, predictor: Predictor, group: EncoderGroup, encoder: QuestionEncoder) -> None:
+        """`encoder`: of questions, shared with the group. It encodes nothing twice at a time."""
+        self._predictor, self._group, self._encoder = predictor, group, encoder
 
     def begin(self, question: Question, deadline: Deadline, client: str) -> "Predicting":
         """The heads that a question names, at work until the context ends."""
@@ -45,7 +45,7 @@ class QuestionHeads:
         try:
             async with asyncio.timeout(until.left()):  # an encoder that hangs, too
                 encoded = await self._encoder.encode(text, Timings(), client)
-            return await self._predictor.predict(self._ring, encoded.text, ids, until, client)
+            return await self._predictor.predict(self._group, encoded.text, ids, until, client)
         except TimeoutError:
             return failures(ids, DeadlineExceededError("the question was not encoded in time"))
         except WinnowError as error:

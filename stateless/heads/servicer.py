@@ -36,5 +36,5 @@ class HeadServicer(head_pb2_grpc.HeadServiceServicer):
     async def ListHeads(  # noqa: N802
         self, request: head_pb2.ListHeadsRequest, context: Any
     ) -> head_pb2.ListHeadsResponse:
-        rings = self._core.rings(request.ring)
-        return head_pb2.ListHeadsResponse(rings=map(convert.ring_to_message, rings))
+        groups = self._core.groups(request.ring)
+        return head_pb2.ListHeadsResponse(rings=map(convert.encoder_group_to_message, groups))

@@ -25,7 +25,7 @@ class ValidPredictRequest:
     fields: tuple[str, ...]
     """What the request calls each text: `text`, or `texts[3]`."""
     head_ids: tuple[str, ...]
-    ring: str
+    group: str
 
 
 def validate(request: PredictRequest) -> ValidPredictRequest:
@@ -41,7 +41,7 @@ def validate(request: PredictRequest) -> ValidPredictRequest:
     if not request.head_ids:
         named.append(Violation("head_ids", "is empty: name 1 to 32 heads"))
     refuse([*named, *wrong_heads("head_ids", request.head_ids)])
-    return ValidPredictRequest(texts, fields, request.head_ids, request.ring)
+    return ValidPredictRequest(texts, fields, request.head_ids, request.group)
 
 
 def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:

@@ -30,7 +30,7 @@ def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
             "ListHeads",
             "GET",
             "/v1/heads",
-            "Lists the rings of this front, and the heads that are in memory.",
+            "Lists the encoder groups of this front, and the heads that are in memory.",
             "predict",
             partial(_list_heads, core),
             head_pb2.ListHeadsRequest,
@@ -51,5 +51,5 @@ async def _predict(
 async def _list_heads(
     core: PredictCore, message: head_pb2.ListHeadsRequest, _until: Until, _client: str
 ) -> head_pb2.ListHeadsResponse:
-    rings = core.rings(message.ring)
-    return head_pb2.ListHeadsResponse(rings=map(convert.ring_to_message, rings))
+    groups = core.groups(message.ring)
+    return head_pb2.ListHeadsResponse(rings=map(convert.encoder_group_to_message, groups))

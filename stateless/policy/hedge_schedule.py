@@ -6,10 +6,10 @@ requests are sent. It is sent at most three times: first, once as a hedge, and o
 
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
-from winnow.policy.outcomes import ReplicaOutcome, outcome_of
-from winnow.stateless.policy.hedging import Usual
+from winnow.replicas.policy.hedging import Usual
+from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
+from winnow.replicas.policy.retrying import RetrySettings, should_retry
 from winnow.stateless.policy.replicas import Attempt
-from winnow.stateless.policy.retrying import RetrySettings, should_retry
 
 
 class HedgeSchedule:

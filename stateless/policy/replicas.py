@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from winnow.deadline import Clock
-from winnow.policy.outcomes import ReplicaOutcome
-from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.policy.recent import DecayedMean
+from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 from winnow.stateless.policy.progress import ReplicaProgress
 
 

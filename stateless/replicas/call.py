@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
-from winnow.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelay
+from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.stateless.metrics import ShardCallMetrics
 from winnow.stateless.policy.hedge_schedule import HedgeSchedule
-from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelay
 from winnow.stateless.replicas.pool import PoolAttempt, ReplicaPool, Send
 
 Result = TypeVar("Result")

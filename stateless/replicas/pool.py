@@ -14,8 +14,8 @@ import structlog
 
 from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
-from winnow.policy.outcomes import ReplicaOutcome
-from winnow.policy.outliers import Standing
+from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outliers import Standing
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.replicas import Attempt, Condition, Replica, Replicas, ReplicaSettings

@@ -14,12 +14,12 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
+from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
+from winnow.replicas.policy.retrying import RetrySettings
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.hedge_schedule import HedgeSchedule
-from winnow.stateless.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
 from winnow.stateless.policy.replicas import Condition, ReplicaSettings
-from winnow.stateless.policy.retrying import RetrySettings
 from winnow.stateless.replicas.call import HedgedCall
 from winnow.stateless.replicas.pool import ReplicaPool, Send
 from winnow.telemetry.tracing.span import span

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from winnow.deadline import Clock
 from winnow.domain.cluster_state import ClusterState, FrontState, Shown
-from winnow.domain.predicted import RingInfo
+from winnow.domain.predicted import EncoderGroupInfo
 from winnow.stateless.showing.work import Work
 
 
@@ -30,17 +30,17 @@ class ShowingCore:
         names: Names,
         work: Work,
         cluster: Callable[[], ClusterState],
-        rings: Callable[[], Sequence[RingInfo]],
+        groups: Callable[[], Sequence[EncoderGroupInfo]],
         clock: Clock,
     ) -> None:
         """The front starts now."""
         self._names, self._work = names, work
-        self._cluster, self._rings = cluster, rings
+        self._cluster, self._groups = cluster, groups
         self._clock, self._started = clock, clock()
 
     def show(self) -> Shown:
         """Everything as it is now; asks no other process."""
-        return Shown(self._front(), self._cluster(), self._rings())
+        return Shown(self._front(), self._cluster(), self._groups())
 
     def _front(self) -> FrontState:
         names, work = self._names, self._work

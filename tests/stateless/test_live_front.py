@@ -15,8 +15,8 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.position import Position
 from winnow.domain.question import EncodedQuestion, ReadScope, RetrievalDepth
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
+from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.stateless.cluster.sequences import PATIENCE
-from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.progress import SETTLED
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}

@@ -59,7 +59,7 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
 async def test_a_further_ring_cannot_take_the_name_of_the_default_one(
     bundle: Bundle, tmp_path: Path
 ) -> None:
-    """It used to take its place: heads of the default ring were not found."""
+    """It used to take its place: heads of the default encoder group were not found."""
     (port,) = free_ports(1)
     given = {
         "bundle": bundle.directory,
@@ -68,7 +68,9 @@ async def test_a_further_ring_cannot_take_the_name_of_the_default_one(
         "listen": f"127.0.0.1:{port}",
     }
     settings = FrontSettings.load(given, None, {})
-    with pytest.raises(WinnowError, match=f"two rings have the name {bundle.manifest.name}"):
+    with pytest.raises(
+        WinnowError, match=f"two encoder groups have the name {bundle.manifest.name}"
+    ):
         async with asyncio.timeout(60):
             await front._run(settings, CollectorRegistry())
 

@@ -8,7 +8,7 @@ from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPol
 from winnow.domain.request import AnswerRequest
 from winnow.settings.source import SettingsError
 from winnow.stateless.answer.validation import Defaults, validate
-from winnow.stateless.heads.ring_setting import RingSetting
+from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting
 from winnow.stateless.settings import FrontSettings
 
 NODE = "127.0.0.1:9000"
@@ -73,32 +73,32 @@ def test_a_front_has_shards_or_heads_or_both() -> None:
 
 
 def test_rings_are_given_by_flags_or_by_one_variable() -> None:
-    """A list in a variable is separated by commas, and a ring has one itself."""
+    """A list in a variable is separated by commas, and an encoder group has one itself."""
     flags = {"heads": "store", "rings": ["de=b/de,s3://heads/de?x=1,2", "fr=b/fr,/heads"]}
     variables = {
         "WINNOW_FRONT_HEADS": "store",
         "WINNOW_FRONT_RINGS": "de=b/de,s3://heads/de?x=1,2,fr=b/fr,/heads",
     }
     expected = [
-        RingSetting("de", Path("b/de"), "s3://heads/de?x=1,2"),
-        RingSetting("fr", Path("b/fr"), "/heads"),
+        EncoderGroupSetting("de", Path("b/de"), "s3://heads/de?x=1,2"),
+        EncoderGroupSetting("fr", Path("b/fr"), "/heads"),
     ]
-    assert FrontSettings.load(flags, None, {}).further_rings == expected
-    assert FrontSettings.load({}, None, variables).further_rings == expected
+    assert FrontSettings.load(flags, None, {}).further_groups == expected
+    assert FrontSettings.load({}, None, variables).further_groups == expected
 
 
 @pytest.mark.parametrize(
-    ("rings", "said"),
+    ("groups", "said"),
     [
         (["de=b"], "de has no store: NAME=BUNDLE,STORE"),
         (["=b,s"], "expected NAME=BUNDLE,STORE"),
         (["DE=b,s"], "expected NAME=BUNDLE,STORE"),
-        (["de=a,b", "de=c,d"], "two rings have the name de"),
+        (["de=a,b", "de=c,d"], "two encoder groups have the name de"),
     ],
 )
-def test_a_ring_that_is_none_is_refused_when_settings_are_read(rings: list[str], said: str) -> None:
+def test_settings_refuse_an_invalid_encoder_group(groups: list[str], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        FrontSettings.load({"heads": "store", "rings": rings}, None, {})
+        FrontSettings.load({"heads": "store", "rings": groups}, None, {})
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,9 @@ from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
-from winnow.stateless.heads.ring import Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.heads.servicer import LARGEST, HeadServicer
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
@@ -121,9 +120,9 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
 def predict_core() -> PredictCore:
     heads = FakeHeads({"intent": ("a", "b")}, {"names": (TokenSpan("x", 0, 1, 0.5),)})
     tokenizer = Tokenizer(default_bundle() / "tokenizer.json")
-    rings = Rings([Ring("fake", "f", tokenizer, FakeTextEncoder(), 254, heads)])
+    groups = EncoderGroups([EncoderGroup("fake", "f", tokenizer, FakeTextEncoder(), 254, heads)])
     metrics = HeadMetrics(REGISTRY)
-    return PredictCore(rings, Predictor(rings, metrics), TextAdmission(64, metrics), metrics)
+    return PredictCore(groups, Predictor(groups, metrics), TextAdmission(64, metrics), metrics)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from conftest import QUESTIONS
 from prometheus_client import CollectorRegistry
 from small_heads import small_head
-from whole_cluster import running, warm_ring
+from whole_cluster import running, warm_group
 
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
@@ -20,9 +20,9 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.encoder_groups import EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
-from winnow.stateless.heads.rings import Rings
 from winnow.text.tokenizer import Tokenizer
 
 TEN = tuple(f"head-{n}" for n in range(10))
@@ -52,9 +52,9 @@ async def test_a_prediction_is_the_same_alone_and_in_company(bundle: Bundle, sto
         model = open_question_encoder(bundle, tokenizer.special, states=True)
         encoder = LocalTextEncoder(model, 2)
         stack.callback(encoder.close)
-        rings = Rings([warm_ring(bundle, tokenizer, encoder, store, stack)])
+        groups = EncoderGroups([warm_group(bundle, tokenizer, encoder, store, stack)])
         metrics = HeadMetrics(CollectorRegistry())
-        core = PredictCore(rings, Predictor(rings, metrics), TextAdmission(64, metrics), metrics)
+        core = PredictCore(groups, Predictor(groups, metrics), TextAdmission(64, metrics), metrics)
 
         async def predict(texts: list[str], *ids: str) -> Predicted:
             request = PredictRequest(texts=tuple(texts), head_ids=ids)
@@ -85,7 +85,7 @@ async def test_a_question_with_heads_has_its_answer_and_what_predict_says(
     assert reply.answers == plain.answers
     assert reply.heads[:2] == said.heads
     assert [each.text for each in reply.heads[1].entities][:2] == ["Who", "won"]
-    assert reply.heads[2].failure == "there is no head 'unknown' in this ring"
+    assert reply.heads[2].failure == "there is no head 'unknown' in this encoder group"
     looks = "winnow_front_encoding_cache_total"
     misses = cluster.registry.get_sample_value(looks, {"result": "miss"})
     assert misses == 1, "asked twice and predicted, it was encoded once"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fake_rings import House
+from fake_encoder_groups import House
 
 from winnow.bundle import Bundle
 
@@ -80,7 +80,7 @@ async def test_lines_of_a_file_that_are_refused_leave_the_others(
         (["--heads", "mood"], 2, "invalid value for TEXT: there is no text"),
         (["hello", "--heads", "mood", "--file", "x"], 2, "give a text or a file, not both"),
         (["--heads", "mood", "--file", "/missing"], 1, "cannot read /missing: No such file"),
-        (["hello", "--heads", "nope"], 1, "there is no head 'nope' in this ring"),
+        (["hello", "--heads", "nope"], 1, "there is no head 'nope' in this encoder group"),
         (["hello", "--heads", "Bad"], 1, "head_ids[0]: 'Bad' is no head id"),
     ],
 )

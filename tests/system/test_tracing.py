@@ -20,9 +20,9 @@ from winnow.bundle import Bundle
 from winnow.client.channels import open_aio_channel
 from winnow.errors import UnavailableError
 from winnow.packaged import default_heads
-from winnow.policy.outliers import OutlierSettings
+from winnow.replicas.policy.hedging import HedgeSettings
+from winnow.replicas.policy.outliers import OutlierSettings
 from winnow.stateless.cluster.discovery import DiscoverySettings
-from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.replicas import ReplicaSettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies
 from winnow.telemetry.exposition import exposition

@@ -21,7 +21,7 @@ def shown_to_message(shown: Shown) -> cluster_pb2.GetClusterResponse:
         index_id=shown.cluster.index_id,
         shards=map(_shard_to_message, shown.cluster.shards),
         strangers=map(_replica_to_message, shown.cluster.strangers),
-        rings=map(head.ring_to_message, shown.rings),
+        rings=map(head.encoder_group_to_message, shown.groups),
     )
 
 

@@ -3,11 +3,11 @@
 from winnow.disclosure import message_of
 from winnow.domain.predict_request import PredictRequest
 from winnow.domain.predicted import (
+    EncoderGroupInfo,
     HeadInMemory,
     HeadPrediction,
     Predicted,
     PredictTimings,
-    RingInfo,
     TextPrediction,
 )
 from winnow.domain.prediction import Entity, LabelScore
@@ -23,7 +23,7 @@ def predicted_to_message(predicted: Predicted, request_id: str) -> head_pb2.Pred
     """The reply to a user."""
     return head_pb2.PredictResponse(
         results=map(_text_to_message, predicted.results),
-        ring=predicted.ring,
+        ring=predicted.group,
         timings=_timings_to_message(predicted.timings),
         request_id=request_id,
     )
@@ -41,13 +41,13 @@ def head_to_message(said: HeadPrediction) -> head_pb2.HeadPrediction:
     )
 
 
-def ring_to_message(ring: RingInfo) -> head_pb2.Ring:
-    """A ring, and its heads in memory."""
+def encoder_group_to_message(group: EncoderGroupInfo) -> head_pb2.Ring:
+    """An encoder group, and its heads in memory."""
     return head_pb2.Ring(
-        name=ring.name,
-        encoder_fingerprint=ring.fingerprint,
-        budget_bytes=ring.budget_bytes,
-        warm=map(_warm_to_message, ring.warm),
+        name=group.name,
+        encoder_fingerprint=group.fingerprint,
+        budget_bytes=group.budget_bytes,
+        warm=map(_warm_to_message, group.warm),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from winnow.domain.predicted import RingInfo
+from winnow.domain.predicted import EncoderGroupInfo
 
 
 class NodeState(Enum):
@@ -90,4 +90,4 @@ class Shown:
 
     front: FrontState
     cluster: ClusterState
-    rings: Sequence[RingInfo] = ()
+    groups: Sequence[EncoderGroupInfo] = ()

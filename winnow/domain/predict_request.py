@@ -11,5 +11,5 @@ class PredictRequest:
     """One text; empty where `texts` are given."""
     texts: tuple[str, ...] = ()
     head_ids: tuple[str, ...] = ()
-    ring: str = ""
-    """The ring that holds the heads; empty for the server's default."""
+    group: str = ""
+    """The encoder group that holds the heads; empty for the server's default."""

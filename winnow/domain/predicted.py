@@ -49,7 +49,7 @@ class Predicted:
 
     results: tuple[TextPrediction, ...]
     """One for each text, in the order of the request."""
-    ring: str
+    group: str
     timings: PredictTimings = field(default_factory=PredictTimings)
 
 
@@ -64,8 +64,8 @@ class HeadInMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class RingInfo:
-    """A ring, and its heads that are in memory."""
+class EncoderGroupInfo:
+    """An encoder group, and its heads that are in memory."""
 
     name: str
     fingerprint: str

@@ -59,7 +59,7 @@ class Applied:
     prediction: Prediction | None = None
     failure: WinnowError | None = None
     moved_to: str = ""
-    """The ring that serves this head now, where it was moved to another encoder."""
+    """The encoder group that serves this head now, where it was moved to another encoder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The one interface of the heads of a ring: in this process, on a server, or on several.
+"""The one interface of the heads of an encoder group: in this process, on a server, or on several.
 
 Implementations: `winnow.heads.local` (loaded here on first use, under a memory budget),
 `winnow.heads.remote` (one head server) and `winnow.heads.placed` (several).

@@ -74,7 +74,7 @@ class HeadCacheMetrics:
             registry=registry,
         )
 
-    def ring(self, name: str) -> "EncoderGroupMetrics":
+    def group(self, name: str) -> "EncoderGroupMetrics":
         """Returns the metrics of one encoder group, by its configured name."""
         return EncoderGroupMetrics(self, name)
 
@@ -82,46 +82,46 @@ class HeadCacheMetrics:
 class EncoderGroupMetrics:
     """Metrics of heads in memory, in one encoder group."""
 
-    def __init__(self, metrics: HeadCacheMetrics, ring: str) -> None:
-        self._metrics, self._ring = metrics, ring
-        counted(metrics.lookups, ring, last=("hit", "miss"))
-        counted(metrics.loads, ring, last=_LOADS)
-        counted(metrics.looks, ring, last=("ok", "failed"))
-        counted(metrics.applied, ring, last=("ok", "failed"))
-        counted(metrics.evictions, last=(ring,))
+    def __init__(self, metrics: HeadCacheMetrics, group: str) -> None:
+        self._metrics, self._group = metrics, group
+        counted(metrics.lookups, group, last=("hit", "miss"))
+        counted(metrics.loads, group, last=_LOADS)
+        counted(metrics.looks, group, last=("ok", "failed"))
+        counted(metrics.applied, group, last=("ok", "failed"))
+        counted(metrics.evictions, last=(group,))
         for seconds in (metrics.load_seconds, metrics.apply_seconds):
-            seconds.labels(ring)
+            seconds.labels(group)
 
     def looked_up(self, result: str) -> None:
         """Counts a head that was asked for: hit or miss."""
-        self._metrics.lookups.labels(self._ring, result).inc()
+        self._metrics.lookups.labels(self._group, result).inc()
 
     def tried(self, result: str) -> None:
         """Counts an attempt to load a head."""
-        self._metrics.loads.labels(self._ring, result).inc()
+        self._metrics.loads.labels(self._group, result).inc()
 
     def loaded(self, seconds: float) -> None:
         """Takes the time of a load that somebody waited for."""
-        self._metrics.load_seconds.labels(self._ring).observe(seconds)
+        self._metrics.load_seconds.labels(self._group).observe(seconds)
 
     def evicted(self, heads: int) -> None:
         """Counts heads that left."""
-        self._metrics.evictions.labels(self._ring).inc(heads)
+        self._metrics.evictions.labels(self._group).inc(heads)
 
     def looked(self, result: str) -> None:
         """Counts a look at a head in memory: ok or failed."""
-        self._metrics.looks.labels(self._ring, result).inc()
+        self._metrics.looks.labels(self._group, result).inc()
 
     def applied(self, result: str) -> None:
         """Counts a head that was applied: ok or failed."""
-        self._metrics.applied.labels(self._ring, result).inc()
+        self._metrics.applied.labels(self._group, result).inc()
 
     def ran(self, seconds: float) -> None:
         """Takes the time of running heads on one text."""
-        self._metrics.apply_seconds.labels(self._ring).observe(seconds)
+        self._metrics.apply_seconds.labels(self._group).observe(seconds)
 
     def memory(self, heads: int, taken: int, budget: int) -> None:
         """Says what is in memory."""
-        self._metrics.warm.labels(self._ring).set(heads)
-        self._metrics.memory.labels(self._ring).set(taken)
-        self._metrics.budget.labels(self._ring).set(budget)
+        self._metrics.warm.labels(self._group).set(heads)
+        self._metrics.memory.labels(self._group).set(taken)
+        self._metrics.budget.labels(self._group).set(budget)

@@ -34,7 +34,7 @@ class HeadServer(Protocol):
 
 
 class PlacedHeads:
-    """The heads of a ring on head servers, as `Heads`."""
+    """The heads of an encoder group on head servers, as `Heads`."""
 
     def __init__(self, reach: Callable[[str], HeadServer], servers: HeadServers) -> None:
         """`reach` makes what calls the server at an address. It is closed here."""

@@ -17,9 +17,9 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import ReplicaOutcome, outcome_of
-from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
-from winnow.policy.placement import Placement
+from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
+from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord, Standing
+from winnow.replicas.policy.placement import Placement
 
 OUTLIERS = OutlierSettings(silence=0.1)
 """A head server answers by its caller's deadline whatever its heads do, so silence means more than

@@ -30,11 +30,10 @@ from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.questions import QuestionHeads
-from winnow.stateless.heads.ring import Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
@@ -67,16 +66,16 @@ class House:
         self.encoder = QuestionEncoder(bundle, tokenizer, cached)
         registry = CollectorRegistry()
         metrics = FrontMetrics(registry)
-        # the ring's own encoder is for texts that are no questions
-        ring = Ring("en", "f", tokenizer, FakeTextEncoder(fails=WinnowError()), 8, heads)
-        predictor = Predictor(Rings([ring]), HeadMetrics(registry))
+        # the encoder group's own encoder is for texts that are no questions
+        group = EncoderGroup("en", "f", tokenizer, FakeTextEncoder(fails=WinnowError()), 8, heads)
+        predictor = Predictor(EncoderGroups([group]), HeadMetrics(registry))
         load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
         self.core = AnswerCore(
             Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True),
             Admission(load, 64, AdmissionMetrics(registry)),
             metrics,
             remembered=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
-            heads=QuestionHeads(predictor, ring, self.encoder),
+            heads=QuestionHeads(predictor, group, self.encoder),
         )
         info = ShardInfo(0, 1, "i", 10, 2, "fake", FINGERPRINT)
         cluster = Cluster({0: shard}, {0: info})

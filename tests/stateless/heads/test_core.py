@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 import pytest
-from fake_rings import MOST_TOKENS, House
+from fake_encoder_groups import MOST_TOKENS, House
 from manual_clock import ManualClock
 
 from winnow.bundle import Bundle
@@ -40,7 +40,7 @@ async def test_results_come_in_the_order_of_texts_and_heads(house: House) -> Non
         "person", "Ada Lovelace", 0, 12,
     )  # fmt: skip
     assert {each.label for each in got.results[0].heads[1].labels} == {"glad", "sad", "calm"}
-    assert got.ring == "en"
+    assert got.group == "en"
     assert got.timings.total > 0
     assert got.timings.encode == pytest.approx(0.004)
     # of the second text, which has one token, the span of two is no part
@@ -79,15 +79,15 @@ async def test_texts_without_a_word_are_named_all_at_once(house: House) -> None:
 
 
 async def test_unknown_rings_and_heads_are_not_found_and_named(house: House) -> None:
-    with pytest.raises(NotFoundError, match="no ring 'fr' here: there is en, de"):
-        await house.predict("hello", ring="fr")
-    with pytest.raises(NotFoundError, match=r"there is no head 'x', 'y' in this ring"):
+    with pytest.raises(NotFoundError, match="no encoder group 'fr' here: there is en, de"):
+        await house.predict("hello", group="fr")
+    with pytest.raises(NotFoundError, match=r"there is no head 'x', 'y' in this encoder group"):
         await house.predict("hello", "you", ids="x,intent,y")
 
 
 async def test_a_ring_is_chosen_by_its_name(house: House) -> None:
-    got = await house.predict("hallo", ids="absicht", ring="de")
-    assert (got.ring, house.encoders["en"].encoded) == ("de", [])
+    got = await house.predict("hallo", ids="absicht", group="de")
+    assert (got.group, house.encoders["en"].encoded) == ("de", [])
 
 
 async def test_a_head_that_fails_leaves_the_others(house: House) -> None:
@@ -199,7 +199,7 @@ async def test_heads_that_were_run_where_the_text_was_encoded_are_not_run_again(
         done = Applied("mood", 9, SequencePrediction((LabelScore("glad", 1.0, True),), None))
         yield EncoderThreadRun(applied=lambda: [done])
 
-    house.rings.default.ahead = ahead
+    house.groups.default.ahead = ahead
     predicted = await house.predict("a text", ids="intent,mood,names")
     assert [(each.head_id, each.version) for each in predicted.results[0].heads] == [
         ("intent", 1),
@@ -232,17 +232,17 @@ async def test_more_texts_than_may_be_in_hand_are_refused_at_once(bundle: Bundle
 
 
 async def test_without_a_store_it_says_how_to_get_one(bundle: Bundle) -> None:
-    house = House(bundle, rings=False)
+    house = House(bundle, groups=False)
     with pytest.raises(UnavailableError, match="serves no heads: start it with --heads STORE"):
         await house.predict("hello")
     with pytest.raises(InvalidRequestError):
         await house.predict("")
-    assert house.core.rings() == []
+    assert house.core.groups() == []
 
 
 async def test_rings_are_listed_with_what_they_have_in_memory(house: House) -> None:
-    assert [ring.name for ring in house.core.rings()] == ["en", "de"]
-    (ring,) = house.core.rings("de")
-    assert (ring.fingerprint, ring.budget_bytes, len(ring.warm)) == ("of-de", 512, 1)
-    with pytest.raises(NotFoundError, match="no ring 'fr'"):
-        house.core.rings("fr")
+    assert [group.name for group in house.core.groups()] == ["en", "de"]
+    (group,) = house.core.groups("de")
+    assert (group.fingerprint, group.budget_bytes, len(group.warm)) == ("of-de", 512, 1)
+    with pytest.raises(NotFoundError, match="no encoder group 'fr'"):
+        house.core.groups("fr")

@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 import pytest
-from fake_rings import House
+from fake_encoder_groups import House
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
@@ -89,7 +89,7 @@ async def test_a_refusal_says_when_to_try_again(bundle: Bundle) -> None:
 
 
 async def test_a_front_without_heads_says_how_to_get_them(bundle: Bundle) -> None:
-    async with House(bundle, rings=False).serving() as address:
+    async with House(bundle, groups=False).serving() as address:
         code, said = await failed(address, asked())
     assert (code, said) == (
         StatusCode.UNAVAILABLE, "this front serves no heads: start it with --heads STORE",
@@ -99,11 +99,11 @@ async def test_a_front_without_heads_says_how_to_get_them(bundle: Bundle) -> Non
 async def test_rings_and_what_they_have_in_memory_are_listed(bundle: Bundle) -> None:
     async with House(bundle).serving() as address, grpc.aio.insecure_channel(address) as channel:
         stub = head_pb2_grpc.HeadServiceStub(channel)
-        all_rings = (await stub.ListHeads(head_pb2.ListHeadsRequest())).rings
-        (ring,) = (await stub.ListHeads(head_pb2.ListHeadsRequest(ring="de"))).rings
-    assert [each.name for each in all_rings] == ["en", "de"]
-    assert (ring.encoder_fingerprint, ring.budget_bytes) == ("of-de", 512)
-    (head,) = ring.warm
+        all_groups = (await stub.ListHeads(head_pb2.ListHeadsRequest())).rings
+        (group,) = (await stub.ListHeads(head_pb2.ListHeadsRequest(ring="de"))).rings
+    assert [each.name for each in all_groups] == ["en", "de"]
+    assert (group.encoder_fingerprint, group.budget_bytes) == ("of-de", 512)
+    (head,) = group.warm
     assert (head.head_id, head.version, head.bytes, head.pinned) == ("intent", 3, 100, True)
 
 

@@ -18,8 +18,8 @@ def refused(request: PredictRequest) -> dict[str, str]:
 def test_one_text_and_many_texts_are_both_texts() -> None:
     one = validate(PredictRequest("hello", head_ids=("a", "b")))
     assert (one.texts, one.fields, one.head_ids) == (("hello",), ("text",), ("a", "b"))
-    many = validate(PredictRequest(texts=("x", "y"), head_ids=("a",), ring="de"))
-    assert (many.texts, many.fields, many.ring) == (("x", "y"), ("texts[0]", "texts[1]"), "de")
+    many = validate(PredictRequest(texts=("x", "y"), head_ids=("a",), group="de"))
+    assert (many.texts, many.fields, many.group) == (("x", "y"), ("texts[0]", "texts[1]"), "de")
 
 
 def test_the_limits_themselves_are_allowed() -> None:

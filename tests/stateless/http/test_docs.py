@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from fake_rings import House
+from fake_encoder_groups import House
 from http_front import HttpFront
 
 from winnow.bundle import Bundle

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from fake_rings import House
+from fake_encoder_groups import House
 from fed_front import FedFront
 from http_front import HttpFront
 
@@ -52,7 +52,7 @@ async def test_what_is_wrong_with_a_text_is_told(
 async def test_heads_are_listed_by_the_query(predicting: httpx.AsyncClient) -> None:
     every = (await predicting.get("/v1/heads")).json()["rings"]
     (one,) = (await predicting.get("/v1/heads?ring=de")).json()["rings"]
-    assert [ring["name"] for ring in every] == ["en", "de"]
+    assert [group["name"] for group in every] == ["en", "de"]
     assert (one["name"], one["budgetBytes"]) == ("de", "512")
     assert (await predicting.get("/v1/heads?ring=fr")).status_code == 404
     wrong = await predicting.get("/v1/heads?wheel=1")

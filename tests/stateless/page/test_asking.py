@@ -123,7 +123,7 @@ def test_heads_say_what_the_question_is(page: Any, front: PageFront) -> None:
     labels = ["no label fits", "restaurant_reviews 61 %", "travel_suggestion 22 %"]
     assert texts(page, ".heads .labels li") == labels
     assert texts(page, ".heads mark") == ["Łódź location 97 %"]
-    assert texts(page, ".heads .failed") == ["there is no head mood in this ring"]
+    assert texts(page, ".heads .failed") == ["there is no head mood in this encoder group"]
 
 
 def test_every_option_that_is_set_goes_out_and_no_other(page: Any, front: PageFront) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.outcomes import ReplicaOutcome
-from winnow.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outliers import OutlierSettings, Standing
 from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 
 OUTLIERS = OutlierSettings(

@@ -27,14 +27,14 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.policy.outcomes import ReplicaOutcome
-from winnow.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.hedging import HedgeSettings
+from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.retrying import RetrySettings
 from winnow.searcher import Read
 from winnow.stateless.metrics import ReplicaMetrics
-from winnow.stateless.policy.hedging import HedgeSettings
 from winnow.stateless.policy.progress import SETTLED
 from winnow.stateless.policy.replicas import Replica, ReplicaSettings
-from winnow.stateless.policy.retrying import RetrySettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)

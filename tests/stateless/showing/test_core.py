@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.domain.predicted import HeadInMemory, RingInfo
+from winnow.domain.predicted import EncoderGroupInfo, HeadInMemory
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.showing.core import Names, ShowingCore
@@ -33,10 +33,10 @@ class Busy:
 
 
 def core(
-    work: Work, cluster: ClusterState | None = None, *rings: RingInfo
+    work: Work, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
 ) -> tuple[ShowingCore, ManualClock]:
     clock, shown = ManualClock(), cluster or ClusterState()
-    return ShowingCore(NAMES, work, lambda: shown, lambda: rings, clock), clock
+    return ShowingCore(NAMES, work, lambda: shown, lambda: groups, clock), clock
 
 
 async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
@@ -57,9 +57,9 @@ async def test_everything_that_is_known_arrives() -> None:
     cluster = ClusterState("index", [ShardState(0, 10, 13, [replica])], [
         ReplicaState("b:1", NodeState.UNREACHABLE, "b:1: connection refused")
     ])  # fmt: skip
-    ring = RingInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
+    group = EncoderGroupInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
     work = Work(Busy(), Busy(), Busy(inside=4), Busy(inside=5), lambda: 0.125)
-    made, clock = core(work, cluster, ring)
+    made, clock = core(work, cluster, group)
     clock.advance(60)
     reply = await shown(made)
     assert reply == cluster_pb2.GetClusterResponse(

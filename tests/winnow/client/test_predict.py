@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fake_rings import House
+from fake_encoder_groups import House
 
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient, Client, Predictions

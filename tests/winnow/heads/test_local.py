@@ -39,14 +39,14 @@ STATES: States = np.ones((4, WIDTH), np.float16)
 MEGABYTE = 2**20
 
 
-class Ring:
+class LoadedHeads:
     """Warm heads over a scripted store, on a clock that stands still."""
 
     def __init__(self, root: Path, budget: int = 64 * MEGABYTE) -> None:
         self.store, self.clock = ScriptedStore(root), ManualClock()
         self.threads = FairThreads(1, "heads")
         self.registry = CollectorRegistry()
-        metrics = HeadCacheMetrics(self.registry).ring("test")
+        metrics = HeadCacheMetrics(self.registry).group("test")
         self.heads = LocalHeads(
             self.store,
             fingerprint=FINGERPRINT,
@@ -93,20 +93,20 @@ class Ring:
 
 
 @contextlib.asynccontextmanager
-async def ring_of(root: Path, budget: int = 64 * MEGABYTE) -> AsyncIterator[Ring]:
-    ring = Ring(root, budget)
+async def heads_of(root: Path, budget: int = 64 * MEGABYTE) -> AsyncIterator[LoadedHeads]:
+    group = LoadedHeads(root, budget)
     try:
-        yield ring
+        yield group
     finally:
-        ring.store.go_on.set()
-        ring.heads.close()
-        ring.threads.close()
+        group.store.go_on.set()
+        group.heads.close()
+        group.threads.close()
         await turn()
 
 
 @pytest.fixture
-async def ring(tmp_path: Path) -> AsyncIterator[Ring]:
-    async with ring_of(tmp_path) as made:
+async def group(tmp_path: Path) -> AsyncIterator[LoadedHeads]:
+    async with heads_of(tmp_path) as made:
         yield made
 
 
@@ -123,109 +123,111 @@ def failure(applied: Applied) -> Exception:
     return applied.failure
 
 
-async def test_warm_heads_are_heads(ring: Ring) -> None:
-    heads: Heads = ring.heads
-    assert heads is ring.heads
+async def test_warm_heads_are_heads(group: LoadedHeads) -> None:
+    heads: Heads = group.heads
+    assert heads is group.heads
 
 
-async def test_a_head_is_loaded_on_first_use_and_then_stays(ring: Ring) -> None:
-    ring.store.add("intent")
-    assert ring.in_memory() == []
+async def test_a_head_is_loaded_on_first_use_and_then_stays(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    assert group.in_memory() == []
     for _ in range(3):
-        applied = await ring.one()
+        applied = await group.one()
         assert (said(applied), applied.version) == (label_of(1), 1)
-    assert ring.store.fetched == [("intent", 1)]
-    assert (ring.count("lookups", result="miss"), ring.count("lookups", result="hit")) == (1, 2)
-    assert ring.count("loads", result="loaded") == 1
-    assert ring.gauge("warm") == 1
-    assert ring.gauge("memory_bytes") == ring.one_head()
+    assert group.store.fetched == [("intent", 1)]
+    assert (group.count("lookups", result="miss"), group.count("lookups", result="hit")) == (1, 2)
+    assert group.count("loads", result="loaded") == 1
+    assert group.gauge("warm") == 1
+    assert group.gauge("memory_bytes") == group.one_head()
 
 
-async def test_heads_that_nobody_uses_cost_nothing(ring: Ring) -> None:
+async def test_heads_that_nobody_uses_cost_nothing(group: LoadedHeads) -> None:
     for number in range(20):
-        ring.store.add(f"head-{number}")
-    await ring.one("head-7")
-    assert ring.in_memory() == ["head-7"]
-    assert set(ring.store.asked) == {"head-7"}
+        group.store.add(f"head-{number}")
+    await group.one("head-7")
+    assert group.in_memory() == ["head-7"]
+    assert set(group.store.asked) == {"head-7"}
 
 
-async def test_several_heads_of_both_kinds_read_the_same_states(ring: Ring, tmp_path: Path) -> None:
-    ring.store.add("intent")
-    ring.store.publish(small_head(tmp_path / "t", "entities", kind="token", says=1))
+async def test_several_heads_of_both_kinds_read_the_same_states(
+    group: LoadedHeads, tmp_path: Path
+) -> None:
+    group.store.add("intent")
+    group.store.publish(small_head(tmp_path / "t", "entities", kind="token", says=1))
     for _ in range(2):
-        intent, entities = await ring.apply("intent", "entities")
+        intent, entities = await group.apply("intent", "entities")
         assert said(intent) == label_of(1)
         assert isinstance(entities.prediction, TokenPrediction)
         assert len(entities.prediction.spans) == 2
 
 
-async def test_a_head_named_twice_is_applied_once_and_released(ring: Ring) -> None:
-    ring.store.add("intent")
+async def test_a_head_named_twice_is_applied_once_and_released(group: LoadedHeads) -> None:
+    group.store.add("intent")
     for _ in range(2):
-        first, second = await ring.apply("intent", "intent")
+        first, second = await group.apply("intent", "intent")
         assert first is second
-    await is_free(ring, "intent")
+    await is_free(group, "intent")
 
 
-async def test_all_who_wait_for_a_head_wait_for_one_load(ring: Ring) -> None:
-    ring.store.add("intent")
-    found = await asyncio.gather(*(ring.one() for _ in range(20)))
+async def test_all_who_wait_for_a_head_wait_for_one_load(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    found = await asyncio.gather(*(group.one() for _ in range(20)))
     assert [said(each) for each in found] == [label_of(1)] * 20
-    assert ring.store.fetched == [("intent", 1)]
+    assert group.store.fetched == [("intent", 1)]
 
 
-async def test_what_is_in_memory_waits_for_no_head_that_is_not(ring: Ring) -> None:
+async def test_what_is_in_memory_waits_for_no_head_that_is_not(group: LoadedHeads) -> None:
     """The store hangs; a head that is warm says what it says, and the other is late."""
-    ring.store.add("intent")
-    ring.store.add("topic")
-    await ring.one()
-    ring.store.go_on.clear()
-    intent, topic = await ring.apply("intent", "topic", seconds=2.0)
+    group.store.add("intent")
+    group.store.add("topic")
+    await group.one()
+    group.store.go_on.clear()
+    intent, topic = await group.apply("intent", "topic", seconds=2.0)
     assert said(intent) == label_of(1)
     assert isinstance(failure(topic), DeadlineExceededError)
-    ring.store.go_on.set()
-    await happens(lambda: "topic" in ring.in_memory())
-    assert said(await ring.one("topic")) == label_of(1)
-    assert ring.store.fetched.count(("topic", 1)) == 1
+    group.store.go_on.set()
+    await happens(lambda: "topic" in group.in_memory())
+    assert said(await group.one("topic")) == label_of(1)
+    assert group.store.fetched.count(("topic", 1)) == 1
 
 
-async def test_a_load_outlives_all_who_gave_up(ring: Ring) -> None:
-    ring.store.add("intent")
-    ring.store.go_on.clear()
-    asking = asyncio.create_task(ring.one())
-    await happens(lambda: bool(ring.store.asked))
+async def test_a_load_outlives_all_who_gave_up(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    group.store.go_on.clear()
+    asking = asyncio.create_task(group.one())
+    await happens(lambda: bool(group.store.asked))
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    ring.store.go_on.set()
-    await happens(lambda: ring.in_memory() == ["intent"])
-    await is_free(ring, "intent")
+    group.store.go_on.set()
+    await happens(lambda: group.in_memory() == ["intent"])
+    await is_free(group, "intent")
 
 
-async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    blocked, go_on = await blocker(ring.threads)
-    asking = [asyncio.create_task(ring.one()) for _ in range(3)]
+async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    await group.one()
+    blocked, go_on = await blocker(group.threads)
+    asking = [asyncio.create_task(group.one()) for _ in range(3)]
     await turn()
     for each in asking:
         each.cancel()
     await asyncio.wait(asking)
     go_on()
     await blocked
-    await is_free(ring, "intent")
+    await is_free(group, "intent")
 
 
 async def test_a_deadline_that_passes_in_the_queue_fails_the_heads_and_frees_them(
-    ring: Ring,
+    group: LoadedHeads,
 ) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    blocked, go_on = await blocker(ring.threads)
-    assert isinstance(failure(await ring.one(seconds=0.01)), DeadlineExceededError)
+    group.store.add("intent")
+    await group.one()
+    blocked, go_on = await blocker(group.threads)
+    assert isinstance(failure(await group.one(seconds=0.01)), DeadlineExceededError)
     go_on()
     await blocked
-    await is_free(ring, "intent")
+    await is_free(group, "intent")
 
 
 async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[], None]]:
@@ -241,257 +243,263 @@ async def blocker(threads: FairThreads) -> tuple[asyncio.Task[None], Callable[[]
     return blocked, event.set
 
 
-async def is_free(ring: Ring, head: str) -> None:
+async def is_free(group: LoadedHeads, head: str) -> None:
     """Nobody holds the head any more, so it may leave."""
     await turn()
-    assert not ring.heads._cache.is_held(head)
+    assert not group.heads._cache.is_held(head)
 
 
 async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> None:
     one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
-    async with ring_of(tmp_path, budget=int(one * 2.5)) as ring:
+    async with heads_of(tmp_path, budget=int(one * 2.5)) as group:
         for head in "abc":
-            ring.store.add(head)
-        await ring.apply("a", "b")
-        await ring.one("a")
-        assert said(await ring.one("c")) == label_of(1)
-        assert ring.in_memory() == ["a", "c"]
-        assert ring.count("evictions") == 1
-        ring.store.pin("a", True)
-        ring.clock.advance(REFRESH)
-        await ring.one("a")
-        await happens(lambda: next(iter(ring.heads.cached())).pinned)
+            group.store.add(head)
+        await group.apply("a", "b")
+        await group.one("a")
+        assert said(await group.one("c")) == label_of(1)
+        assert group.in_memory() == ["a", "c"]
+        assert group.count("evictions") == 1
+        group.store.pin("a", True)
+        group.clock.advance(REFRESH)
+        await group.one("a")
+        await happens(lambda: next(iter(group.heads.cached())).pinned)
         for head in "bcbc":
-            assert said(await ring.one(head)) == label_of(1)
-            assert "a" in ring.in_memory()
-        a, b, c = await ring.apply("a", "b", "c")
+            assert said(await group.one(head)) == label_of(1)
+            assert "a" in group.in_memory()
+        a, b, c = await group.apply("a", "b", "c")
         assert said(a) == label_of(1)
         assert said(b) == said(c) == label_of(1), "one after the other, as there is room"
-        assert said(await ring.one("b")) == label_of(1)
+        assert said(await group.one("b")) == label_of(1)
 
 
 async def test_more_heads_than_there_is_room_for_are_applied_in_turn(tmp_path: Path) -> None:
     """They used to fail at once."""
     one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
-    async with ring_of(tmp_path, budget=int(one * 1.5)) as ring:
+    async with heads_of(tmp_path, budget=int(one * 1.5)) as group:
         for head in "abcd":
-            ring.store.add(head)
-        assert [said(each) for each in await ring.apply(*"abcd")] == [label_of(1)] * 4
-        assert len(ring.in_memory()) == 1
+            group.store.add(head)
+        assert [said(each) for each in await group.apply(*"abcd")] == [label_of(1)] * 4
+        assert len(group.in_memory()) == 1
 
 
 async def test_heads_for_which_others_leave_no_room_are_refused(tmp_path: Path) -> None:
     one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
-    async with ring_of(tmp_path, budget=int(one * 1.5)) as ring:
+    async with heads_of(tmp_path, budget=int(one * 1.5)) as group:
         for head in "abc":
-            ring.store.add(head)
-        await ring.one("a")
-        slot = ring.heads._cache.find("a")
+            group.store.add(head)
+        await group.one("a")
+        slot = group.heads._cache.find("a")
         assert slot is not None
-        ring.heads._cache.hold(slot)
-        a, b, c = await ring.apply("a", "b", "c")
+        group.heads._cache.hold(slot)
+        a, b, c = await group.apply("a", "b", "c")
         assert said(a) == label_of(1)
         assert all(isinstance(failure(each), OverloadedError) for each in (b, c))
 
 
 async def test_a_head_that_can_never_fit_is_refused(tmp_path: Path) -> None:
-    async with ring_of(tmp_path, budget=1000) as ring:
-        ring.store.add("intent")
-        assert isinstance(failure(await ring.one()), OverloadedError)
-        assert ring.in_memory() == []
-        assert ring.gauge("memory_bytes") == 0
-        assert ring.count("loads", result="no_room") == 1
+    async with heads_of(tmp_path, budget=1000) as group:
+        group.store.add("intent")
+        assert isinstance(failure(await group.one()), OverloadedError)
+        assert group.in_memory() == []
+        assert group.gauge("memory_bytes") == 0
+        assert group.count("loads", result="no_room") == 1
 
 
-async def test_a_new_version_takes_over_while_the_old_one_serves(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    ring.store.add("intent", 2)
-    assert (await ring.one()).version == 1  # the store is believed for a while
-    ring.store.go_on.clear()
-    ring.clock.advance(REFRESH)
+async def test_a_new_version_takes_over_while_the_old_one_serves(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    await group.one()
+    group.store.add("intent", 2)
+    assert (await group.one()).version == 1  # the store is believed for a while
+    group.store.go_on.clear()
+    group.clock.advance(REFRESH)
     for _ in range(3):
-        assert (await ring.one()).version == 1
-    ring.store.go_on.set()
-    await happens(lambda: ring.heads.cached()[0].version == 2)
-    assert said(await ring.one()) == label_of(2)
-    assert ring.count("loads", result="replaced") == 1
-    assert ring.gauge("memory_bytes") == ring.one_head()
-    ring.store.rollback("intent")
-    await ring.looked()
-    assert said(await ring.one()) == label_of(1)
+        assert (await group.one()).version == 1
+    group.store.go_on.set()
+    await happens(lambda: group.heads.cached()[0].version == 2)
+    assert said(await group.one()) == label_of(2)
+    assert group.count("loads", result="replaced") == 1
+    assert group.gauge("memory_bytes") == group.one_head()
+    group.store.rollback("intent")
+    await group.looked()
+    assert said(await group.one()) == label_of(1)
 
 
-async def test_a_broken_version_never_replaces_a_good_one_and_is_said_once(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    ring.store.add("intent", 2)
-    ring.store.damage("intent", 2)
+async def test_a_broken_version_never_replaces_a_good_one_and_is_said_once(
+    group: LoadedHeads,
+) -> None:
+    group.store.add("intent")
+    await group.one()
+    group.store.add("intent", 2)
+    group.store.damage("intent", 2)
     with capture_logs() as logged:
         for _ in range(40):
-            await ring.looked()
-            assert said(await ring.one()) == label_of(1)
+            await group.looked()
+            assert said(await group.one()) == label_of(1)
     (line,) = logged
     assert (line["version"], line["still_serving"]) == (2, 1)
     assert "damaged" in line["error"]
-    tried = ring.store.fetched.count(("intent", 2))
+    tried = group.store.fetched.count(("intent", 2))
     assert 2 <= tried <= 4  # again after a while: it may have been mended
-    ring.store.add("intent", 3)
-    await ring.looked()
-    assert said(await ring.one()) == label_of(3)
+    group.store.add("intent", 3)
+    await group.looked()
+    assert said(await group.one()) == label_of(3)
 
 
-async def test_a_version_that_is_mended_is_served(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    ring.store.add("intent", 2)
-    ring.store.damage("intent", 2)
-    await ring.looked()
-    ring.store.add("intent", 2)
-    ring.clock.advance(100)
-    await ring.looked()
-    assert said(await ring.one()) == label_of(2)
+async def test_a_version_that_is_mended_is_served(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    await group.one()
+    group.store.add("intent", 2)
+    group.store.damage("intent", 2)
+    await group.looked()
+    group.store.add("intent", 2)
+    group.clock.advance(100)
+    await group.looked()
+    assert said(await group.one()) == label_of(2)
 
 
-async def test_a_cold_head_whose_version_is_broken_is_served_as_it_was_before(ring: Ring) -> None:
-    ring.store.add("intent")
-    ring.store.add("intent", 2)
-    ring.store.damage("intent", 2)
+async def test_a_cold_head_whose_version_is_broken_is_served_as_it_was_before(
+    group: LoadedHeads,
+) -> None:
+    group.store.add("intent")
+    group.store.add("intent", 2)
+    group.store.damage("intent", 2)
     with capture_logs() as logged:
-        assert said(await ring.one()) == label_of(1)
+        assert said(await group.one()) == label_of(1)
     assert [line["version"] for line in logged] == [2]
 
 
-async def test_a_head_of_which_no_version_works_is_unavailable(ring: Ring) -> None:
+async def test_a_head_of_which_no_version_works_is_unavailable(group: LoadedHeads) -> None:
     for version in (1, 2):
-        ring.store.add("intent", version)
-        ring.store.damage("intent", version)
-    ring.store.add("topic")
+        group.store.add("intent", version)
+        group.store.damage("intent", version)
+    group.store.add("topic")
     for _ in range(3):
-        intent, topic = await ring.apply("intent", "topic")
+        intent, topic = await group.apply("intent", "topic")
         assert said(topic) == label_of(1)
         error = failure(intent)
         assert isinstance(error, UnavailableError)
         assert "head intent version 2 cannot be loaded" in str(error)
-        assert str(ring.store.root) not in str(error)
-    assert ring.store.fetched.count(("intent", 2)) == 1  # it is not tried again at once
-    ring.clock.advance(REFRESH)
-    await ring.one()
-    assert ring.store.fetched.count(("intent", 2)) == 2
+        assert str(group.store.root) not in str(error)
+    assert group.store.fetched.count(("intent", 2)) == 1  # it is not tried again at once
+    group.clock.advance(REFRESH)
+    await group.one()
+    assert group.store.fetched.count(("intent", 2)) == 2
 
 
-async def test_what_is_in_memory_serves_on_while_the_store_is_away(ring: Ring) -> None:
-    ring.store.add("intent")
-    ring.store.add("topic")
-    await ring.one()
-    ring.store.away = True
+async def test_what_is_in_memory_serves_on_while_the_store_is_away(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    group.store.add("topic")
+    await group.one()
+    group.store.away = True
     with capture_logs() as logged:
         for _ in range(5):
-            await ring.looked()
-            intent, topic = await ring.apply("intent", "topic")
+            await group.looked()
+            intent, topic = await group.apply("intent", "topic")
             assert said(intent) == label_of(1)
             assert isinstance(failure(topic), UnavailableError)
             assert "no route" not in str(failure(topic))
-        ring.store.away = False
-        assert said(await ring.one("topic")) == label_of(1)
-        await ring.looked()
+        group.store.away = False
+        assert said(await group.one("topic")) == label_of(1)
+        await group.looked()
     assert [line["event"] for line in logged] == [
         "the head store cannot be reached: heads in memory serve on",
         "the head store can be reached again",
     ]
 
 
-async def test_a_head_that_left_the_store_serves_on(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    ring.store.fails = NotFoundError("no head")
+async def test_a_head_that_left_the_store_serves_on(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    await group.one()
+    group.store.fails = NotFoundError("no head")
     with capture_logs() as logged:
         for _ in range(3):
-            await ring.looked()
-            assert said(await ring.one()) == label_of(1)
+            await group.looked()
+            assert said(await group.one()) == label_of(1)
     assert [(line["event"], line["still_serving"]) for line in logged] == [
         ("version check failed", 1)
     ]
 
 
-async def test_a_store_that_fails_in_unheard_of_ways_fails_its_head_only(ring: Ring) -> None:
-    ring.store.add("intent")
-    await ring.one()
-    ring.store.fails = ZeroDivisionError("nobody thought of it")
+async def test_a_store_that_fails_in_unheard_of_ways_fails_its_head_only(
+    group: LoadedHeads,
+) -> None:
+    group.store.add("intent")
+    await group.one()
+    group.store.fails = ZeroDivisionError("nobody thought of it")
     with capture_logs():
-        intent, topic = await ring.apply("intent", "topic")
+        intent, topic = await group.apply("intent", "topic")
     assert said(intent) == label_of(1)
     assert isinstance(failure(topic), UnavailableError)
 
 
-async def test_a_damaged_record_of_what_is_served_fails_its_head_only(ring: Ring) -> None:
-    ring.store.add("intent")
-    ring.store.add("topic")
-    await ring.one()
+async def test_a_damaged_record_of_what_is_served_fails_its_head_only(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    group.store.add("topic")
+    await group.one()
     for head in ("intent", "topic"):
-        (ring.store.root / "store" / head / "current.json").write_text("{}")
+        (group.store.root / "store" / head / "current.json").write_text("{}")
     with capture_logs() as logged:
-        await ring.looked()
-        intent, topic = await ring.apply("intent", "topic")
+        await group.looked()
+        intent, topic = await group.apply("intent", "topic")
     assert said(intent) == label_of(1)
     assert isinstance(failure(topic), UnavailableError)
     assert str(failure(topic)).startswith("head topic cannot be loaded")
     assert {line["head"] for line in logged} == {"intent", "topic"}
 
 
-async def test_an_unknown_head_is_looked_for_once_in_a_while(ring: Ring) -> None:
-    ring.store.add("intent")
+async def test_an_unknown_head_is_looked_for_once_in_a_while(group: LoadedHeads) -> None:
+    group.store.add("intent")
     for _ in range(5):
-        intent, nobody = await ring.apply("intent", "nobody")
+        intent, nobody = await group.apply("intent", "nobody")
         assert said(intent) == label_of(1)
         assert isinstance(failure(nobody), NotFoundError)
         assert str(failure(nobody)) == "there is no head 'nobody'"
-    assert ring.store.asked.count("nobody") == 1
-    ring.store.add("nobody")
-    ring.clock.advance(REFRESH)
-    assert said(await ring.one("nobody")) == label_of(1)
+    assert group.store.asked.count("nobody") == 1
+    group.store.add("nobody")
+    group.clock.advance(REFRESH)
+    assert said(await group.one("nobody")) == label_of(1)
 
 
-async def test_names_that_nobody_has_fill_no_memory(ring: Ring) -> None:
-    ring.store.add("intent")
+async def test_names_that_nobody_has_fill_no_memory(group: LoadedHeads) -> None:
+    group.store.add("intent")
     for number in range(1100):
-        await ring.one(f"nobody-{number}")
-    assert len(ring.heads._loading._failures) == 1000
-    assert not ring.heads._cache.slots()
+        await group.one(f"nobody-{number}")
+    assert len(group.heads._loading._failures) == 1000
+    assert not group.heads._cache.slots()
 
 
 async def test_a_store_that_hangs_is_not_given_ever_more_to_do(
-    ring: Ring, monkeypatch: pytest.MonkeyPatch
+    group: LoadedHeads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.heads.loading._MAX_LOADING", 10)
-    ring.store.add("intent")
-    ring.store.go_on.clear()
+    group.store.add("intent")
+    group.store.go_on.clear()
     for number in range(10):
-        assert isinstance(failure(await ring.one(f"a{number}", 0.001)), DeadlineExceededError)
-    assert isinstance(failure(await ring.one("one-more", 0.001)), OverloadedError)
-    ring.store.go_on.set()
-    await happens(lambda: not ring.heads._cache.slots())
-    assert said(await ring.one()) == label_of(1)
+        assert isinstance(failure(await group.one(f"a{number}", 0.001)), DeadlineExceededError)
+    assert isinstance(failure(await group.one("one-more", 0.001)), OverloadedError)
+    group.store.go_on.set()
+    await happens(lambda: not group.heads._cache.slots())
+    assert said(await group.one()) == label_of(1)
 
 
-async def test_a_head_of_another_encoder_is_refused(ring: Ring, tmp_path: Path) -> None:
-    ring.store.publish(small_head(tmp_path / "a", fingerprint="f" * 16))
-    error = failure(await ring.one())
+async def test_a_head_of_another_encoder_is_refused(group: LoadedHeads, tmp_path: Path) -> None:
+    group.store.publish(small_head(tmp_path / "a", fingerprint="f" * 16))
+    error = failure(await group.one())
     assert isinstance(error, IdentityError)
     assert "ffffffffffffffff" in str(error)
 
 
-async def test_states_of_another_width_are_refused(ring: Ring) -> None:
+async def test_states_of_another_width_are_refused(group: LoadedHeads) -> None:
     for shape in ((4, WIDTH + 1), (1, WIDTH), (4,)):
         with pytest.raises(IdentityError):
-            await ring.heads.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
+            await group.heads.apply(np.ones(shape, np.float16), ["intent"], Deadline.after(9))
 
 
 async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
     tmp_path: Path,
 ) -> None:
     threads = FairThreads(1, "heads")
-    metrics = HeadCacheMetrics(CollectorRegistry()).ring("test")
+    metrics = HeadCacheMetrics(CollectorRegistry()).group("test")
     store = open_store(tmp_path / "store")
     store.publish(small_head(tmp_path / "intent", says=1))
     warm = LocalHeads(
@@ -511,33 +519,33 @@ async def test_the_first_states_tell_the_width_of_an_encoder_that_came_later(
         threads.close()
 
 
-async def test_a_head_that_moved_says_where_to_and_serves_on(ring: Ring) -> None:
-    ring.store.add("intent")
-    assert (await ring.one()).moved_to == ""
-    ring.store.move("intent", "german")
-    await ring.looked()
-    applied = await ring.one()
+async def test_a_head_that_moved_says_where_to_and_serves_on(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    assert (await group.one()).moved_to == ""
+    group.store.move("intent", "german")
+    await group.looked()
+    applied = await group.one()
     assert (said(applied), applied.moved_to) == (label_of(1), "german")
 
 
-async def test_one_head_whose_logits_are_no_numbers_fails_alone(ring: Ring) -> None:
-    ring.store.add("intent")
-    ring.store.publish(small_head(ring.store.root / "n", "nan"))
-    await ring.apply("intent", "nan")
+async def test_one_head_whose_logits_are_no_numbers_fails_alone(group: LoadedHeads) -> None:
+    group.store.add("intent")
+    group.store.publish(small_head(group.store.root / "n", "nan"))
+    await group.apply("intent", "nan")
     states = np.full((4, WIDTH), np.nan, np.float16)
-    found = await ring.heads.apply(states, ["nan"], Deadline.after(30))
+    found = await group.heads.apply(states, ["nan"], Deadline.after(30))
     assert "not finite" in str(failure(found[0]))
-    assert said(await ring.one()) == label_of(1)
-    assert ring.count("applied", result="failed") == 1
+    assert said(await group.one()) == label_of(1)
+    assert group.count("applied", result="failed") == 1
 
 
 async def test_closing_ends_what_is_being_loaded(tmp_path: Path) -> None:
-    async with ring_of(tmp_path) as ring:
-        ring.store.add("intent")
-        ring.store.go_on.clear()
-        asking = asyncio.create_task(ring.one())
-        await happens(lambda: bool(ring.store.asked))
-        ring.heads.close()
+    async with heads_of(tmp_path) as group:
+        group.store.add("intent")
+        group.store.go_on.clear()
+        asking = asyncio.create_task(group.one())
+        await happens(lambda: bool(group.store.asked))
+        group.heads.close()
         assert isinstance(failure(await asking), UnavailableError)
 
 
@@ -560,7 +568,7 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
         width=WIDTH,
         budget_bytes=64 * MEGABYTE,
         threads=threads,
-        metrics=HeadCacheMetrics(registry).ring("test"),
+        metrics=HeadCacheMetrics(registry).group("test"),
         refresh=0.0,
     )
 
@@ -603,7 +611,7 @@ async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:
     writer = open_store(url, tmp_path / "elsewhere")
     writer.publish(versioned_head(tmp_path / "1", "intent", 1))
     threads, registry = FairThreads(1, "heads"), CollectorRegistry()
-    metrics = HeadCacheMetrics(registry).ring("test")
+    metrics = HeadCacheMetrics(registry).group("test")
     store = open_store(url, cache)
     warm = LocalHeads(
         store,
@@ -630,11 +638,11 @@ def test_a_loop_that_ends_leaves_no_task_behind(tmp_path: Path) -> None:
     """Closing while a look is under way: nothing is said of it afterwards."""
 
     async def serve() -> Any:
-        async with ring_of(tmp_path) as ring:
-            ring.store.add("intent")
-            await ring.one()
-            ring.store.go_on.clear()
-            ring.clock.advance(REFRESH)
-            return await ring.one()
+        async with heads_of(tmp_path) as group:
+            group.store.add("intent")
+            await group.one()
+            group.store.go_on.clear()
+            group.clock.advance(REFRESH)
+            return await group.one()
 
     assert said(asyncio.run(serve())) == label_of(1)

@@ -53,7 +53,7 @@ class Sequences(RuleBasedStateMachine):
             width=WIDTH,
             budget_bytes=int(one * (ROOM + 0.5)),
             threads=self.threads,
-            metrics=HeadCacheMetrics(self.registry).ring("test"),
+            metrics=HeadCacheMetrics(self.registry).group("test"),
             clock=self.clock,
         )
         self.served: dict[str, set[int]] = {head: set() for head in HEADS}

@@ -24,7 +24,7 @@ from winnow.errors import (
 from winnow.heads.heads import States
 from winnow.heads.placed import PlacedHeads
 from winnow.policy.head_servers import HeadServers
-from winnow.policy.placement import Placement
+from winnow.replicas.policy.placement import Placement
 
 LONG = 60.0
 SERVERS = ("a:1", "b:1", "c:1")

@@ -24,7 +24,7 @@ from winnow.heads.placed import PlacedHeads
 from winnow.heads.remote import SERVICE, RemoteHeads
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
-from winnow.policy.placement import Placement
+from winnow.replicas.policy.placement import Placement
 from winnow.rpc.channel import open_balanced
 
 LONG = 60.0
@@ -52,7 +52,7 @@ def pool() -> Iterator[FairThreads]:
 
 
 def warm_heads(store: HeadStore, threads: FairThreads) -> LocalHeads:
-    metrics = HeadCacheMetrics(CollectorRegistry()).ring("small")
+    metrics = HeadCacheMetrics(CollectorRegistry()).group("small")
     return LocalHeads(
         store,
         fingerprint=FINGERPRINT,

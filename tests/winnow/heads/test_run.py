@@ -24,13 +24,13 @@ ENCODED = TextEncoding(np.ones(2, np.float32), STATES)
 LONG = 30.0
 
 
-class Ring:
+class LoadedHeads:
     """Warm heads with room for all."""
 
     def __init__(self, root: Path) -> None:
         self.store, self.registry = ScriptedStore(root), CollectorRegistry()
         self.threads = FairThreads(1, "heads")
-        metrics = HeadCacheMetrics(self.registry).ring("test")
+        metrics = HeadCacheMetrics(self.registry).group("test")
         self.heads = LocalHeads(
             self.store,
             fingerprint=FINGERPRINT,
@@ -51,17 +51,17 @@ class Ring:
 
 
 @pytest.fixture
-async def ring(tmp_path: Path) -> AsyncIterator[Ring]:
-    made = Ring(tmp_path)
+async def group(tmp_path: Path) -> AsyncIterator[LoadedHeads]:
+    made = LoadedHeads(tmp_path)
     yield made
     made.heads.close()
     made.threads.close()
     await turn()
 
 
-async def test_heads_in_memory_are_run_by_whoever_encodes(ring: Ring) -> None:
-    await ring.load("a", "b")
-    with ring.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
+async def test_heads_in_memory_are_run_by_whoever_encodes(group: LoadedHeads) -> None:
+    await group.load("a", "b")
+    with group.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
         encoding = threading.Thread(target=ahead.run, args=(ENCODED,))
         encoding.start()
         encoding.join()
@@ -74,55 +74,55 @@ async def test_heads_in_memory_are_run_by_whoever_encodes(ring: Ring) -> None:
     assert isinstance(said, SequencePrediction)
     assert said.labels[0].label == label_of(1)
     assert ahead.seconds > 0
-    await happens(lambda: ring.in_use() == set())
+    await happens(lambda: group.in_use() == set())
 
 
-async def test_heads_that_are_not_in_memory_are_left_to_others(ring: Ring) -> None:
-    await ring.load("a")
-    ring.store.add("b")
-    with ring.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
+async def test_heads_that_are_not_in_memory_are_left_to_others(group: LoadedHeads) -> None:
+    await group.load("a")
+    group.store.add("b")
+    with group.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
         ahead.run(ENCODED)
         assert [each.head for each in ahead.applied()] == ["a"]
 
 
-async def test_a_turn_of_the_encoder_has_few_heads(ring: Ring) -> None:
+async def test_a_turn_of_the_encoder_has_few_heads(group: LoadedHeads) -> None:
     heads = [f"head-{number}" for number in range(20)]
-    await ring.load(*heads)
-    with ring.heads.begin_encoder_thread_run(heads, Deadline.after(LONG)) as ahead:
+    await group.load(*heads)
+    with group.heads.begin_encoder_thread_run(heads, Deadline.after(LONG)) as ahead:
         ahead.run(ENCODED)
         assert [each.head for each in ahead.applied()] == heads[:16]
 
 
-async def test_a_text_that_is_encoded_elsewhere_leaves_heads_to_others(ring: Ring) -> None:
+async def test_a_text_that_is_encoded_elsewhere_leaves_heads_to_others(group: LoadedHeads) -> None:
     """It was in the cache, or on its way for somebody else."""
-    await ring.load("a")
-    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
-        assert ring.in_use() == {"a"}
+    await group.load("a")
+    with group.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
+        assert group.in_use() == {"a"}
         assert ahead.applied() == []
-    await happens(lambda: ring.in_use() == set())
+    await happens(lambda: group.in_use() == set())
 
 
-async def test_heads_are_not_run_for_those_who_gave_up(ring: Ring) -> None:
-    await ring.load("a")
+async def test_heads_are_not_run_for_those_who_gave_up(group: LoadedHeads) -> None:
+    await group.load("a")
     with (
         pytest.raises(KeyError),
-        ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead,
+        group.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead,
     ):
         raise KeyError("cancelled, say")
     ahead.run(ENCODED)
     assert ahead.applied() == []
-    await happens(lambda: ring.in_use() == set())
+    await happens(lambda: group.in_use() == set())
 
 
-async def test_heads_are_not_run_beyond_their_deadline(ring: Ring) -> None:
-    await ring.load("a")
-    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(0)) as ahead:
+async def test_heads_are_not_run_beyond_their_deadline(group: LoadedHeads) -> None:
+    await group.load("a")
+    with group.heads.begin_encoder_thread_run(["a"], Deadline.after(0)) as ahead:
         ahead.run(ENCODED)
         assert ahead.applied() == []
 
 
-async def test_an_encoder_without_states_runs_no_heads(ring: Ring) -> None:
-    await ring.load("a")
-    with ring.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
+async def test_an_encoder_without_states_runs_no_heads(group: LoadedHeads) -> None:
+    await group.load("a")
+    with group.heads.begin_encoder_thread_run(["a"], Deadline.after(LONG)) as ahead:
         ahead.run(TextEncoding(np.ones(2, np.float32)))
         assert ahead.applied() == []

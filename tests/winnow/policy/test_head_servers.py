@@ -18,7 +18,7 @@ from winnow.policy.head_servers import (
     call_worth_another_server,
     worth_another_server,
 )
-from winnow.policy.placement import Placement
+from winnow.replicas.policy.placement import Placement
 
 SERVERS = ("a:1", "b:1", "c:1")
 HEADS = [f"head-{number}" for number in range(40)]

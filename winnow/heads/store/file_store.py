@@ -104,8 +104,8 @@ class FileStore:
     def pin(self, head: str, pinned: bool) -> Current:
         return self._change(head, {"pinned": pinned})
 
-    def move(self, head: str, ring: str) -> Current:
-        return self._change(head, {"moved_to": ring})
+    def move(self, head: str, group: str) -> Current:
+        return self._change(head, {"moved_to": group})
 
     def _admit(self, manifest: HeadManifest) -> None:
         """Refuses heads of another encoder; the first head says which one it is."""

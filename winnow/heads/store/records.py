@@ -35,7 +35,7 @@ class Current(Record):
     pinned: bool = False
     """Whether servers that have loaded the head keep it in memory."""
     moved_to: str = Field(default="", max_length=200)
-    """The ring that serves the head now, if it is another one."""
+    """The encoder group that serves the head now, if it is another one."""
 
 
 class StoreRecord(Record):

@@ -63,5 +63,5 @@ class HeadStore(Protocol):
     def pin(self, head: str, pinned: bool) -> Current:
         """Says whether servers keep a head in memory once it is there; NotFoundError as above."""
 
-    def move(self, head: str, ring: str) -> Current:
-        """Says which ring serves a head from now on; empty: this one. NotFoundError as above."""
+    def move(self, head: str, group: str) -> Current:
+        """Records which group serves a head now; empty for this one. NotFoundError as above."""

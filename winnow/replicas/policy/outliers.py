@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from winnow.deadline import Clock
-from winnow.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outcomes import ReplicaOutcome
 
 
 class Standing(Enum):

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.policy.placement import Placement
+from winnow.replicas.policy.placement import Placement
 
 HEADS = [f"tenant-{number}.intent" for number in range(1_000)]
 names = st.sets(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=8)

@@ -15,7 +15,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.stateless.policy.retrying import RetrySettings, should_retry
+from winnow.replicas.policy.retrying import RetrySettings, should_retry
 
 SETTINGS = RetrySettings(most=1, least_left=0.005)
 GONE = UnavailableError("connection refused")

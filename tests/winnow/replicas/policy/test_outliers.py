@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.policy.outcomes import ReplicaOutcome
-from winnow.policy.outliers import OutlierSettings, ReplicaRecord, Standing
+from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord, Standing
 
 SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
 A_MOMENT = 0.25

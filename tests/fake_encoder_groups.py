@@ -15,10 +15,9 @@ from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
+from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups, Memory
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
-from winnow.stateless.heads.ring import Memory, Ring
-from winnow.stateless.heads.rings import Rings
 from winnow.stateless.heads.servicer import LARGEST, SERVICE, HeadServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
@@ -29,9 +28,9 @@ MOST_TOKENS = 8
 
 
 class House:
-    """A core over two rings, `en` and `de`, and what it is made of."""
+    """A core over two encoder groups, `en` and `de`, and what it is made of."""
 
-    def __init__(self, bundle: Bundle, most: int = 64, rings: bool = True) -> None:
+    def __init__(self, bundle: Bundle, most: int = 64, groups: bool = True) -> None:
         self.registry = CollectorRegistry()
         self.tokenizer = Tokenizer(bundle.tokenizer)
         self.encoders = {name: FakeTextEncoder() for name in ("en", "de")}
@@ -41,7 +40,7 @@ class House:
         }
         self.heads["en"].spans["names"] = (TokenSpan("person", 0, 2, 0.9),)
         made = [
-            Ring(
+            EncoderGroup(
                 name,
                 f"of-{name}",
                 self.tokenizer,
@@ -53,12 +52,12 @@ class House:
             for name in self.encoders
         ]
         metrics = HeadMetrics(self.registry)
-        self.rings = known = Rings(made if rings else [])
+        self.groups = known = EncoderGroups(made if groups else [])
         admission = TextAdmission(most, metrics)
         self.core = PredictCore(known, Predictor(known, metrics), admission, metrics)
 
-    async def predict(self, *texts: str, ids: str = "intent", ring: str = "") -> Predicted:
-        request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), ring=ring)
+    async def predict(self, *texts: str, ids: str = "intent", group: str = "") -> Predicted:
+        request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), group=group)
         return await self.core.predict(request, Deadline.after(5), "me")
 
     def predictions(self, result: str) -> float | None:

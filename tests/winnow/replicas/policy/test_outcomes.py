@@ -13,7 +13,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.policy.outcomes import ReplicaOutcome, outcome_of
+from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
 
 
 @pytest.mark.parametrize(

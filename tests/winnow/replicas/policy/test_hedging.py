@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 
-from winnow.stateless.policy.hedging import (
+from winnow.replicas.policy.hedging import (
     HedgeBudget,
     HedgeDelay,
     HedgeDelays,

@@ -1,0 +1,1 @@
+"""Pure policies of calls to replicas: settings, outcomes and numbers in, a decision out."""
