@@ -17,9 +17,9 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import OverloadedError
-from winnow.plural import are
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
+from winnow.quoting import are
 from winnow.searcher import Read, Retrieved, Searcher
 
 

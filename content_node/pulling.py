@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog
 
-from winnow.content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.restoring import pull
 from winnow.quoting import shown
 from winnow.telemetry.stage import StageClock
 
@@ -16,7 +16,7 @@ def pull_shard(url: str, target: Path) -> None:
     """Restores the shard at `url` into `target`, unless it lies there. Takes minutes: in a thread.
 
     Raises:
-        NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.pulling.pull`.
+        NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.restoring.pull`.
 
     """
     pulled = pull(url, target, _Logged())

@@ -19,11 +19,11 @@ from winnow.content_node.shard.view import ShardView
 from winnow.content_node.validation import question_limits
 from winnow.deadline import Clock, Deadline
 from winnow.domain.answered import ShardTimings
-from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.shard_call import Interval
 from winnow.errors import (
     ArtefactError,
     GenerationGoneError,

@@ -4,9 +4,9 @@ from winnow.bundle import Bundle
 from winnow.content_node.reader import check_lengths
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.settings.source import SettingsError
 
 

@@ -11,7 +11,7 @@ from winnow.inference.runtime import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.listening import ListenAddress
+from winnow.settings.values import ListenAddress
 
 
 class NodeSettings(ServiceSettings):

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from winnow.deadline import Clock, Deadline
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.errors import OverloadedError
-from winnow.plural import are
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
+from winnow.quoting import are
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder, TextEncoding
 

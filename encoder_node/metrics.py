@@ -1,9 +1,8 @@
 """Metrics of an encoder node."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from winnow.telemetry.buckets import FAST
-from winnow.telemetry.metrics import counted
+from winnow.telemetry.metrics import FAST, MetricFactory
 
 ENCODER_STAGES = ("queue", "encode")
 
@@ -12,36 +11,30 @@ class EncoderMetrics:
     """What an encoder node does."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._stage = Histogram(
+        make = MetricFactory(registry)
+        self._stage = make.histogram(
             "winnow_encoder_stage_seconds",
             "Time that a text waits, and that its run takes",
-            ("stage",),
+            "stage",
             buckets=FAST,
-            registry=registry,
         )
         for stage in ENCODER_STAGES:
             self._stage.labels(stage)
-        self.ready = Gauge(
-            "winnow_encoder_ready",
-            "1 while the encoder is loaded and served, else 0",
-            registry=registry,
+        self.ready = make.gauge(
+            "winnow_encoder_ready", "1 while the encoder is loaded and served, else 0"
         )
-        self.admission = Counter(
+        self.admission = make.counter(
             "winnow_encoder_admission",
             "Texts by whether they were let in",
-            ("result",),
-            registry=registry,
+            "result",
+            values=("granted", "refused"),
         )
-        counted(self.admission, last=("granted", "refused"))
-        self.in_hand = Gauge(
-            "winnow_encoder_texts_in_hand",
-            "Texts that wait to be encoded or are being encoded",
-            registry=registry,
+        self.in_hand = make.gauge(
+            "winnow_encoder_texts_in_hand", "Texts that wait to be encoded or are being encoded"
         )
-        self.seconds_per_text = Gauge(
+        self.seconds_per_text = make.gauge(
             "winnow_encoder_seconds_per_text",
             "Seconds per text while encoding, all threads together",
-            registry=registry,
         )
 
     def encoded(self, queue: float, encode: float) -> None:

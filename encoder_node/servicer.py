@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from winnow.convert import encoder as convert
-from winnow.convert.states import format_of_message
+from winnow.convert.encoder import format_of_message
 from winnow.domain.encoder import EncoderInfo
 from winnow.encoder_node.admission import AdmittedEncoder
 from winnow.encoder_node.validation import check_fingerprint, check_ids, check_states

@@ -8,7 +8,7 @@ from pydantic import Field
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.policy.batching import BatchLimits
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.listening import ListenAddress
+from winnow.settings.values import ListenAddress
 
 _MOST_TEXTS = 16
 _DEFAULT = BatchLimits()

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
 from winnow.head_node.metrics import HeadNodeMetrics
-from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
+from winnow.quoting import are
 
 _RETRY_AFTER = 0.05
 """Seconds: texts take milliseconds."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from winnow.heads.local import REFRESH
 from winnow.settings.common import ProcessSettings, cores
-from winnow.settings.listening import ListenAddress
+from winnow.settings.values import ListenAddress
 
 
 class HeadNodeSettings(ProcessSettings):

@@ -11,7 +11,7 @@ from models.network.apart import PASSAGE_POSITION
 from models.network.states import states_of
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, HALVES, WHOLE
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.files.vouching import vouched
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"

@@ -3,10 +3,9 @@
 import contextlib
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from winnow.telemetry.buckets import COUNTS, FAST, SHARES
-from winnow.telemetry.metrics import counted
+from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, counted
 
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
@@ -15,73 +14,60 @@ class FrontMetrics:
     """What a front node does."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.ready = Gauge(
-            "winnow_front_ready", "1 while questions and texts are taken, else 0", registry=registry
+        make = MetricFactory(registry)
+        self.ready = make.gauge(
+            "winnow_front_ready", "1 while questions and texts are taken, else 0"
         )
-        self.stage = Histogram(
-            "winnow_front_stage_seconds",
-            "Time of each stage",
-            ("stage",),
-            buckets=FAST,
-            registry=registry,
+        self.stage = make.histogram(
+            "winnow_front_stage_seconds", "Time of each stage", "stage", buckets=FAST
         )
-        self.shard = Histogram(
+        self.shard = make.histogram(
             "winnow_front_shard_seconds",
             "Time of each stage as a shard reported it",
-            ("shard", "stage"),
+            "shard",
+            "stage",
             buckets=FAST,
-            registry=registry,
         )
-        self.shard_failures = Counter(
+        self.shard_failures = make.counter(
             "winnow_front_shard_failures",
             "Shards that did not answer a question",
-            ("shard", "status"),
-            registry=registry,
+            "shard",
+            "status",
         )
-        self.passages_read = Histogram(
-            "winnow_front_passages_read",
-            "Passages read for one question",
-            buckets=COUNTS,
-            registry=registry,
+        self.passages_read = make.histogram(
+            "winnow_front_passages_read", "Passages read for one question", buckets=COUNTS
         )
-        self.passages_needed = Histogram(
+        self.passages_needed = make.histogram(
             "winnow_front_passages_needed",
             "Passages that the answers to one question rest on, without those read ahead in vain",
             buckets=COUNTS,
-            registry=registry,
         )
-        self.coverage = Histogram(
+        self.coverage = make.histogram(
             "winnow_front_coverage_ratio",
             "Share of known passages that was searched",
             buckets=SHARES,
-            registry=registry,
         )
-        self.in_flight = Gauge(
-            "winnow_front_questions_in_flight", "Questions being answered", registry=registry
-        )
+        self.in_flight = make.gauge("winnow_front_questions_in_flight", "Questions being answered")
 
 
 class AdmissionMetrics:
     """What a front node lets in."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._admissions = Counter(
+        make = MetricFactory(registry)
+        self._admissions = make.counter(
             "winnow_front_admissions",
             "Questions by result: granted, dimmed (fewer passages are read than were asked for) or "
             "refused",
-            ("result",),
-            registry=registry,
+            "result",
+            values=("granted", "dimmed", "refused"),
         )
-        counted(self._admissions, last=("granted", "dimmed", "refused"))
-        self.reads = Gauge(
-            "winnow_front_reads_in_hand",
-            "Passages that questions being answered may read",
-            registry=registry,
+        self.reads = make.gauge(
+            "winnow_front_reads_in_hand", "Passages that questions being answered may read"
         )
-        self.pace = Gauge(
+        self.pace = make.gauge(
             "winnow_front_seconds_per_read",
             "Seconds per passage of all content nodes together, as they report it",
-            registry=registry,
         )
 
     def admitted(self, result: str) -> None:
@@ -93,27 +79,19 @@ class ClusterMetrics:
     """What a front node knows of the content nodes."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._index = Gauge(
-            "winnow_front_index_passages",
-            "Passages known on each shard",
-            ("shard",),
-            registry=registry,
+        make = MetricFactory(registry)
+        self._index = make.gauge(
+            "winnow_front_index_passages", "Passages known on each shard", "shard"
         )
-        self._replicas = Gauge(
-            "winnow_front_replicas",
-            "Replicas of each shard that get new requests",
-            ("shard",),
-            registry=registry,
+        self._replicas = make.gauge(
+            "winnow_front_replicas", "Replicas of each shard that get new requests", "shard"
         )
-        self.refused = Gauge(
+        self.refused = make.gauge(
             "winnow_front_refused_nodes",
             "Nodes that reply but do not belong to the index that is served",
-            registry=registry,
         )
-        self.not_loaded = Gauge(
-            "winnow_front_not_loaded_nodes",
-            "Nodes that reply but could not load their shard",
-            registry=registry,
+        self.not_loaded = make.gauge(
+            "winnow_front_not_loaded_nodes", "Nodes that reply but could not load their shard"
         )
 
     def shard(self, shard: int, passages: int, replicas: int) -> None:
@@ -131,36 +109,37 @@ class ReplicaMetrics:
     """Requests of a front node to replicas. A replica is named by its address."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.hedges = Counter(
+        make = MetricFactory(registry)
+        self.hedges = make.counter(
             "winnow_front_hedges",
             "Late requests to be sent to a second replica, too: sent, won, or refused because the "
             "budget was spent",
-            ("shard", "result"),
-            registry=registry,
+            "shard",
+            "result",
         )
-        self.retries = Counter(
+        self.retries = make.counter(
             "winnow_front_retries",
             "Requests sent again because they had failed: sent or won",
-            ("shard", "result"),
-            registry=registry,
+            "shard",
+            "result",
         )
-        self.ejections = Counter(
+        self.ejections = make.counter(
             "winnow_front_ejections",
             "Times that a replica was ejected because it failed, hung or was too slow",
-            ("shard", "replica"),
-            registry=registry,
+            "shard",
+            "replica",
         )
-        self.outstanding = Gauge(
+        self.outstanding = make.gauge(
             "winnow_front_replica_outstanding",
             "Requests that a replica has in hand",
-            ("shard", "replica"),
-            registry=registry,
+            "shard",
+            "replica",
         )
-        self.lag = Gauge(
+        self.lag = make.gauge(
             "winnow_front_replica_lag_writes",
             "Writes of its shard that a replica does not have yet, as far as is known",
-            ("shard", "replica"),
-            registry=registry,
+            "shard",
+            "replica",
         )
 
     def known(self, shard: str, replicas: Iterable[str]) -> None:

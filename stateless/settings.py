@@ -12,8 +12,8 @@ from winnow.replicas.policy.outliers import OutlierSettings
 from winnow.replicas.policy.retrying import RetrySettings
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.listening import ListenAddress, OptionalListenAddress
 from winnow.settings.securing import PeerSettings
+from winnow.settings.values import ListenAddress, OptionalListenAddress
 from winnow.stateless.cluster.discovery import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, joined
 from winnow.stateless.heads.validation import MAX_TEXTS

@@ -18,11 +18,15 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.http.metrics import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from winnow.telemetry.caches import CacheMetrics
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
-from winnow.telemetry.process import describe_process
+from winnow.telemetry.endpoint import describe_process
+from winnow.telemetry.metrics import (
+    BundleMetrics,
+    CacheMetrics,
+    RpcMetrics,
+    dropped_lines,
+    trace_spans,
+)
 from winnow.telemetry.runtimes import RuntimeMetrics
-from winnow.telemetry.tracing.metrics import TraceMetrics
 
 _SNAPSHOTS = {"winnow_node_snapshot_timestamp_seconds", "winnow_node_snapshot_sequence"}
 """Of a shard that has one."""
@@ -38,8 +42,8 @@ def declared() -> frozenset[str]:
         ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics,
     ):  # fmt: skip
         made(registry)
-    LogMetrics(registry, lambda: 0)
-    TraceMetrics(registry, lambda: 0, lambda: 0)
+    registry.register(dropped_lines(lambda: 0))
+    registry.register(trace_spans(lambda: 0, lambda: 0))
     RoomMetrics(registry, demo_corpus())
     for cache_name in ("encoding", "answer"):
         CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")

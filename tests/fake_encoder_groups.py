@@ -8,9 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.predict_request import PredictRequest
-from winnow.domain.predicted import HeadInMemory, Predicted
-from winnow.domain.prediction import TokenSpan
+from winnow.domain.prediction import HeadInMemory, Predicted, PredictRequest, TokenSpan
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.heads.admission import TextAdmission

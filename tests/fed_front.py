@@ -10,8 +10,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.domain.layout import shard_of
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import ShardInfo, shard_of
 from winnow.domain.write import EncodedPassage
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime

@@ -15,7 +15,7 @@ from winnow.content_node.live.entry import Logged, PackedPassage, packed
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard.manifest import read_index_manifest
-from winnow.domain.layout import shard_name, shard_of
+from winnow.domain.shard import shard_name, shard_of
 
 Held = dict[str, tuple[str, int | None]]
 """Text and version of each passage, by id."""

@@ -4,10 +4,8 @@ import contextlib
 from collections.abc import Iterator
 
 from winnow import caller
-from winnow.keys.gate import Gate
-from winnow.keys.identified import identified
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.gate import Gate, identified
+from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of
 
 

@@ -12,9 +12,8 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
-from winnow.domain.position import Position
-from winnow.domain.question import ReadScope, Retriever
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import AnswerRequest, ReadScope, Retriever
+from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.replicas.policy.hedging import HedgeSettings

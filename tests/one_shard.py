@@ -12,9 +12,9 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import open_shard, view_of
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
+from winnow.domain.shard import shard_name
 from winnow.inference.encoder import open_question_encoder
 from winnow.policy.pace import Pace
 from winnow.text.tokenizer import Tokenizer

@@ -60,8 +60,7 @@ from winnow.stateless.heads.servicer import HeadServicer
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
-from winnow.telemetry.caches import CacheMetrics
-from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.metrics import CacheMetrics, RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder

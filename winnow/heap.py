@@ -1,8 +1,8 @@
-"""Giving back to the system what is free in the heap of the C library.
+"""Returns free memory of the C library's heap to the system.
 
-glibc gives back the end of its heap only. After thousands of calls have ended, what was freed lies
-between what is still used: a front kept 100 MB of 5,000 health watches until it had more to do. The
-same happens to a node whose shard is merged again and again.
+glibc returns only the end of its heap by itself. After thousands of calls, freed blocks lie between
+blocks in use: a front node kept 100 MB of 5,000 health watches until it had more to do. The same
+happens to a content node whose shard is merged again and again.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 from collections.abc import Callable
+from typing import Any
 
 _M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
@@ -72,4 +73,39 @@ class HeapTrimmer:
 
     def _give_back(self, trim: Callable[[], object]) -> None:
         self._waiting = False
+        asyncio.get_running_loop().run_in_executor(None, trim)
+
+
+_FLOOD = 1_000
+"""Calls, some 20 KB each."""
+_IDLE_PAUSE = 2.0
+"""Seconds in which what they left is put away, and the rest of a flood may end."""
+
+
+class IdleTrimmer:
+    """The calls in hand of a server."""
+
+    def __init__(
+        self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _IDLE_PAUSE
+    ) -> None:
+        """`trim` gives back memory, in a thread; None where that cannot be done."""
+        self._trim, self._flood, self._pause = trim, flood, pause
+        self._in_hand = self._most = 0
+        """Now, and at most since memory was given back."""
+        self._waiting = False
+
+    def begin(self, context: Any) -> None:
+        """A call has begun; its context tells when it ends."""
+        self._in_hand += 1
+        self._most = max(self._most, self._in_hand)
+        context.add_done_callback(self._end)
+
+    def _end(self, _context: Any) -> None:
+        self._in_hand -= 1
+        if self._trim and not self._waiting and self._most - self._in_hand >= self._flood:
+            self._waiting = True
+            asyncio.get_running_loop().call_later(self._pause, self._give_back, self._trim)
+
+    def _give_back(self, trim: Callable[[], object]) -> None:
+        self._waiting, self._most = False, self._in_hand
         asyncio.get_running_loop().run_in_executor(None, trim)

@@ -1,7 +1,7 @@
-"""How errors and log lines quote what somebody else wrote.
+"""How messages quote what callers wrote, and how they count things.
 
-Whatever a caller sends comes back to it and goes into logs: a text of megabytes must not, nor line
-breaks that look like log lines of their own.
+What a caller sends comes back to it and goes into logs. A quote is short, so that a text of
+megabytes does not, and has no line breaks, which would look like log lines.
 """
 
 import re
@@ -30,3 +30,18 @@ def briefly(value: str) -> str:
 def shown(url: str) -> str:
     """A URL without user and password, for errors and logs."""
     return re.sub("//[^/]*@", "//", url)
+
+
+def many(count: int, noun: str) -> str:
+    """A number of things: 1 shard, 2 shards, 1,000 shards."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def are(count: int, noun: str) -> str:
+    """The beginning of a sentence: 1 shard is, 2 shards are."""
+    return f"{many(count, noun)} {'is' if count == 1 else 'are'}"
+
+
+def were(count: int, noun: str) -> str:
+    """The same of what is past: 1 shard was, 2 shards were."""
+    return f"{many(count, noun)} {'was' if count == 1 else 'were'}"

@@ -11,11 +11,11 @@ from typing import Protocol
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
-from winnow.domain.interval import NEVER, Interval
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.shard_call import NEVER, Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage
 from winnow.passages.rows import Row
 from winnow.text.tokenizer import Tokens

@@ -22,10 +22,10 @@ from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
 from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write
 from winnow.content_node.shard.writing import ShardSetIdentity, publish_shard
-from winnow.domain.layout import INDEX_FILE
+from winnow.domain.shard import INDEX_FILE
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.passages.encoding import SPECIAL
 
 _COUNTED = 1_000

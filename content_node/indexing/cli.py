@@ -24,10 +24,10 @@ from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import remedy, whose
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
-from winnow.plural import many
+from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.quoting import many
 from winnow.settings.common import cores
-from winnow.settings.models import BUNDLE_HELP, bundle_place
+from winnow.settings.values import BUNDLE_HELP, bundle_place
 
 app = typer.Typer(no_args_is_help=True)
 

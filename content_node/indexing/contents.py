@@ -16,9 +16,8 @@ from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.nearest import ExactIndex, load_graph
 from winnow.content_node.shard.segment import Found
 from winnow.content_node.shard.store import PassageStore
-from winnow.files.checksum import verify
-from winnow.files.opened import OpenFile
-from winnow.plural import are
+from winnow.files.opened import OpenFile, verify
+from winnow.quoting import are
 
 K = 10
 _EF = 128

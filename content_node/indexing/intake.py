@@ -10,11 +10,11 @@ from winnow.content_node.indexing.recut import is_index, replay, sources
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.shard.manifest import read_index_manifest
-from winnow.domain.layout import shard_of
+from winnow.domain.shard import shard_of
 from winnow.errors import ArtefactError
 from winnow.passages.formats import parser
 from winnow.passages.rows import BadRow, Row, read_rows
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.text.tokenizer import Tokenizer
 
 _BATCH = 512

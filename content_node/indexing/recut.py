@@ -20,10 +20,10 @@ from winnow.content_node.live.opening import expect_base, open_log
 from winnow.content_node.live.reading import log_path, state_of
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256, verify
-from winnow.plural import many
+from winnow.files.opened import sha256, verify
+from winnow.quoting import many
 
 
 def is_index(source: Path) -> bool:

@@ -17,9 +17,9 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, WinnowError
-from winnow.plural import many
+from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True)

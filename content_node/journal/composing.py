@@ -1,12 +1,12 @@
-"""A served shard that takes writes, put together with the journal that it may follow."""
+"""A served shard that takes writes, directly or through the journal that it follows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.journal.ending import end
 from winnow.content_node.journal.following import Follower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
@@ -111,3 +111,18 @@ class FedShard:
         if self._followed is not None:
             await self._followed.close()
         await self._shard.close()
+
+
+_AGAIN = 0.25
+"""Seconds until a task that goes on is cancelled again."""
+
+
+async def end(task: "asyncio.Task[Any]", again: float = _AGAIN) -> None:
+    """Cancels a task until it is over, whatever it ends with.
+
+    Once is not enough: clients that wait by `asyncio.wait_for` lose a cancellation up to Python
+    3.11 if it comes together with what they wait for.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=again)

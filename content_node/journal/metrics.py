@@ -1,32 +1,29 @@
 """Metrics of a shard that follows a journal."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
+
+from winnow.telemetry.metrics import MetricFactory
 
 
 class JournalMetrics:
     """How far behind a replica is."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._behind = Gauge(
+        make = MetricFactory(registry)
+        self._behind = make.gauge(
             "winnow_node_journal_behind_entries",
             "Entries of the journal that this replica has yet to store, when it last heard of it",
-            registry=registry,
         )
-        self._followed = Gauge(
-            "winnow_node_journal_followed",
-            "1 while this replica hears from the journal, else 0",
-            registry=registry,
+        self._followed = make.gauge(
+            "winnow_node_journal_followed", "1 while this replica hears from the journal, else 0"
         )
-        self._place = Gauge(
-            "winnow_node_journal_place", "Last entry that this replica stored", registry=registry
+        self._place = make.gauge("winnow_node_journal_place", "Last entry that this replica stored")
+        self._entries = make.counter(
+            "winnow_node_journal_entries", "Entries that this replica stored"
         )
-        self._entries = Counter(
-            "winnow_node_journal_entries", "Entries that this replica stored", registry=registry
-        )
-        self._expired = Counter(
+        self._expired = make.counter(
             "winnow_node_journal_expired_entries",
             "Entries that all replicas skip, because the journal stored them after their expiry",
-            registry=registry,
         )
 
     def followed(self, behind: int) -> None:

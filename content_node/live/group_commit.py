@@ -14,7 +14,7 @@ from typing import TypeVar
 from winnow.deadline import Deadline
 from winnow.domain.write import Write, Written
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
-from winnow.plural import are
+from winnow.quoting import are
 
 Commit = Callable[[Sequence[Sequence[Write]]], list[list[Written]]]
 Result = TypeVar("Result")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.domain.layout import shard_of
+from winnow.domain.shard import shard_of
 from winnow.domain.write import EncodedPassage, Write
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted

@@ -34,7 +34,7 @@ from winnow.domain.write import Write, Written
 from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
 from winnow.journal.journal import JOURNAL
 from winnow.passages.canonical import PassageDigest, same_content
-from winnow.plural import are
+from winnow.quoting import are
 
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000

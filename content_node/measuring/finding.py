@@ -19,8 +19,8 @@ from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import view_of
-from winnow.domain.layout import shard_name
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name
 from winnow.heap import trimming
 from winnow.sizing.units import GraphCost, ShardCost
 

@@ -10,11 +10,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from winnow.content_node.live.reading import LIVE
-from winnow.content_node.merging.lock import locked
-from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
+from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
 from winnow.content_node.merging.protocol import Merged
-from winnow.content_node.merging.tidying import remove_partial
+from winnow.content_node.merging.tidying import merge_lock, remove_partial
 from winnow.content_node.merging.writing import Tell, write_generation
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import ShardManifest
@@ -42,7 +40,7 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = 
 
     """
     generation = generation_path(shard, upto)
-    with _named(generation), locked(shard / LIVE / LOCK):
+    with _named(generation), merge_lock(shard):
         remove_partial(shard)  # of merges that were killed
         manifest, lacking = _there(generation), ""
         if manifest is None:

@@ -14,9 +14,9 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from winnow.content_node.loading import Loading
-from winnow.content_node.merging.cleanup import Cleanup
 from winnow.content_node.merging.policy import MergePolicy, MergeReason, Pending, retry_after
 from winnow.content_node.merging.protocol import Merged
+from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
 from winnow.content_node.states.advice import remedy
 from winnow.deadline import Clock

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from winnow.content_node.merging.graph import graph_of_store
-from winnow.content_node.merging.words import copy_words
+from winnow.content_node.merging.writing import copy_words
 from winnow.content_node.shard.manifest import SHARD_FILE, ShardManifest, read_shard_manifest, write
 from winnow.content_node.shard.saving import file_entry, save_graph
 from winnow.content_node.shard.store import PassageStore

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hnswlib
+import numpy as np
 
 from winnow.content_node.live.reading import entries, log_path
 from winnow.content_node.merging.graph import grown_graph, new_graph
 from winnow.content_node.merging.passages import Counts, LogRange, Passages
 from winnow.content_node.merging.policy import is_holed
-from winnow.content_node.merging.words import copy_words
 from winnow.content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
@@ -20,11 +20,22 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
     write,
 )
-from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, sync_file
+from winnow.content_node.shard.saving import (
+    FILES,
+    GRAPH,
+    STORE,
+    file_entry,
+    save_graph,
+    save_words,
+    sync_file,
+)
+from winnow.content_node.shard.store import PassageStore
+from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import integers
 
 Tell = Callable[[str], None]
 
@@ -134,3 +145,24 @@ def _vouch(
     }
     write(partial / SHARD_FILE, before.model_copy(update=changed))
     sync_directory(partial)
+
+
+def copy_words(
+    counts: OpenFile, before: WordsEntry, store: Path, directory: Path, rows: int
+) -> WordsEntry:
+    """Writes the words of the passages in the database `store` to `directory`.
+
+    The counts of the whole index as it was built are copied; `before` says how many tokens it had.
+
+    Raises:
+        ArtefactError: what is to be read is damaged.
+        OSError: they cannot be written.
+
+    """
+    built = integers(counts).astype(np.uint32)
+    passages = PassageStore(OpenFile(store))
+    try:
+        tokens, ends = passages.words(len(built), rows)
+    finally:
+        passages.close()
+    return save_words(directory, tokens, ends, WordCounts(built, before.index_tokens))

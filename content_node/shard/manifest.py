@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, read_object, vouched

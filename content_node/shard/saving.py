@@ -11,7 +11,7 @@ from winnow.content_node.shard.inverting import inverted
 from winnow.content_node.shard.manifest import FileEntry, WordsEntry
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
 TOKENS, ENDS, FREQUENCIES = "tokens.npy", "ends.npy", "frequencies.npy"

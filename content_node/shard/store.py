@@ -22,7 +22,7 @@ from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.filtering import Value
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.text.tokenizer import Tokens
 
 TOKEN_BYTES = 4

@@ -21,7 +21,7 @@ from winnow.content_node.shard.saving import (
 )
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.domain.word_counts import WordCounts
 from winnow.files.durable import sync_directory
 from winnow.files.opened import OpenFile

@@ -14,11 +14,11 @@ from rich.table import Table
 from winnow.content_node.snapshots.finding import snapshot_place
 from winnow.content_node.snapshots.finding import snapshots as found_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
-from winnow.content_node.snapshots.pulling import pull as pull_shard
+from winnow.content_node.snapshots.restoring import pull as pull_shard
 from winnow.content_node.snapshots.restoring import restore as restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
-from winnow.settings.places import place_url
+from winnow.settings.values import place_url
 from winnow.telemetry.progress import StageProgress
 
 _MB = 1e6

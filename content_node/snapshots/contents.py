@@ -1,15 +1,32 @@
-"""Files of a snapshot, open, so that nothing that becomes of their names changes what is copied."""
+"""All files that a snapshot holds of one shard: as built, its newest generation, and its log.
 
+Files are opened first, so that renames and removals do not change what is copied. A node may be
+writing and merging meanwhile. The order makes the copy consistent: the files of a generation are
+opened first and stay readable even if a merge removes it. Then the log is copied. It holds every
+later write, unless it was trimmed in between; then all is begun again.
+"""
+
+import contextlib
 import hashlib
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 from pydantic import ValidationError
 
+from winnow.content_node.live import acknowledged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
+from winnow.content_node.live.copying import back_up
+from winnow.content_node.live.lock import LOCK
+from winnow.content_node.live.opening import expect_base, expect_nothing
+from winnow.content_node.live.reading import LIVE, check, log_path
+from winnow.content_node.merging.names import sequence_of
+from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
 from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
 _log = structlog.get_logger("content_node")
@@ -76,3 +93,140 @@ def warn_without_states(directory: Path, reason: str) -> None:
     _log.warning(
         "the states of the shard are not in the snapshot", directory=str(directory), reason=reason
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LogCopy:
+    """A log that nobody writes to."""
+
+    items: tuple[Item, ...]
+    log_id: str
+    last: int
+    """The last write."""
+    trimmed: int
+    """The last write that is not in it any more: a base has to hold it."""
+
+
+def copy_log(shard: Path, room: Path) -> LogCopy | None:
+    """Copies the log of a shard into `room`, an empty directory; None if there is no log.
+
+    Every write that was acknowledged before is in it. Nobody who writes has to wait.
+
+    Raises:
+        ArtefactError: the log is damaged, or missing while other files of it are there.
+        UnavailableError: it cannot be read from here, or there is no room for the copy.
+
+    """
+    source = log_path(shard)
+    told = acknowledged.read(source.with_name(ACKNOWLEDGED))
+    if not source.exists():
+        expect_nothing(source, told)
+        return None
+    copy = room / source.name
+    back_up(source, copy)
+    state, trimmed = check(source, told, lambda _: lambda _: None, copy)
+    AcknowledgedFile(room / ACKNOWLEDGED, Acknowledged(state.last, state.link)).close()
+    (room / LOCK).touch()  # or a node that feeds what is restored would find none to hold
+    items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED, LOCK))
+    return LogCopy(tuple(items), state.log_id, state.last, trimmed.last)
+
+
+_TRIES = 5
+"""Each takes less time than a merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The files of a shard."""
+
+    manifest: ShardManifest
+    """Of the shard as it was built."""
+    items: tuple[Item, ...]
+    sequence: int
+    """The last write that is in them."""
+    passages: int
+    """In the newest generation."""
+    states: tuple[Item, ...] = ()
+    """Beside the newest generation; it is whole without them."""
+
+
+@contextlib.contextmanager
+def open_contents(directory: Path) -> Iterator[Contents]:
+    """The files of the shard in `directory`, which may be served and written to meanwhile.
+
+    Raises:
+        ArtefactError: one is missing, or damaged.
+        UnavailableError: the log cannot be copied.
+
+    """
+    built, base = opened_base(directory)
+    with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as room:
+        for attempt in range(_TRIES):
+            place = Path(room) / str(attempt)
+            place.mkdir()
+            if (found := _consistent(directory, built, place)) is not None:
+                newest, log = found
+                passages = (newest.manifest if newest else built).passages
+                sequence = log.last if log else newest.sequence if newest else 0
+                items = (*base, *_below_live(newest, log))
+                states = _states(directory, built, newest)
+                yield Contents(built, items, sequence, passages, states)
+                return
+    raise UnavailableError(
+        f"{directory} was merged again and again while it was copied: take the snapshot later"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """One that was merged."""
+
+    name: str
+    manifest: ShardManifest
+    items: tuple[Item, ...]
+
+    @property
+    def sequence(self) -> int:
+        return sequence_of(self.name) or 0
+
+
+def _consistent(
+    directory: Path, built: ShardManifest, room: Path
+) -> tuple[_Generation | None, LogCopy | None] | None:
+    """A generation, and a log that has every write since; None if they do not fit together.
+
+    Raises ArtefactError where no node would serve them: what it refuses, nobody is to restore.
+    """
+    name = newest_name(directory)
+    try:
+        newest = _opened(directory, name) if name else None
+    except ArtefactError:
+        if newest_name(directory) == name:
+            raise
+        return None  # a merge has removed it
+    log = copy_log(directory, room)
+    base = newest.manifest if newest else built
+    if log is None:
+        expect_base(base, directory, "", 0, 0)
+    elif log.trimmed > base.sequence and newest_name(directory) != name:
+        return None  # a merge has forgotten what comes after it
+    else:
+        expect_base(base, directory, log.log_id, log.trimmed, log.last)
+    return newest, log
+
+
+def _opened(directory: Path, name: str) -> _Generation:
+    manifest, items = opened_base(directory / LIVE / name)
+    return _Generation(name, manifest, tuple(item.within(name) for item in items))
+
+
+def _states(directory: Path, built: ShardManifest, newest: _Generation | None) -> tuple[Item, ...]:
+    if newest is None:
+        return tuple(opened_states(directory, built.generation))
+    items = opened_states(directory / LIVE / newest.name, newest.manifest.generation)
+    return tuple(item.within(newest.name).within(LIVE) for item in items)
+
+
+def _below_live(newest: _Generation | None, log: LogCopy | None) -> Iterator[Item]:
+    for items in (newest.items if newest else (), log.items if log else ()):
+        yield from (item.within(LIVE) for item in items)

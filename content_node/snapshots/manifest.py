@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
-from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.vouching import FIELD, first_fault, vouched, vouched_object
 

@@ -1,8 +1,8 @@
-"""Taking a snapshot of an index, or of one shard of it, while it is served and written to."""
+"""Takes a snapshot of an index, or of one shard, while it is served and written to."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -14,16 +14,57 @@ from winnow.content_node.shard.manifest import (
     ShardManifest,
     read_index_manifest,
 )
-from winnow.content_node.snapshots.contents import Item, item_of, warn_without_states
-from winnow.content_node.snapshots.finding import SNAPSHOTS, snapshot_place
+from winnow.content_node.snapshots.contents import (
+    Contents,
+    Item,
+    item_of,
+    open_contents,
+    warn_without_states,
+)
+from winnow.content_node.snapshots.finding import FILES, SNAPSHOTS, snapshot_place
 from winnow.content_node.snapshots.last_snapshot import write_last_snapshot
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
-from winnow.content_node.snapshots.shard import Contents, open_contents
-from winnow.content_node.snapshots.upload import SnapshotUpload
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.storage.progress import CopyProgress
+from winnow.storage import Place
+from winnow.storage.place import Advance
+from winnow.storage.pull import CopyProgress, start_copying
+
+
+class SnapshotUpload:
+    """Puts files where they are not yet."""
+
+    def __init__(self, place: Place, progress: CopyProgress) -> None:
+        self._place, self._progress = place, progress
+        self._there = place.sizes(FILES)
+
+    def upload(self, stage: str, items: Iterable[Item]) -> None:
+        """Copies those of `items` that are not there.
+
+        Raises:
+            ArtefactError: one is not what its manifest says, or was written to.
+            UnavailableError: the place cannot be written.
+
+        """
+        items = list(items)
+        missing = [item for item in items if not self._has(item)]
+        sizes, ahead = ([item.entry.bytes for item in each] for each in (items, missing))
+        advance = start_copying(self._progress, stage, sizes, ahead)
+        for item in missing:
+            self._upload(item, advance)
+
+    def _has(self, item: Item) -> bool:
+        """One that was cut off is shorter."""
+        return self._there.get(item.entry.sha256) == item.entry.bytes
+
+    def _upload(self, item: Item, advance: Advance) -> None:
+        if not item.verified:
+            item.file.verify(item.entry.sha256, item.entry.bytes)
+        self._place.upload(f"{FILES}/{item.entry.sha256}", item.file.link, advance)
+        item.file.check()
+        self._there[item.entry.sha256] = item.entry.bytes
+
 
 _DIGITS = 8
 

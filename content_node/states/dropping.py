@@ -5,13 +5,13 @@ They are derived, and several times as large as all else. Who has them open can 
 
 from pathlib import Path
 
-from winnow.content_node.merging.lock import locked
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.file import StateFile
 from winnow.content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
 from winnow.content_node.states.writing import LOCK, begun
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
+from winnow.files.lock import locked
 
 
 def are_whole(directory: Path) -> bool:
@@ -37,7 +37,7 @@ def drop_states(directory: Path) -> None:
     if not _files(directory):
         return
     try:
-        with locked(directory / LOCK):
+        with locked(directory / LOCK, f"states of {directory} are being written"):
             # the manifest first: states without it are used by nobody
             (directory / STATES_FILE).unlink(missing_ok=True)
             sync_directory(directory)

@@ -11,7 +11,7 @@ from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, 
 from winnow.content_node.states.known import ReusableStates
 from winnow.content_node.states.manifest import DATA, StatesManifest
 from winnow.content_node.states.writing import Advance, Started, StatesWriter
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions
 from winnow.text.tokenizer import Tokenizer

@@ -30,9 +30,8 @@ from winnow.content_node.states.manifest import (
 )
 from winnow.content_node.states.states import packed_size, unpacked
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.files.checksum import sha256
 from winnow.files.durable import sync_directory, sync_file
-from winnow.files.opened import OpenFile
+from winnow.files.opened import OpenFile, sha256
 
 LOCK = "states.lock"
 _PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"

@@ -9,7 +9,7 @@ from models.data.directory import DataDirectory
 from models.steps import clozes
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
-from winnow.plural import many
+from winnow.quoting import many
 
 
 def mine_clozes(

@@ -32,8 +32,7 @@ from models.workspace import Workspace
 from winnow.bundle import load_bundle
 from winnow.heads.manifest import Kind, head_id
 from winnow.heads.store import open_store
-from winnow.plural import many
-from winnow.quoting import quoted
+from winnow.quoting import many, quoted
 
 MAX_LOSS = 0.5
 _RING = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")

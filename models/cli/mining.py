@@ -17,7 +17,7 @@ from models.network.weights import minilm
 from models.steps.graphs import export_encoder
 from models.steps.mining import mine_questions
 from models.workspace import Workspace
-from winnow.plural import many
+from winnow.quoting import many
 
 
 def mine(

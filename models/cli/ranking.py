@@ -38,7 +38,7 @@ from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
-from winnow.plural import many
+from winnow.quoting import many
 
 
 def mine_ranking(

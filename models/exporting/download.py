@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from models.exporting.errors import CheckpointError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 _RECORDS = Path(".cache", "huggingface", "download")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

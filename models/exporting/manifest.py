@@ -17,7 +17,7 @@ from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
 from models.network.states import states_of
 from winnow.bundle.manifest import WHOLE
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 _LEAST_POSITIONS = 128
 """A question, a title and some of a passage."""

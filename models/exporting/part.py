@@ -12,7 +12,7 @@ from models.exporting.graph import Fidelity, Network, Precision, write_graph
 from models.exporting.layout import Checkpoint
 from models.exporting.parity import Probes
 from models.network.architecture import count_parameters
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from models.heads.problem import Problem
 from models.heads.settings import Job
 from winnow.bundle import Bundle
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 REFIT_OF = "refit_of"
 """In the provenance of a head: the head that it takes the place of."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from models.data.rows import DataError
 from models.heads.rows import OUTSIDE, Row
 from winnow.heads.manifest import MOST_LABELS, Kind
-from winnow.plural import many
-from winnow.quoting import quoted
+from winnow.quoting import many, quoted
 
 _NAMED = 5
 """Labels that an error names."""

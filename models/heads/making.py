@@ -23,7 +23,7 @@ from winnow.heads.head import Head, open_head
 from winnow.heads.manifest import HeadManifest
 from winnow.heads.writing import write_head
 from winnow.inference.runtime import FLOAT, INT8
-from winnow.plural import many
+from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from models.heads.splitting import hold_out
 from models.heads.states import Encoded, encode
 from winnow.bundle import Bundle
 from winnow.heads.manifest import Kind
-from winnow.plural import many
+from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from models.data.rows import DataError
 from models.heads.rows import Fields
 from models.heads.settings import Job, Plan
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.heads.manifest import HeadManifest
 
 

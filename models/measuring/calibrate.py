@@ -20,7 +20,7 @@ from models.data.rows import DataError, Passage
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
 from models.mining.mine import TrainingQuestion
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.text.scores import exact_match
 
 PASSAGES = 20

@@ -16,7 +16,7 @@ from tokenizers import Encoding, Tokenizer
 
 from models.data.rows import Passage
 from models.progress import followed
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.settings.common import cores
 
 Vectors = NDArray[np.float32]

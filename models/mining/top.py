@@ -13,8 +13,8 @@ from winnow.bundle import Bundle
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.domain.layout import shard_name
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name
 from winnow.text.tokenizer import Tokenizer
 
 CANDIDATES = 100

@@ -9,7 +9,7 @@ from models.measuring.reading import OfflineReader
 from models.steps.kind import ReaderKind
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.inference.runtime import INT8, Runtime, runs_bfloat16
 
 GoldBySet = dict[str, dict[str, dict[str, float]]]

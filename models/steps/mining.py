@@ -21,7 +21,7 @@ from models.mining.mine import (
 )
 from models.steps.clozes import CLOZES
 from models.workspace import Workspace
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 
 def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: int) -> int:

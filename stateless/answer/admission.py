@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from winnow.deadline import Clock, Deadline
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
-from winnow.plural import are
 from winnow.policy.attempts import Asker
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings, ReadLoad, Ticket
 from winnow.policy.refusals import Refusals
+from winnow.quoting import are
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from winnow.domain.position import Position
+from winnow.domain.write import Position
 from winnow.errors import Violation
 from winnow.stateless.heads.validation import refuse
 

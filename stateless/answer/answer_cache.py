@@ -12,8 +12,8 @@ from typing import Any
 
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.position import Position
 from winnow.domain.question import Question
+from winnow.domain.write import Position
 from winnow.policy.attempts import Asker
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight

@@ -14,8 +14,7 @@ import structlog
 from winnow import caller
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
-from winnow.domain.question import Question
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import AnswerRequest, Question
 from winnow.errors import UnavailableError
 from winnow.policy.attempts import Asker
 from winnow.stateless.answer.admission import Admission

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.reading import Reading
-from winnow.plural import were
 from winnow.policy.logs import same_log
+from winnow.quoting import were
 from winnow.searcher import Read, Retrieved
 from winnow.stateless.answer.scatter import Failure, Gathered, incomplete
 

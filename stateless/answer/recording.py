@@ -10,8 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from winnow.deadline import Clock
-from winnow.domain.interval import NEVER, Interval
-from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
+from winnow.domain.shard_call import NEVER, CallKind, CallOutcome, Interval, ReadTime, ShardCall
 from winnow.searcher import Read, Retrieved
 
 Result = TypeVar("Result")

@@ -20,7 +20,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.stateless.answer.completion_order import CompletionOrder
 from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait
 

@@ -4,8 +4,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from winnow.domain.question import PartialResults, Question, ReadScope, Retriever, WaitPolicy
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import (
+    AnswerRequest,
+    PartialResults,
+    Question,
+    ReadScope,
+    Retriever,
+    WaitPolicy,
+)
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import Filter, parse
 from winnow.stateless.answer.after import wrong_positions

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from winnow.domain.coverage import Coverage
-from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Position
 
 
 class EditionName:

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from winnow.domain.layout import MOST_SHARDS
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import MOST_SHARDS, ShardInfo
 
 _Rows = tuple[str, int, str, str, str]
 

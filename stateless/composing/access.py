@@ -9,9 +9,8 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.address import Address
-from winnow.keys import following
-from winnow.keys.gate import Gate
-from winnow.keys.headers import HeaderGate, header_gate
+from winnow.keys.file import follow_keys, open_gate_of_file
+from winnow.keys.gate import Gate, HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
 from winnow.rpc.guard import Guard
@@ -55,10 +54,10 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
     if settings.keys is None:
         return FrontAccess(protected, called, beside=beside)
     key_metrics = KeyMetrics(registry)
-    gate, file = following.opened(settings.keys, key_metrics.refused)
+    gate, file = open_gate_of_file(settings.keys, key_metrics.refused)
     key_metrics.watch(lambda: file.current_at)
     _warn_of_plain_text(settings)
-    beside["keys"] = partial(following.follow, file, gate)
+    beside["keys"] = partial(follow_keys, file, gate)
     return FrontAccess(protected, called, partial(_guarded, gate), header_gate(gate), beside)
 
 

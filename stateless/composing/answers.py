@@ -25,7 +25,7 @@ from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_calls
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.words.statistics import WordStatistics
-from winnow.telemetry.caches import CacheMetrics
+from winnow.telemetry.metrics import CacheMetrics
 
 _log = structlog.get_logger("stateless")
 

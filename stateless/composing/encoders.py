@@ -9,7 +9,7 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.rpc.channel import open_balanced
 from winnow.stateless.composing.front import Front
-from winnow.telemetry.caches import CacheMetrics
+from winnow.telemetry.metrics import CacheMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder

@@ -18,7 +18,7 @@ from winnow.stateless.http.probes import probes
 from winnow.stateless.http.readiness import Readiness
 from winnow.stateless.http.server import HttpServer
 from winnow.stateless.page.routes import routes
-from winnow.telemetry.process import describe_process
+from winnow.telemetry.endpoint import describe_process
 
 
 def serve_http(front: Front) -> Part:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from winnow.domain.predicted import HeadInMemory
+from winnow.domain.prediction import HeadInMemory
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store

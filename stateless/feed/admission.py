@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from winnow.deadline import Clock, Deadline
-from winnow.domain.feeding import Deletion, Put
+from winnow.domain.write import Deletion, Put
 from winnow.errors import OverloadedError
-from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.policy.pace import Pace
+from winnow.quoting import are
 from winnow.stateless.feed.metrics import FeedMetrics
 
 _CHARACTERS = 2_000

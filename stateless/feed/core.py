@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, Put, WriteResult
-from winnow.domain.write import Write
+from winnow.domain.write import Deletion, FedPassage, FeedSummary, Put, Write, WriteResult
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
 from winnow.stateless.feed.encoding import EncodedPut

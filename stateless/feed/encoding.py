@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from winnow.bundle import Bundle
-from winnow.domain.feeding import Put
-from winnow.domain.write import EncodedPassage, Write
+from winnow.domain.write import EncodedPassage, Put, Write
 from winnow.errors import InvalidRequestError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads

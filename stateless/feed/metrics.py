@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from winnow.domain.write import Outcome
-from winnow.telemetry.buckets import SLOW
-from winnow.telemetry.metrics import counted
+from winnow.telemetry.metrics import SLOW, MetricFactory
 
 STAGES = ("encode", "store")
 
@@ -15,35 +14,31 @@ class FeedMetrics:
     """What is fed to a front."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._stage = Histogram(
+        make = MetricFactory(registry)
+        self._stage = make.histogram(
             "winnow_front_feed_stage_seconds",
             "Time of each stage of a request that feeds: encode what is new, store it durably",
-            ("stage",),
+            "stage",
             buckets=SLOW,
-            registry=registry,
         )
-        self._writes = Counter(
+        self._writes = make.counter(
             "winnow_front_feed_writes",
             "Writes that are durable, by outcome: stored, unchanged or outdated",
-            ("outcome",),
-            registry=registry,
+            "outcome",
+            values=(outcome.value for outcome in Outcome),
         )
-        counted(self._writes, last=(outcome.value for outcome in Outcome))
-        self.in_hand = Gauge(
+        self.in_hand = make.gauge(
             "winnow_front_feed_passages_in_hand",
             "Passages being encoded and stored; a long one counts as several",
-            registry=registry,
         )
-        self.refusals = Counter(
+        self.refusals = make.counter(
             "winnow_front_feed_refusals",
             "Requests that feed and were refused because too much was in hand",
-            registry=registry,
         )
-        self.retries = Counter(
+        self.retries = make.counter(
             "winnow_front_feed_retries",
             "Writes to a shard that were sent again because they had failed",
-            ("shard",),
-            registry=registry,
+            "shard",
         )
 
     def stage(self, name: str, seconds: float) -> None:

@@ -6,7 +6,7 @@ Knows the encoder and who knows what is unchanged; does not know how anything is
 from collections.abc import Collection, Iterator, Sequence
 
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Put, WriteResult
+from winnow.domain.write import Put, WriteResult
 from winnow.stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
 from winnow.stateless.feed.storing import Placed
 from winnow.stateless.feed.unchanged import UnchangedPuts

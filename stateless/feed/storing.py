@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_of
-from winnow.domain.position import Position
-from winnow.domain.write import Outcome, Write, Written
+from winnow.domain.shard import shard_of
+from winnow.domain.write import Outcome, Position, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
     NotLoadedError,
@@ -19,7 +18,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.policy.feeding import pause

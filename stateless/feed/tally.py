@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from winnow.domain.feeding import FeedSummary, WriteResult
-from winnow.domain.position import Position
-from winnow.domain.write import Outcome
+from winnow.domain.write import FeedSummary, Outcome, Position, WriteResult
 
 
 class Tally:

@@ -15,9 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Put
-from winnow.domain.layout import shard_of
-from winnow.domain.position import Position
+from winnow.domain.shard import shard_of
+from winnow.domain.write import Position, Put
 from winnow.errors import WinnowError
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.stateless.feed.storing import Notice, Placed

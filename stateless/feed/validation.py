@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from winnow.domain.feeding import Deletion, FedPassage, Put
 from winnow.domain.passage import Passage
+from winnow.domain.write import Deletion, FedPassage, Put
 from winnow.errors import Violation
 from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import CUT

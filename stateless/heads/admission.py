@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
-from winnow.plural import are
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
+from winnow.quoting import are
 from winnow.stateless.heads.metrics import HeadMetrics
 
 _RETRY_AFTER = 0.1

@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 
 from winnow.deadline import Deadline
-from winnow.domain.predict_request import PredictRequest
-from winnow.domain.predicted import (
+from winnow.domain.prediction import (
     EncoderGroupInfo,
     HeadPrediction,
     Predicted,
+    PredictRequest,
     PredictTimings,
     TextPrediction,
 )

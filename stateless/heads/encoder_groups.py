@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from winnow.domain.predicted import EncoderGroupInfo, HeadInMemory
+from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.heads import Heads
 from winnow.heads.run import BeginEncoderThreadRun, no_heads

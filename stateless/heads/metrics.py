@@ -1,8 +1,8 @@
 """Metrics of predictions. No label is made of what a caller sends."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from winnow.domain.predicted import PredictTimings
+from winnow.domain.prediction import PredictTimings
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,
@@ -10,8 +10,7 @@ from winnow.errors import (
     OverloadedError,
     WinnowError,
 )
-from winnow.telemetry.buckets import FAST
-from winnow.telemetry.metrics import counted
+from winnow.telemetry.metrics import FAST, MetricFactory
 
 STAGES = ("queue", "tokenise", "encode", "heads")
 _RESULTS: tuple[tuple[type[WinnowError], str], ...] = (
@@ -26,28 +25,24 @@ class HeadMetrics:
     """What a front predicts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._stage = Histogram(
+        make = MetricFactory(registry)
+        self._stage = make.histogram(
             "winnow_front_predict_stage_seconds",
             "Time of each stage of a request for predictions, its texts together",
-            ("stage",),
+            "stage",
             buckets=FAST,
-            registry=registry,
         )
-        self._predictions = Counter(
+        self._predictions = make.counter(
             "winnow_front_predictions",
             "Heads applied to texts and questions, by result: ok, unknown, refused, late, "
             "other_encoder or failed",
-            ("result",),
-            registry=registry,
+            "result",
+            values=("ok", *(name for _, name in _RESULTS), "failed"),
         )
-        counted(self._predictions, last=("ok", *(name for _, name in _RESULTS), "failed"))
-        self.texts = Gauge(
-            "winnow_front_texts_in_hand", "Texts that heads are applied to now", registry=registry
-        )
-        self.refusals = Counter(
+        self.texts = make.gauge("winnow_front_texts_in_hand", "Texts that heads are applied to now")
+        self.refusals = make.counter(
             "winnow_front_predict_refusals",
             "Requests for predictions that were refused because too many texts were in hand",
-            registry=registry,
         )
 
     def predicted(self, failure: WinnowError | None) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import structlog
 
 from winnow.deadline import Deadline
-from winnow.domain.predicted import HeadPrediction
-from winnow.domain.prediction import Applied, SequencePrediction
+from winnow.domain.prediction import Applied, HeadPrediction, SequencePrediction
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,

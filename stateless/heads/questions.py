@@ -11,7 +11,7 @@ import structlog
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
-from winnow.domain.predicted import HeadPrediction
+from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import Question
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.stateless.encoding import QuestionEncoder

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from winnow.domain.predict_request import PredictRequest
+from winnow.domain.prediction import PredictRequest
 from winnow.errors import InvalidRequestError, Violation
 from winnow.heads.manifest import head_id
-from winnow.plural import many
-from winnow.quoting import briefly
+from winnow.quoting import briefly, many
 
 MAX_CHARACTERS = 2_000
 MAX_TEXTS = 16

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from winnow.domain.packed import Packed
+from winnow.domain.answered import Packed
 from winnow.stateless.http.json_text import object_of, text_of, written
 from winnow.v1 import answer_pb2, http_pb2
 

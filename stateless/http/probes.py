@@ -14,7 +14,7 @@ from winnow.stateless.http.endpoint import Gate
 from winnow.stateless.http.headers import find, text_of
 from winnow.stateless.http.problems import response_of
 from winnow.stateless.http.readiness import Readiness
-from winnow.telemetry.exposition import exposition
+from winnow.telemetry.endpoint import exposition
 
 
 def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from grpc import StatusCode
 from starlette.responses import Response
 
-from winnow.disclosure import message_of, violations_of
+from winnow.caller import message_of, violations_of
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from winnow.deadline import Clock
 from winnow.domain.cluster_state import ClusterState, FrontState, Shown
-from winnow.domain.predicted import EncoderGroupInfo
+from winnow.domain.prediction import EncoderGroupInfo
 from winnow.stateless.showing.work import Work
 
 

@@ -27,8 +27,8 @@ from winnow.content_node.shard.changes import Change, after, change_of
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.watching import watch
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.policy.pace import Pace
 from winnow.rpc.channel import open_channel

@@ -22,9 +22,9 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore, StoredPassage
 from winnow.content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name
 from winnow.errors import (
     DeadlineExceededError,
     GenerationGoneError,

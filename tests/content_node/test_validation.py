@@ -21,7 +21,7 @@ from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.validation import question_limits
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import WinnowError
 from winnow.policy.pace import Pace
 from winnow.rpc.status import code_of

@@ -22,10 +22,10 @@ from winnow.content_node.reader import open_reader
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import StoredPassage
-from winnow.domain.layout import shard_name
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
+from winnow.domain.shard import shard_name
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.text.tokenizer import Tokenizer

@@ -29,7 +29,7 @@ from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
 from models.exporting.weights import require_weights
 from models.network.export import ENCODER_OUTPUTS, trace
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 
 MEAN, COSINE = Pooling.MEAN, Similarity.COSINE
 

@@ -23,13 +23,12 @@ from winnow.bundle import Bundle
 from winnow.convert import answer as convert
 from winnow.convert import head as convert_head
 from winnow.deadline import Deadline
-from winnow.domain.feeding import FedPassage
-from winnow.domain.predicted import HeadPrediction
+from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import PartialResults
-from winnow.domain.write import Write
+from winnow.domain.write import FedPassage, Write
 from winnow.errors import LEAVING, NOT_LOADED, NOT_WRITABLE, UnavailableError, WinnowError
 from winnow.heads.remote import RemoteHeads
-from winnow.keys.scope import Scope
+from winnow.keys.key import Scope
 from winnow.rpc.status import rich_status
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.targets import target

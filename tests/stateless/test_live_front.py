@@ -12,8 +12,8 @@ from tenacious import happens, turn
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.position import Position
 from winnow.domain.question import EncodedQuestion, ReadScope, RetrievalDepth
+from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.stateless.cluster.sequences import PATIENCE

@@ -12,8 +12,8 @@ from logged_shards import Entry, LiveReplica, ShardLog, Words, counted
 
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.layout import shard_of
-from winnow.domain.position import Position
+from winnow.domain.shard import shard_of
+from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, UnavailableError
 
 Result = TypeVar("Result")

@@ -21,9 +21,8 @@ from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.reading import entries, log_path
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import ShardInfo, shard_name
 from winnow.domain.write import EncodedPassage, Write
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter

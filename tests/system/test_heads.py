@@ -13,8 +13,7 @@ from whole_cluster import running, warm_group
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
 from winnow.deadline import Deadline
-from winnow.domain.predict_request import PredictRequest
-from winnow.domain.predicted import Predicted
+from winnow.domain.prediction import Predicted, PredictRequest
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder

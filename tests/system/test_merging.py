@@ -18,10 +18,9 @@ from winnow.bundle import Bundle
 from winnow.cli.local.processes import Processes
 from winnow.content_node.merging.names import newest_first, sequence_of
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import ShardInfo, shard_name
 from winnow.domain.write import EncodedPassage, Outcome, Write
 from winnow.errors import UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder

@@ -27,7 +27,7 @@ from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.access import Access
 from winnow.client.channels import open_channel
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
-from winnow.keys.scope import Scope
+from winnow.keys.key import Scope
 from winnow.security.metrics import expiries
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tenacious import until
 
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -25,7 +25,7 @@ from winnow.replicas.policy.outliers import OutlierSettings
 from winnow.stateless.cluster.discovery import DiscoverySettings
 from winnow.stateless.policy.replicas import ReplicaSettings
 from winnow.stateless.replicas.replicated import ReplicaPolicies
-from winnow.telemetry.exposition import exposition
+from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import SpanKind
 from winnow.telemetry.tracing.traceparent import written

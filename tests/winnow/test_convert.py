@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 from winnow.convert import answer, shard
 from winnow.domain.answered import ShardTimings, Timings
 from winnow.domain.coverage import ShardCoverage, ShardStatus
-from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit, Passage
-from winnow.domain.position import Position
-from winnow.domain.question import EncodedQuestion, PartialResults, ReadScope, Retriever
+from winnow.domain.question import (
+    AnswerRequest,
+    EncodedQuestion,
+    PartialResults,
+    ReadScope,
+    Retriever,
+)
 from winnow.domain.reading import Reading
-from winnow.domain.request import AnswerRequest
 from winnow.domain.shard import ShardInfo
-from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
+from winnow.domain.shard_call import CallKind, CallOutcome, Interval, ReadTime, ShardCall
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import answer_pb2, shard_pb2

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from winnow.convert import encoder as convert
-from winnow.convert.states import format_of_message, states_of_message, states_to_message
+from winnow.convert.encoder import format_of_message, states_of_message, states_to_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import InvalidRequestError
 from winnow.text.encoder import TextEncoding

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.caller import message_of
 from winnow.convert import head_node as convert
-from winnow.disclosure import message_of
 from winnow.domain.prediction import (
     Applied,
     LabelScore,

@@ -7,8 +7,7 @@ import needs
 import pytest
 from tenacious import happens, turn
 
-from winnow.heap import trimming
-from winnow.rpc.idle_trimmer import IdleTrimmer
+from winnow.heap import IdleTrimmer, trimming
 
 FLOOD = 10
 

@@ -17,9 +17,8 @@ from tenacious import until
 from winnow.errors import UnavailableError
 from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
-from winnow.telemetry.buckets import FAST, SLOW
 from winnow.telemetry.endpoint import MetricsEndpoint
-from winnow.telemetry.metrics import RpcMetrics, counted
+from winnow.telemetry.metrics import FAST, SLOW, RpcMetrics, counted
 
 _LISTENING = "0A"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.plural import are, many, were
+from winnow.quoting import are, many, were
 
 
 @pytest.mark.parametrize(

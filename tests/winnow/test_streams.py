@@ -19,11 +19,10 @@ from winnow.errors import (
     Violation,
 )
 from winnow.rpc import request_id
-from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.bounded_receive import BoundedReceive, Messages
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.message_interceptor import Metadata
 from winnow.rpc.server import KIB, Server
-from winnow.rpc.stream import Messages
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 

@@ -17,7 +17,7 @@ from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.rpc import handing_on, request_id
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.telemetry.exposition import exposition
+from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.recorded import GIVEN_UP
 from winnow.telemetry.tracing.traceparent import read, written

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.bundle.manifest import Manifest, read_manifest
-from winnow.files.checksum import verify
+from winnow.files.opened import verify
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from winnow.files.durable import write_durably
 from winnow.quoting import shortened, shown
 from winnow.storage import Place, open_place
 from winnow.storage.partial import restored_directory
-from winnow.storage.progress import NoProgress
-from winnow.storage.pull import PulledFile, PullSource, pull_files
+from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
 
 BUNDLES = "bundles"
 """What a place holds, for its errors."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from winnow.errors import UnauthenticatedError, WinnowError
 from winnow.settings.source import SettingsError
 from winnow.signals import end_at_once_on_signals
-from winnow.telemetry.speaker import before_every_line
+from winnow.telemetry.logline import before_every_line
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130

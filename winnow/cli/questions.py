@@ -10,7 +10,7 @@ from typing import Any
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
 from winnow.files.json_lines import not_json
-from winnow.plural import many
+from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,10 @@ from winnow.client.replies import (
 )
 from winnow.client.timings import ReadTiming, ShardCall, ShardTimings, Timings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.feeding import WriteResult
-from winnow.domain.position import Position
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome
-from winnow.domain.write import Outcome
+from winnow.domain.write import Outcome, Position, WriteResult
 
 __all__ = [
     "Answer",

@@ -37,7 +37,7 @@ from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
-from winnow.domain.feeding import WriteResult
+from winnow.domain.write import WriteResult
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import until_replied
 from winnow.v1 import answer_pb2_grpc, feed_pb2_grpc, head_pb2_grpc

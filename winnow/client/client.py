@@ -35,7 +35,7 @@ from winnow.client.predictions import Predictions
 from winnow.client.received import reply_of
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
-from winnow.domain.feeding import WriteResult
+from winnow.domain.write import WriteResult
 from winnow.errors import UnavailableError
 
 LOOK_EVERY = 0.1

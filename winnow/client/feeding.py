@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from winnow.convert import feed as convert
-from winnow.domain.feeding import Deletion, FedPassage, WriteResult
+from winnow.domain.write import Deletion, FedPassage, WriteResult
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
 from winnow.v1 import feed_pb2

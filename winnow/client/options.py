@@ -5,8 +5,8 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from winnow.convert import answer as convert
-from winnow.domain.position import Position
 from winnow.domain.question import PartialResults, ReadScope, Retriever
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
 from winnow.v1 import answer_pb2

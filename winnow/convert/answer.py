@@ -4,16 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from winnow.caller import shows_details
 from winnow.convert import head
-from winnow.disclosure import shows_details
-from winnow.domain.answered import Answer, Answered, Timings
+from winnow.domain.answered import Answer, Answered, Packed, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.packed import Packed
 from winnow.domain.passage import Passage
-from winnow.domain.position import Position
-from winnow.domain.question import PartialResults, ReadScope, Retriever
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever
 from winnow.domain.shard_call import CallKind, CallOutcome, ShardCall
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 

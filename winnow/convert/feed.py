@@ -5,9 +5,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from winnow.domain.feeding import Deletion, FedPassage, FeedSummary, WriteResult
-from winnow.domain.position import Position
-from winnow.domain.write import Outcome
+from winnow.domain.write import Deletion, FedPassage, FeedSummary, Outcome, Position, WriteResult
 from winnow.v1 import answer_pb2, feed_pb2
 
 _OUTCOMES: Mapping[Outcome, feed_pb2.WriteOutcome.ValueType] = {

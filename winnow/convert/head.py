@@ -1,16 +1,17 @@
 """What is predicted: domain values to messages of `head.proto` and back."""
 
-from winnow.disclosure import message_of
-from winnow.domain.predict_request import PredictRequest
-from winnow.domain.predicted import (
+from winnow.caller import message_of
+from winnow.domain.prediction import (
     EncoderGroupInfo,
+    Entity,
     HeadInMemory,
     HeadPrediction,
+    LabelScore,
     Predicted,
+    PredictRequest,
     PredictTimings,
     TextPrediction,
 )
-from winnow.domain.prediction import Entity, LabelScore
 from winnow.v1 import head_pb2
 
 

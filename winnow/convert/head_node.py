@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import grpc
 
-from winnow.convert.states import States, states_of_message, states_to_message
+from winnow.convert.encoder import States, states_of_message, states_to_message
 from winnow.domain.encoder import StatesFormat
 from winnow.domain.prediction import (
     Applied,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from winnow.domain.answered import ShardTimings
-from winnow.domain.interval import Interval
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import ShardInfo
+from winnow.domain.shard_call import Interval
 from winnow.errors import InvalidRequestError, Violation
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2

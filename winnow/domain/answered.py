@@ -3,11 +3,25 @@
 from dataclasses import dataclass, field
 
 from winnow.domain.coverage import Coverage
-from winnow.domain.packed import Packed
-from winnow.domain.predicted import HeadPrediction
+from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.shard_call import ShardCall
+
+
+@dataclass(slots=True, eq=False)
+class Packed:
+    """The answers of a reply; its other fields differ from caller to caller."""
+
+    wire: bytes
+    """An `AnswerResponse` that has nothing but its answers, serialised."""
+    json: bytes = b""
+    """The same answers as a JSON array; empty until the first caller needs it."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes of both forms, about: it is not known yet how long the second is."""
+        return 3 * len(self.wire)
 
 
 @dataclass(frozen=True, slots=True)

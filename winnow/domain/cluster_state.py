@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from winnow.domain.predicted import EncoderGroupInfo
+from winnow.domain.prediction import EncoderGroupInfo
 
 
 class NodeState(Enum):

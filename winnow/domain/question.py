@@ -1,4 +1,4 @@
-"""A question, as asked and as encoded."""
+"""A question: as requested, as validated, and as encoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from winnow.domain.position import Position
+from winnow.domain.write import Position
 
 if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
     import numpy as np
@@ -128,3 +128,31 @@ class EncodedQuestion:
     """
     mean_length: float = 0.0
     """Mean number of tokens of the index's passages; with `rarities` only."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A question and its options, not validated; an option that is None is the server's default.
+
+    `Question` says what each option means.
+    """
+
+    question: str
+    passages_to_read: int | None = None
+    answers: int | None = None
+    read_scope: ReadScope | None = None
+    retriever: Retriever | None = None
+    max_answer_tokens: int | None = None
+    max_loss: float | None = None
+    partial_results: PartialResults | None = None
+    min_coverage: float | None = None
+    min_wait_factor: float | None = None
+    max_wait_factor: float | None = None
+    heads: tuple[str, ...] = ()
+    """Heads to apply to the question."""
+    fresh: bool = False
+    """Whether passages are to be read even if the answer is known from before."""
+    where: str = ""
+    """A filter (`winnow.filtering`); empty for none."""
+    after: tuple[Position, ...] = ()
+    """Writes that the answer must know of, at most one for each shard."""

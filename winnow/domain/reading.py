@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
-from winnow.domain.interval import NEVER, Interval
 from winnow.domain.passage import Passage
+from winnow.domain.shard_call import NEVER, Interval
 
 
 @dataclass(frozen=True, slots=True)

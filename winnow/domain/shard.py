@@ -1,5 +1,9 @@
-"""What a shard says of itself."""
+"""A shard: which part of the index it is, where it lies, and what it reports of itself.
 
+Front nodes, content nodes and tools must agree on the layout, so it is defined here once. Pure.
+"""
+
+import hashlib
 from dataclasses import dataclass, field
 
 MOST_FIELDS = 1_000
@@ -47,3 +51,20 @@ class ShardInfo:
         """
         held = "" if self.log_id else self.generation
         return self.index_id, self.shard, self.log_id, held, self.bundle_fingerprint
+
+
+INDEX_FILE = "index.json"
+"""The manifest of an index, in its directory."""
+MOST_SHARDS = 4_096
+"""Shards that an index may be cut into."""
+
+
+def shard_of(passage_id: str, shards: int) -> int:
+    """The shard that a passage belongs to: by its id alone, so that updates find it again."""
+    digest = hashlib.blake2b(passage_id.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shards
+
+
+def shard_name(shard: int, shards: int) -> str:
+    """The directory of a shard within its index."""
+    return f"shard-{shard:05d}-of-{shards:05d}"

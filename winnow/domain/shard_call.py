@@ -1,9 +1,24 @@
-"""One call to a shard, as its caller saw it."""
+"""One call to a shard, as its caller saw it, and when its parts happened."""
 
 from dataclasses import dataclass
 from enum import Enum
 
-from winnow.domain.interval import NEVER, Interval
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A piece of time, in seconds."""
+
+    start: float = 0.0
+    """From the beginning of what it is a part of."""
+    seconds: float = 0.0
+
+    def later(self, seconds: float) -> "Interval":
+        """The same piece, as a part of what began so much earlier."""
+        return Interval(self.start + seconds, self.seconds)
+
+
+NEVER = Interval()
+"""Of what did not happen, or was not measured."""
 
 
 class CallKind(Enum):

@@ -1,10 +1,11 @@
-"""Writes to an index: passages that come and go."""
+"""Writes to an index: passages that are put or deleted, and the outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from winnow.domain.passage import Passage
 
@@ -13,6 +14,15 @@ if TYPE_CHECKING:  # clients need no arrays: `client/pyproject.toml`
     from numpy.typing import NDArray
 
     from winnow.text.tokenizer import Tokens
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A shard, and the number of one of its writes."""
+
+    shard: int
+    sequence: int
+    """From 1; 0 before the first write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +68,53 @@ class Written:
     """Of the write if it was stored; else of the last one before it."""
     log_id: str = field(default="", compare=False)
     """Names the log that `sequence` counts in; empty if it is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FedPassage:
+    """A passage to be stored, not validated."""
+
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """As JSON has it."""
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A passage to be deleted, by its id."""
+
+    id: str
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A valid passage to be stored."""
+
+    passage: Passage
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What became of a write."""
+
+    id: str
+    outcome: Outcome
+    position: Position
+    truncated: bool = False
+    """Whether the encoder read only the beginning of the passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSummary:
+    """What became of the writes of a stream."""
+
+    stored: int
+    unchanged: int
+    outdated: int
+    positions: tuple[Position, ...]
+    """The last one in each shard that was written to."""

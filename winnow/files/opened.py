@@ -112,3 +112,19 @@ def _content(found: os.stat_result) -> tuple[int, int]:
 
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify(path: Path, expected: str, size: int) -> None:
+    """Checks a file against what a manifest says.
+
+    Raises:
+        ArtefactError: it is missing, cannot be read, or has another size or checksum.
+
+    """
+    OpenFile(path).verify(expected, size)

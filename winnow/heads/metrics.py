@@ -3,10 +3,9 @@
 A head's id is no label: there are thousands.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from winnow.telemetry.buckets import FAST, SLOW
-from winnow.telemetry.metrics import counted
+from winnow.telemetry.metrics import FAST, SLOW, MetricFactory, counted
 
 _LOADS = ("loaded", "replaced", "broken", "unknown", "no_room", "unreachable")
 
@@ -15,64 +14,49 @@ class HeadCacheMetrics:
     """Metrics of heads in memory, in all encoder groups of a process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.lookups = Counter(
+        make = MetricFactory(registry)
+        self.lookups = make.counter(
             "winnow_heads_lookups",
             "Heads asked for, by whether they were in memory: hit or miss",
-            ("ring", "result"),
-            registry=registry,
+            "ring",
+            "result",
         )
-        self.loads = Counter(
+        self.loads = make.counter(
             "winnow_heads_loads",
             "Attempts to load a head or to replace it by another version: loaded, replaced, broken "
             "(or of another encoder), unknown, no_room, or unreachable",
-            ("ring", "result"),
-            registry=registry,
+            "ring",
+            "result",
         )
-        self.load_seconds = Histogram(
+        self.load_seconds = make.histogram(
             "winnow_heads_load_seconds",
             "Time until a head that was not in memory could be used",
-            ("ring",),
+            "ring",
             buckets=SLOW,
-            registry=registry,
         )
-        self.evictions = Counter(
-            "winnow_heads_evictions",
-            "Heads that left memory to make room for others",
-            ("ring",),
-            registry=registry,
+        self.evictions = make.counter(
+            "winnow_heads_evictions", "Heads that left memory to make room for others", "ring"
         )
-        self.looks = Counter(
+        self.looks = make.counter(
             "winnow_heads_looks",
             "Looks whether a head in memory is still the version to serve: ok or failed",
-            ("ring", "result"),
-            registry=registry,
+            "ring",
+            "result",
         )
-        self.applied = Counter(
-            "winnow_heads_applied",
-            "Heads applied to a text: ok or failed",
-            ("ring", "result"),
-            registry=registry,
+        self.applied = make.counter(
+            "winnow_heads_applied", "Heads applied to a text: ok or failed", "ring", "result"
         )
-        self.apply_seconds = Histogram(
+        self.apply_seconds = make.histogram(
             "winnow_heads_apply_seconds",
             "Time to run all the heads of a text that were in memory",
-            ("ring",),
+            "ring",
             buckets=FAST,
-            registry=registry,
         )
-        self.warm = Gauge("winnow_heads_warm", "Heads in memory", ("ring",), registry=registry)
-        self.memory = Gauge(
-            "winnow_heads_memory_bytes",
-            "Memory that heads take, by estimate",
-            ("ring",),
-            registry=registry,
+        self.warm = make.gauge("winnow_heads_warm", "Heads in memory", "ring")
+        self.memory = make.gauge(
+            "winnow_heads_memory_bytes", "Memory that heads take, by estimate", "ring"
         )
-        self.budget = Gauge(
-            "winnow_heads_budget_bytes",
-            "Memory that heads may take",
-            ("ring",),
-            registry=registry,
-        )
+        self.budget = make.gauge("winnow_heads_budget_bytes", "Memory that heads may take", "ring")
 
     def group(self, name: str) -> "EncoderGroupMetrics":
         """Returns the metrics of one encoder group, by its configured name."""

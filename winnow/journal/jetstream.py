@@ -31,9 +31,8 @@ from winnow.errors import (
 )
 from winnow.journal.expiry import EXPIRES, SKEW, PublishWindow, has_expired
 from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
-from winnow.journal.ordering import following
 from winnow.journal.publishing import publish
-from winnow.journal.pulling import messages
+from winnow.journal.pulling import following, messages
 
 _log = structlog.get_logger("winnow.journal")
 _CONNECT = 3.0

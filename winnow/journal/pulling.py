@@ -1,7 +1,7 @@
-"""Messages of a JetStream stream, in its order, as they are asked for.
+"""Pulls the messages of a JetStream stream in order, as the journal asks for them.
 
-The client's own `fetch` waits for as many as were asked for until its time is over; here what has
-arrived is passed on at once. Knows the protocol of pull consumers; does not know what messages say.
+The client's own `fetch` waits for the requested number until its time is over; this passes on what
+has arrived at once. Knows the protocol of pull consumers; does not know what messages say.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from winnow.errors import UnavailableError
+from winnow.journal.journal import JournalEntry
 
 _AT_ONCE = 256
 """Messages that are asked for at a time; a message has some kilobytes, at most a megabyte."""
@@ -109,3 +110,22 @@ def _is_over(said: Iterable[str]) -> bool:
     if statuses - set(_NOTHING_MORE):
         raise UnavailableError(f"the server answers {', '.join(statuses)}: it is starting anew")
     return bool(statuses)
+
+
+def following(after: int, arrived: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """The entries after a place: what was delivered before is left out.
+
+    Raises:
+        UnavailableError: one is missing in between; it was lost on its way.
+
+    """
+    found: list[JournalEntry] = []
+    for entry in arrived:
+        if entry.place > after + 1:
+            raise UnavailableError(
+                f"entry {after + 1} of the journal did not arrive, and {entry.place} did"
+            )
+        if entry.place == after + 1:
+            found.append(entry)
+            after = entry.place
+    return tuple(found)

@@ -1,15 +1,24 @@
-"""The file of keys: JSON, with a hash for every token and never a token."""
+"""The file of keys: JSON with the hash of every token and never a token.
 
+A front node reads it again when it changes. A damaged or missing file changes nothing: good keys
+stay good, and no other key gets in.
+"""
+
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from winnow.errors import WinnowError
 from winnow.files.durable import write_durably
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.files.watched import WatchedFiles
+from winnow.keys.gate import Gate, Refused, nobody
+from winnow.keys.key import Key, Scope
 from winnow.policy.rates import Rate
 
 _VERSION = 1
@@ -94,3 +103,28 @@ def _fields(key: Key) -> Mapping[str, Any]:
     if key.rate is not None:
         fields |= {"rate": key.rate.per_second, "burst": key.rate.burst}
     return {**fields, "created": key.created}
+
+
+_log = structlog.get_logger("winnow.keys")
+EVERY = 1.0
+"""Seconds between two looks."""
+KeyFile = WatchedFiles[tuple[Key, ...]]
+
+
+def open_gate_of_file(path: Path, refused: Refused = nobody) -> tuple[Gate, KeyFile]:
+    """A gate for the keys of a file, and whom it tells what it refuses. Raises KeyFileError."""
+    file = KeyFile([path], partial(read_keys, path), _stay)
+    return Gate(file.content, refused=refused), file
+
+
+async def follow_keys(file: KeyFile, gate: Gate, every: float = EVERY) -> None:
+    """Keeps the gate to what the file says, for ever."""
+    while True:
+        await asyncio.sleep(every)
+        if await asyncio.to_thread(file.look):
+            gate.update(file.content)
+            _log.info("keys read again", keys=len(file.content))
+
+
+def _stay(error: WinnowError) -> None:
+    _log.error("keys stay as they were", error=str(error))

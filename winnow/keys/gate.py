@@ -1,6 +1,6 @@
-"""Lets callers in by their keys, and ends what lasts when a key is taken back.
+"""The gate: lets callers in by their keys, and ends streams whose key is revoked.
 
-One gate stands before all ports of a front, so that a rate counts over all of them.
+One gate stands before all ports of a front node, so that a rate limit counts over all of them.
 """
 
 import hmac
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import partial
 
+from winnow import caller
+from winnow.caller import Caller, Lease
 from winnow.deadline import Clock
 from winnow.errors import (
     OverloadedError,
@@ -17,10 +19,8 @@ from winnow.errors import (
     UnauthenticatedError,
     WinnowError,
 )
-from winnow.keys.key import Key, id_of
-from winnow.keys.scope import Scope
-from winnow.keys.token import digest_of
-from winnow.lease import Lease
+from winnow.keys.key import Key, Scope, id_of
+from winnow.keys.token import digest_of, of_headers
 from winnow.policy.rates import Rates
 
 _NOBODYS = "0" * 64
@@ -135,3 +135,35 @@ class Gate:
         """The seconds until a key may be used; at 0 it is counted."""
         key = self._keys.get(key_id)
         return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0
+
+
+def identified(gate: Gate, key: Key, scope: Scope) -> Caller:
+    """The caller whose key was let in for a scope."""
+    return Caller(
+        key.name,
+        partial(gate.held, key, scope),
+        lambda also: gate.may(key, Scope(also)),
+        lambda also: gate.expect(key, Scope(also)),
+    )
+
+
+HeaderGate = Callable[..., str]
+"""`gate(scope, headers, calls=1, begun=0)`: the client's key, by which the load is shared fairly.
+
+Raises UnauthenticatedError, PermissionDeniedError, OverloadedError. Headers are pairs, with names
+in lower case. `calls`: how many the request counts for, beside the `begun` ones that it was counted
+for before.
+"""
+
+
+def header_gate(gate: Gate) -> HeaderGate:
+    """Asks for a key."""
+
+    def enter(
+        scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0
+    ) -> str:
+        key = gate.enter(Scope(scope), of_headers(headers), calls, begun)
+        caller.bind(identified(gate, key, Scope(scope)))
+        return key.name
+
+    return enter

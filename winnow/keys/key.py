@@ -1,11 +1,25 @@
-"""A key: whose it is, what for, and how often. Pure."""
+"""A key: the name of its owner, its scopes and its rate limit. Pure."""
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
-from winnow.keys.scope import Scope
 from winnow.policy.rates import Rate
 from winnow.quoting import quoted
+
+
+class Scope(str, Enum):
+    """What a caller may do."""
+
+    ASK = "ask"
+    """Ask questions."""
+    PREDICT = "predict"
+    """Apply heads to texts, and list heads."""
+    FEED = "feed"
+    """Put passages into the index, and take them out."""
+    ADMIN = "admin"
+    """See the cluster: its nodes, and what they have in hand."""
+
 
 LONGEST_NAME = 64
 _NAME = re.compile(rf"[A-Za-z0-9._:@-]{{1,{LONGEST_NAME}}}", re.ASCII)

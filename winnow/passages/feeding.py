@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from winnow.domain.feeding import Deletion, FedPassage
+from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import CUT, MAX_ID, MAX_TEXT, has_control

@@ -10,8 +10,7 @@ from winnow.errors import ArtefactError
 from winnow.files.json_lines import kind, not_json
 from winnow.passages.canonical import metadata_text
 from winnow.passages.checks import RowError, check_metadata, check_metadata_length
-from winnow.plural import many
-from winnow.quoting import shortened
+from winnow.quoting import many, shortened
 
 
 class ParsedRow(NamedTuple):

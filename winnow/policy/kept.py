@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 class Watch(Protocol):
-    """Is told how a cache fares; `winnow.telemetry.caches` makes metrics of it."""
+    """Is told how a cache fares; `winnow.telemetry.metrics` makes metrics of it."""
 
     def looked_up(self, result: str) -> None:
         """A look was a "hit" or a "miss"; what is being made for another is a hit, too."""

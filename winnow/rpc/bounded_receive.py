@@ -1,16 +1,17 @@
-"""Requests on their way: how long a message may take, and how many may be half here.
+"""Messages on their way: limits of the time that one may take and of how many are incomplete.
 
-gRPC waits for a message as long as its connection lives, keeps what has come of it, and never
-answers a call that ends without one. So the message of every call is read here, and not by gRPC:
-what memory half-sent messages take is bounded by their number and their size.
+gRPC waits for a message as long as its connection lives, keeps the parts that have arrived, and
+never answers a call that ends without a message. So the message of every call is read here, and the
+memory of incomplete messages is bounded by their number and their size.
 """
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import grpc
 
+from winnow.caller import Lease
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -19,7 +20,6 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.lease import Lease
 
 _SECONDS = 10.0
 """A message of a megabyte takes as long at a megabit a second."""
@@ -150,3 +150,36 @@ def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Futu
         reading.exception()
     if not place.done():
         place.set_result(None)
+
+
+_LONGEST_PAUSE = 1.0
+"""Seconds after which it is looked whether the stream may still go on."""
+
+
+class Messages:
+    """An iterator over them. Nothing is read before it is asked for.
+
+    It raises what is wrong with a message, or with its coming late; then the call is over.
+    """
+
+    def __init__(self, arrivals: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
+        """`lease`: how long the stream may go on, and how soon its next message may come."""
+        self._arrivals, self._context, self._lease = arrivals, context, lease or Lease()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        await self._turn()
+        message = await self._arrivals.next(self._context, self._lease)
+        if message is grpc.aio.EOF:
+            raise StopAsyncIteration
+        if isinstance(message, WinnowError):
+            raise message
+        return message
+
+    async def _turn(self) -> None:
+        """Waits until its rate allows another message."""
+        while pause := self._lease.pause():
+            self._arrivals.expect(self._lease)
+            await asyncio.sleep(min(pause, _LONGEST_PAUSE))

@@ -5,9 +5,8 @@ Health and reflection need no key: probes have none, and the protos are public.
 
 from winnow import caller
 from winnow.errors import WinnowError
-from winnow.keys.gate import Gate
-from winnow.keys.identified import identified
-from winnow.keys.scope import Scope
+from winnow.keys.gate import Gate, identified
+from winnow.keys.key import Scope
 from winnow.keys.token import of_headers
 from winnow.rpc.message_interceptor import Door, Metadata
 

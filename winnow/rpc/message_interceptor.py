@@ -13,10 +13,9 @@ from google.protobuf.message import DecodeError
 
 from winnow import caller
 from winnow.errors import InvalidRequestError, Violation, WinnowError
-from winnow.rpc.bounded_receive import BoundedReceive
+from winnow.rpc.bounded_receive import BoundedReceive, Messages
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.rpc.status import code_of
-from winnow.rpc.stream import Messages
 
 Metadata = Iterable[tuple[str, Any]] | None
 Door = Callable[[str, Metadata], WinnowError | None]

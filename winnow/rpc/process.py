@@ -18,7 +18,7 @@ from winnow.rpc.service import Listener
 from winnow.security.secured import Secured
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.metrics import BundleMetrics, LogMetrics, RpcMetrics
+from winnow.telemetry.metrics import BundleMetrics, RpcMetrics, dropped_lines
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.tracer import Tracer
 
@@ -52,7 +52,7 @@ def run(settings: ProcessSettings, served: Served[Result]) -> Result:
     """Runs an event loop until what is served has ended, with logs to stderr."""
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
-        LogMetrics(registry, lambda: logs.dropped)
+        registry.register(dropped_lines(lambda: logs.dropped))
         share, name = settings.share_to_trace, f"winnow-{settings.table}"
         with tracing(settings.trace_to, share, name, registry) as tracer:
             try:

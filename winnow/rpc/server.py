@@ -11,10 +11,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from winnow.errors import UnavailableError
-from winnow.heap import trimming
+from winnow.heap import IdleTrimmer, trimming
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.health import Health
-from winnow.rpc.idle_trimmer import IdleTrimmer
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.message_interceptor import Door, MessageInterceptor
 from winnow.rpc.per_address import PerAddressLimit

@@ -16,8 +16,7 @@ from prometheus_client import CollectorRegistry
 from winnow.address import Address
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.signals import on_signals
-from winnow.telemetry.endpoint import MetricsEndpoint
-from winnow.telemetry.process import describe_process
+from winnow.telemetry.endpoint import MetricsEndpoint, describe_process
 
 _log = structlog.get_logger("winnow.service")
 

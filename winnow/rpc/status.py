@@ -14,7 +14,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_status import rpc_status
 
-from winnow.disclosure import message_of, violations_of
+from winnow.caller import message_of, violations_of
 from winnow.errors import (
     LEAVING,
     NOT_LOADED,

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from cryptography import x509
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
 from winnow.security.certificates import Certificates, Pem
+from winnow.telemetry.metrics import MetricFactory
 
 _Choose = Callable[[Iterable[float]], float]
 
@@ -16,12 +17,12 @@ class CertificateMetrics:
     """When the certificates of a process expire."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._expiry = Gauge(
+        make = MetricFactory(registry)
+        self._expiry = make.gauge(
             "winnow_certificate_expiry_timestamp_seconds",
             "When the certificates in a file expire, by the setting that names the file; of a "
             "certificate and those between it and its authority the first, of authorities the last",
-            ("file",),
-            registry=registry,
+            "file",
         )
 
     def watch(self, certificates: Certificates, cert: str, ca: str) -> None:

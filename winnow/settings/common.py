@@ -10,10 +10,9 @@ from pydantic import AfterValidator, Field
 from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
-from winnow.settings.listening import OptionalListenAddress
-from winnow.settings.models import BUNDLE_HELP, BundlePlace
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
+from winnow.settings.values import BUNDLE_HELP, BundlePlace, OptionalListenAddress
 from winnow.telemetry.tracing.opening import collector_url
 
 _LEVELS = {"debug", "info", "warning", "error"}

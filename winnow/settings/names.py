@@ -1,8 +1,12 @@
-"""Which names settings have, and which was meant by one that no setting has. Pure."""
+"""Names of settings, and errors that say which setting is wrong. Pure."""
 
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 TABLES = ("front", "node", "encoder", "heads", "up")
 """Tables of the file, and first words of variables: the processes that have settings."""
@@ -87,3 +91,41 @@ def _hint(meant: str) -> str:
 def _is_service_link(name: str, value: str) -> bool:
     """Whether Kubernetes set it: every container gets some for each service of its namespace."""
     return bool(_SERVICE_LINK.fullmatch(name)) or (name.endswith("_PORT") and "://" in value)
+
+
+def explained(
+    table: str, fields: Iterable[str], error: ValidationError, files: Mapping[str, Path]
+) -> str:
+    """Every fault with its flag, its variable and the value that it has.
+
+    Args:
+        table: the settings' table.
+        fields: their names.
+        error: what is wrong.
+        files: the file that a value is from, by its name, for those that are from one.
+
+    """
+    return "; ".join(
+        f"{files[name]}: {line}" if (name := _name(fault)) in files else line
+        for fault in error.errors()
+        for line in [_line(table, fields, fault)]
+    )
+
+
+def _name(fault: ErrorDetails) -> str:
+    return str(fault["loc"][0]) if fault["loc"] else ""
+
+
+def _line(table: str, fields: Iterable[str], fault: ErrorDetails) -> str:
+    said = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:
+        return said
+    name = _name(fault)
+    if fault["type"] == "extra_forbidden":
+        return wrong_key(name, table, fields)
+    place = f"--{name.replace('_', '-')} (or {variable(table, name)})"
+    if fault["type"] == "missing":
+        return f"{place}: field required"
+    if fault["type"] == "value_error":  # our own words, which name the value
+        return f"{place}: {said}"
+    return f"{place}: {said.lower()}, not {fault['input']!r}"

@@ -5,8 +5,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from winnow.settings.listening import OptionalListenAddress
 from winnow.settings.source import Settings
+from winnow.settings.values import OptionalListenAddress
 
 
 class SecuritySettings(Settings):

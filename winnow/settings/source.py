@@ -17,8 +17,13 @@ from pydantic import (
 
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
-from winnow.settings.explaining import explained
-from winnow.settings.names import CONFIG_VARIABLE, variable, wrong_tables, wrong_variables
+from winnow.settings.names import (
+    CONFIG_VARIABLE,
+    explained,
+    variable,
+    wrong_tables,
+    wrong_variables,
+)
 
 
 class SettingsError(WinnowError):

@@ -6,13 +6,13 @@ a time holds its lock.
 
 import contextlib
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.errors import ArtefactError, UnavailableError
+from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory
+from winnow.files.lock import locked
 
 _LOCK, _CONTENT = "lock", "content"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -100,21 +100,12 @@ def _expect_ours(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(directory: Path, target: Path) -> Iterator[None]:
-    """Holds the lock of `directory`, which the kernel frees when the process ends, however."""
-    path = directory / _LOCK
-    while True:
-        directory.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # its holder has just removed the directory
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            break
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UnavailableError(
-                f"another process is restoring {target}: wait for it, or restore into another "
-                "directory"
-            ) from error
+    """Holds the lock of `directory`, which it creates."""
+    busy = f"another process is restoring {target}: wait for it, or restore into another directory"
+    with contextlib.ExitStack() as held:
+        while True:
+            directory.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # the holder just removed the directory
+                held.enter_context(locked(directory / _LOCK, busy))
+                break
         yield
-    finally:
-        os.close(descriptor)

@@ -1,8 +1,8 @@
-"""The page that Prometheus fetches, over HTTP.
+"""The HTTP endpoint that Prometheus fetches metrics from.
 
-In a thread with an event loop of its own, so that writing the page holds up no call. Who connects
-and says nothing takes a place for some seconds, and there are only so many places: the oldest one
-gives way. The server of prometheus_client gives a thread to each connection, for ever.
+It runs in a thread with its own event loop, so that writing the page delays no call. A connection
+that sends nothing is closed after some seconds; where there are too many, the oldest is closed. The
+server of prometheus_client gives each connection a thread for ever.
 """
 
 import asyncio
@@ -11,9 +11,31 @@ import re
 import socket
 import threading
 
-from prometheus_client import CollectorRegistry
+import grpc
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    GCCollector,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.openmetrics import exposition as openmetrics
 
-from winnow.telemetry.exposition import exposition
+from winnow.packaged import running_version
+
+_OPEN = "application/openmetrics-text"
+
+
+def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, bytes]:
+    """The type of the page, and the page. `accept`: the header of that name, if there was one."""
+    if _OPEN in accept:
+        page: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
+        return openmetrics.CONTENT_TYPE_LATEST, page
+    return CONTENT_TYPE_LATEST, generate_latest(registry)
+
 
 _SECONDS = 5.0
 """That a request and its reply may take."""
@@ -85,3 +107,14 @@ class MetricsEndpoint:
             f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + page
+
+
+def describe_process(registry: CollectorRegistry) -> None:
+    """Adds `process_*`, `python_*` and `winnow_build_info`; to one registry of a process, once."""
+    # a series beside every other, which nobody asks for
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    build = Info("winnow_build", "The versions that run; always 1", registry=registry)
+    build.info({"version": running_version(), "grpc": grpc.__version__})

@@ -1,8 +1,15 @@
-"""How long a log line may be, and what may stand in it: much of it is what others sent. Pure."""
+"""The form of a log line: its length, its characters, and the prefix that names the process.
 
+Much of a line may be what callers sent.
+"""
+
+import os
 import re
+from collections.abc import Callable
 
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from winnow.settings.names import NAME_VARIABLE
 
 LONGEST = 8_192
 """Characters of a line."""
@@ -54,3 +61,29 @@ def _shortened(value: object, longest: int) -> object:
         return value
     half = longest // 2
     return f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
+
+
+_WIDTH = 8
+
+
+def prefix() -> str:
+    """What this process puts before every line of text; empty for a process that is on its own."""
+    name = os.environ.get(NAME_VARIABLE, "")
+    return name and f"{name:<{_WIDTH}}"
+
+
+def before_every_line(text: str) -> str:
+    """The text with the prefix before each of its lines."""
+    start = prefix()
+    return "\n".join(f"{start}{line}" for line in text.split("\n")) if start else text
+
+
+def naming(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Adds the name of this process to a log line for programs, if it has one."""
+    name = os.environ.get(NAME_VARIABLE)
+    return {**event, "process": name} if name else event
+
+
+def prefixed(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
+    """Renders a log line for people with the prefix before each of its lines."""
+    return lambda logger, name, event: before_every_line(str(render(logger, name, event)))

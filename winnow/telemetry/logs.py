@@ -20,10 +20,9 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from winnow.policy.sampling import Kind, Sampler
 from winnow.telemetry import stderr
-from winnow.telemetry.logline import bounded, escaped
+from winnow.telemetry.logline import before_every_line, bounded, escaped, naming, prefixed
 from winnow.telemetry.logqueue import LogQueue
 from winnow.telemetry.python_logs import python_logs
-from winnow.telemetry.speaker import before_every_line, naming, prefixed
 
 _log = structlog.get_logger("winnow.logs")
 _MOST_WAITING = 1_000

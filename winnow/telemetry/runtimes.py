@@ -3,9 +3,10 @@
 from functools import partial
 
 import structlog
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
 from winnow.inference.choosing import Choice, Choosing
+from winnow.telemetry.metrics import MetricFactory
 
 _log = structlog.get_logger("winnow.runtimes")
 
@@ -14,12 +15,15 @@ class RuntimeMetrics:
     """Runtimes by model: in the metrics, and in the log where one was chosen among several."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._info = Gauge(
+        make = MetricFactory(registry)
+        self._info = make.gauge(
             "winnow_model_runtime_info",
             "The runtime of a loaded model, and what it was chosen by: setting, only (no other can "
             "run it), flags (of the processor) or measured; always 1",
-            ("bundle", "model", "runtime", "chosen_by"),
-            registry=registry,
+            "bundle",
+            "model",
+            "runtime",
+            "chosen_by",
         )
 
     def choosing(self, bundle: str) -> Choosing:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import grpc
 
 from winnow.convert import encoder as convert
-from winnow.convert.states import FORMATS
+from winnow.convert.encoder import FORMATS
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import IdentityError, InvalidRequestError, UnavailableError
 from winnow.rpc import handing_on

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import Manifest
 from winnow.content_node.indexing.workers.piece import PassageBatch, Vectors
-from winnow.files.checksum import verify
+from winnow.files.opened import verify
 from winnow.inference.encoder import open_passage_encoder
 from winnow.passages.encoding import PassageEncoder
 from winnow.text.tokenizer import SpecialTokens, Tokenizer

@@ -18,8 +18,8 @@ from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.domain.layout import shard_name, shard_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome
 from winnow.errors import ArtefactError
 

@@ -33,7 +33,7 @@ from winnow.content_node.indexing.workers.engine import RayEngine
 from winnow.content_node.indexing.workers.piece import Came, EncodedBatch, Lost, PassageBatch
 from winnow.content_node.indexing.workers.sharing import share_out
 from winnow.content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 
 pytestmark = [

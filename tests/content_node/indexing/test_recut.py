@@ -16,9 +16,9 @@ from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.files.vouching import vouched
 
 MANIFEST = f"{shard_name(0, 1)}/{SHARD_FILE}"

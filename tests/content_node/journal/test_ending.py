@@ -2,7 +2,7 @@
 
 import asyncio
 
-from winnow.content_node.journal.ending import end
+from winnow.content_node.journal.composing import end
 
 
 async def test_a_task_that_loses_a_cancellation_is_ended() -> None:

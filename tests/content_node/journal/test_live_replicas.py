@@ -25,11 +25,10 @@ from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.changes import Change
-from winnow.content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.restoring import pull
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import ShardInfo, shard_name
 from winnow.domain.write import Write
 from winnow.errors import NotWritableError
 

@@ -27,8 +27,8 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_name
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage, Outcome, Write
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"

@@ -11,7 +11,6 @@ import pytest
 from fake_halves import LowerSession, lower
 from live_shards import Fed, built
 
-from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import write_states
@@ -21,6 +20,7 @@ from winnow.content_node.states.dropping import are_whole
 from winnow.content_node.states.known import known_states
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
 from winnow.content_node.states.writing import LOCK, StatesWriter
+from winnow.files.lock import locked
 
 TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 OF = "f" * 16
@@ -159,7 +159,7 @@ def test_states_of_another_generation_are_none(fed: Fed) -> None:
 def test_nothing_goes_while_a_process_computes_states(fed: Fed) -> None:
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
-    with locked(fed.shard / LOCK):
+    with locked(fed.shard / LOCK, "the test holds it"):
         tidy(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 

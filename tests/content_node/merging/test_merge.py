@@ -17,10 +17,10 @@ from whole_bundle import WHOLE
 from winnow.bundle import default_bundle
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.child import MergeChild
-from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.names import LOCK, damaged_path, generation_path, partial_path
+from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
 from winnow.content_node.merging.protocol import Merged
+from winnow.content_node.merging.tidying import merge_lock
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
@@ -230,7 +230,7 @@ def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
 
 def test_one_merge_at_a_time(fed: Fed) -> None:
     fed.put("a", "text")
-    with locked(fed.shard / "live" / LOCK), pytest.raises(UnavailableError, match="is locked"):
+    with merge_lock(fed.shard), pytest.raises(UnavailableError, match="is locked"):
         merged(fed)
     merged(fed)
 

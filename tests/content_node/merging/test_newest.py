@@ -8,11 +8,10 @@ import pytest
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
-from winnow.content_node.merging.lock import locked
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.names import LOCK, damaged_path, generation_path
+from winnow.content_node.merging.names import damaged_path, generation_path
 from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.merging.tidying import merge_lock, tidy
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.errors import ArtefactError, IdentityError
 
@@ -87,7 +86,7 @@ def test_what_an_interrupted_merge_left_is_removed_unless_it_still_runs(shard: P
     partial = shard / "live" / "generation-00000000000000000009.partial"
     partial.mkdir()
     (partial / "passages.sqlite").write_bytes(b"half")
-    with locked(shard / "live" / LOCK):
+    with merge_lock(shard):
         opened(shard)
     assert partial.exists()
     opened(shard, feeding=False)

@@ -29,8 +29,8 @@ from winnow.content_node.shard.manifest import (
 )
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.convert.shard import info_to_message
-from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, IdentityError
 from winnow.files.vouching import vouched
 

@@ -22,8 +22,8 @@ from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.saving import STORE, file_entry
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.view import Placed
-from winnow.domain.layout import shard_name
 from winnow.domain.passage import Passage
+from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage
 from winnow.files.opened import OpenFile
 from winnow.filtering import parse

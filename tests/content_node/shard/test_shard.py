@@ -11,10 +11,9 @@ from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.shard.saving import FILES
-from winnow.domain.layout import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
-from winnow.files.opened import OpenFile
+from winnow.files.opened import OpenFile, sha256
 from winnow.files.vouching import vouched
 
 

@@ -20,13 +20,13 @@ from winnow.content_node.live.reading import LIVE, LOG, log_path
 from winnow.content_node.merging.names import generation_path
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
 from winnow.content_node.shard.manifest import write as write_manifest
-from winnow.content_node.snapshots import shard as of_shard
+from winnow.content_node.snapshots import contents as of_shard
+from winnow.content_node.snapshots.contents import LogCopy, copy_log
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
-from winnow.content_node.snapshots.log_copy import LogCopy, copy_log
 from winnow.content_node.snapshots.manifest import SnapshotShard
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, UnavailableError
 
 SHARD = shard_name(0, 1)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from conftest import Recorder
 
-from winnow.content_node.snapshots.pulling import pull
+from winnow.content_node.snapshots.restoring import pull
 from winnow.content_node.snapshots.taking import take_snapshot
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 
 SHARD = shard_name(0, 2)

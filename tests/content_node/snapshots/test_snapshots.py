@@ -23,7 +23,7 @@ from winnow.content_node.snapshots.finding import (
 from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
-from winnow.domain.layout import shard_name
+from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.storage.local import LocalPlace
 from winnow.storage.partial import open_partial

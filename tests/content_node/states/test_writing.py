@@ -26,8 +26,7 @@ from winnow.content_node.states.manifest import (
 )
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.files.checksum import sha256
-from winnow.files.opened import OpenFile
+from winnow.files.opened import OpenFile, sha256
 
 COUNT, HOLES = 600, (3, 599)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.domain.position import Position
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
 from winnow.stateless.answer.after import check_shards

@@ -10,9 +10,8 @@ from tenacious import happens
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
-from winnow.domain.position import Position
-from winnow.domain.question import Question, ReadScope
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import AnswerRequest, Question, ReadScope
+from winnow.domain.write import Position
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,

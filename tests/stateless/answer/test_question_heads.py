@@ -12,13 +12,12 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.prediction import TokenSpan
-from winnow.domain.question import ReadScope
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import AnswerRequest, ReadScope
 from winnow.domain.shard import ShardInfo
 from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.keys.scope import Scope
+from winnow.keys.key import Scope
 from winnow.policy.kept import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission

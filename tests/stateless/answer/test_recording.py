@@ -9,8 +9,7 @@ from manual_clock import ManualClock
 from tenacious import turn
 
 from winnow.domain.answered import ShardTimings
-from winnow.domain.interval import NEVER, Interval
-from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
+from winnow.domain.shard_call import NEVER, CallKind, CallOutcome, Interval, ReadTime, ShardCall
 from winnow.errors import UnavailableError
 from winnow.searcher import Read, Retrieved
 from winnow.stateless.answer.recording import Recording

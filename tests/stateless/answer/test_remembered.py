@@ -15,8 +15,8 @@ from traced import Traced
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answer, Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.position import Position
 from winnow.domain.question import Question, ReadScope, Retriever, WaitPolicy
+from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.policy.attempts import Asker
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey

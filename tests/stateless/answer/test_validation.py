@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from winnow.domain.position import Position
-from winnow.domain.question import PartialResults, Question, ReadScope, Retriever, WaitPolicy
-from winnow.domain.request import AnswerRequest
+from winnow.domain.question import (
+    AnswerRequest,
+    PartialResults,
+    Question,
+    ReadScope,
+    Retriever,
+    WaitPolicy,
+)
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 from winnow.stateless.answer.validation import Defaults, validate
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
-from winnow.domain.position import Position
 from winnow.domain.shard import ShardInfo
+from winnow.domain.write import Position
 from winnow.stateless.cluster.index_version import IndexVersion, edition_of
 
 INFOS = {n: ShardInfo(n, 2, "index", 10, 2, "bundle", "print", f"rows-{n}") for n in range(2)}

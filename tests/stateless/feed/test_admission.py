@@ -7,8 +7,8 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Deletion, Put
 from winnow.domain.passage import Passage
+from winnow.domain.write import Deletion, Put
 from winnow.errors import OverloadedError
 from winnow.stateless.feed.admission import FeedAdmission, work_of
 from winnow.stateless.feed.metrics import FeedMetrics

@@ -14,9 +14,7 @@ from tenacious import happens
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.feeding import Deletion, FedPassage, WriteResult
-from winnow.domain.position import Position
-from winnow.domain.write import Outcome
+from winnow.domain.write import Deletion, FedPassage, Outcome, Position, WriteResult
 from winnow.errors import (
     DeadlineExceededError,
     IdentityError,

@@ -9,7 +9,7 @@ from fed_front import FedFront, ids_of, node_info
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.feeding import FedPassage
+from winnow.domain.write import FedPassage
 from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.stateless.cluster.membership import ClusterView
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from winnow.domain.feeding import Deletion, FedPassage
+from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import InvalidRequestError
 from winnow.passages.feeding import MOST_METADATA
 from winnow.stateless.feed.validation import (

@@ -10,8 +10,7 @@ from manual_clock import ManualClock
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.predict_request import PredictRequest
-from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
+from winnow.domain.prediction import Applied, LabelScore, PredictRequest, SequencePrediction
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,

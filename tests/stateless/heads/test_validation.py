@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.domain.predict_request import PredictRequest
+from winnow.domain.prediction import PredictRequest
 from winnow.errors import InvalidRequestError
 from winnow.stateless.heads.validation import validate
 

@@ -14,10 +14,8 @@ from structlog.testing import capture_logs
 from tenacious import happens
 
 from winnow.errors import NotFoundError, UnavailableError
-from winnow.keys.gate import Gate
-from winnow.keys.headers import header_gate
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.gate import Gate, header_gate
+from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.stateless.http.headers import Headers

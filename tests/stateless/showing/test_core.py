@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from winnow.convert import cluster as convert
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.domain.predicted import EncoderGroupInfo, HeadInMemory
+from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.showing.core import Names, ShowingCore

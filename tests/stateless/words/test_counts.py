@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from logged_shards import Content, LiveReplica, ShardLog, Words, counted
 
 from winnow.deadline import Deadline
-from winnow.domain.layout import shard_of
 from winnow.domain.question import EncodedQuestion
+from winnow.domain.shard import shard_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
 from winnow.stateless.words.counts import IndexCounts, same

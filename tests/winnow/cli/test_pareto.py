@@ -26,8 +26,8 @@ from winnow.cli.pareto.point import Deployment, Point, grid, unjudged, untuned
 from winnow.cli.pareto.report import reasons, table, write
 from winnow.cli.pareto.run import Questions, _about
 from winnow.cli.questions import AskedQuestion
-from winnow.domain.layout import INDEX_FILE
 from winnow.domain.question import Retriever
+from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2

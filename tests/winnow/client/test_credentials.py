@@ -23,8 +23,7 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.keys.gate import Gate
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.rpc.guard import Guard
 from winnow.security.certificates import Certificates

@@ -11,7 +11,7 @@ import fsspec
 import pytest
 from small_heads import FINGERPRINT, small_head, small_model
 
-from winnow.disclosure import message_of
+from winnow.caller import message_of
 from winnow.errors import ArtefactError, IdentityError, NotFoundError, UnavailableError
 from winnow.files.vouching import vouched
 from winnow.heads.head import open_head

@@ -4,7 +4,7 @@ import pytest
 
 from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
-from winnow.journal.ordering import following
+from winnow.journal.pulling import following
 
 
 def entries(*places: int) -> list[JournalEntry]:

@@ -11,10 +11,8 @@ from tenacious import happens
 from unreadable import without_descriptors
 
 from winnow.errors import UnauthenticatedError
-from winnow.keys.file import KeyFileError, read_keys, write_keys
-from winnow.keys.following import follow, opened
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.file import KeyFileError, follow_keys, open_gate_of_file, read_keys, write_keys
+from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 
@@ -96,8 +94,8 @@ def test_a_rate_without_a_burst_has_one_of_a_second(path: Path) -> None:
 
 async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
     write_keys(path, [KEY])
-    gate, file = opened(path)
-    following = asyncio.create_task(follow(file, gate, every=0.0))
+    gate, file = open_gate_of_file(path)
+    following = asyncio.create_task(follow_keys(file, gate, every=0.0))
     newer = new_token()
     write_keys(path, [Key("carol", digest_of(newer), frozenset({Scope.ASK}))])
 
@@ -118,7 +116,7 @@ async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
     path: Path, damage: object
 ) -> None:
     write_keys(path, [KEY])
-    gate, file = opened(path)
+    gate, file = open_gate_of_file(path)
     assert callable(damage)
     damage(path)
     with capture_logs() as logged:
@@ -135,11 +133,11 @@ async def test_a_key_that_was_removed_is_refused_once_the_file_can_be_read(path:
     """Strangers may have taken the last descriptor at the moment of the change."""
     removed = Key(KEY.name, KEY.digest, KEY.scopes)
     write_keys(path, [removed, OTHER])
-    gate, file = opened(path)
+    gate, file = open_gate_of_file(path)
     write_keys(path, [OTHER])
     with without_descriptors():
         assert not file.look()
-    following = asyncio.create_task(follow(file, gate, every=0.0))
+    following = asyncio.create_task(follow_keys(file, gate, every=0.0))
 
     def refused() -> bool:
         with contextlib.suppress(UnauthenticatedError):

@@ -13,11 +13,9 @@ from winnow.errors import (
     UnauthenticatedError,
     WinnowError,
 )
-from winnow.keys.gate import Gate
-from winnow.keys.headers import header_gate
-from winnow.keys.key import Key
+from winnow.keys.gate import Gate, header_gate
+from winnow.keys.key import Key, Scope
 from winnow.keys.metrics import KeyMetrics
-from winnow.keys.scope import Scope
 from winnow.keys.token import PREFIX, digest_of, of_headers
 from winnow.policy.rates import Rate
 

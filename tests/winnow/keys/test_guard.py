@@ -17,9 +17,8 @@ from tenacious import happens
 from winnow import caller
 from winnow.errors import PermissionDeniedError, UnauthenticatedError
 from winnow.keys.gate import Gate
-from winnow.keys.key import Key
+from winnow.keys.key import Key, Scope
 from winnow.keys.metrics import KeyMetrics
-from winnow.keys.scope import Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.rpc import client_key
@@ -234,7 +233,7 @@ async def test_a_stream_ends_when_its_key_is_taken_back(
 async def test_messages_of_a_stream_wait_for_the_rate(
     channel: grpc.aio.Channel, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.rpc.stream._LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("winnow.rpc.bounded_receive._LONGEST_PAUSE", 0.01)
     front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(0.001, 3))])
     stream = put_stream(channel, sent())
     for _ in range(5):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.convert.feed import passage_to_message, passages_of_message
-from winnow.domain.feeding import FedPassage
 from winnow.domain.passage import Passage
+from winnow.domain.write import FedPassage
 from winnow.passages.canonical import digest, metadata_text, same_content
 from winnow.passages.formats import parser
 from winnow.v1 import feed_pb2

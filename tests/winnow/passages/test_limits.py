@@ -2,8 +2,8 @@
 
 import pytest
 
-from winnow.domain.feeding import FedPassage
 from winnow.domain.passage import Passage
+from winnow.domain.write import FedPassage
 from winnow.passages.checks import MAX_TEXT, RowError, check_passage
 from winnow.passages.feeding import wrong_passage
 

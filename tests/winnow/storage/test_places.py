@@ -16,7 +16,7 @@ from uuid import uuid4
 import fsspec
 import pytest
 
-from winnow.disclosure import message_of
+from winnow.caller import message_of
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.storage import Place, open_place
 from winnow.storage.local import LocalPlace

@@ -7,8 +7,7 @@ import pytest
 
 from winnow.errors import ArtefactError
 from winnow.storage import Place, open_place
-from winnow.storage.progress import NoProgress, start_copying
-from winnow.storage.pull import PulledFile, PullSource, pull_files
+from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files, start_copying
 
 CONTENT = {"a": b"first", "folder/b": b"second"}
 FILES = {

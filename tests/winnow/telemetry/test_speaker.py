@@ -10,8 +10,8 @@ import structlog
 
 from winnow.cli.exits import complain
 from winnow.settings.names import NAME_VARIABLE
+from winnow.telemetry.logline import before_every_line
 from winnow.telemetry.logs import logging_to_stderr
-from winnow.telemetry.speaker import before_every_line
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from winnow.cli.ask.timeline import timeline
 from winnow.cli.ask.words import harmless, highlighted
 from winnow.cli.predict.render import heads_shown
 from winnow.client import Answer, Coverage, Reply, ShardStatus
-from winnow.plural import many, were
+from winnow.quoting import many, were
 
 _MOST_SHARDS = 8
 _UNSUREST, _SUREST = 0.01, 0.99

@@ -8,8 +8,7 @@ import typer
 from winnow.bundle import Bundle
 from winnow.bundle.publishing import pull_bundle, push_bundle
 from winnow.quoting import shown
-from winnow.settings.models import BUNDLE_HELP, bundle_place
-from winnow.settings.places import place_url
+from winnow.settings.values import BUNDLE_HELP, bundle_place, place_url
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -18,7 +18,7 @@ from winnow.cli.feed.source import STDIN
 from winnow.cli.feed.telling import FeedProgress
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
-from winnow.plural import are, many, were
+from winnow.quoting import are, many, were
 
 
 @with_credentials

@@ -16,7 +16,7 @@ from winnow.cli.feed.telling import FeedProgress
 from winnow.errors import ArtefactError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.rows import BadRow, Row
-from winnow.plural import many
+from winnow.quoting import many
 
 _NOTE_EVERY = 1.0
 """Seconds."""

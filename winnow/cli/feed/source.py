@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from winnow.domain.feeding import Deletion, FedPassage
 from winnow.domain.passage import Passage
+from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
 from winnow.passages.checks import check_id, check_legible

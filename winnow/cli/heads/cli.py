@@ -16,8 +16,8 @@ from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE
 from winnow.heads.store import Current, HeadStore, open_store
 from winnow.heads.store.records import CURRENT
-from winnow.plural import many
-from winnow.settings.places import place_url
+from winnow.quoting import many
+from winnow.settings.values import place_url
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from winnow.errors import WinnowError
 from winnow.files.durable import create_private
 from winnow.keys.file import KeyFileError, read_keys, write_keys
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.quoting import quoted

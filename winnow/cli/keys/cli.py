@@ -11,8 +11,7 @@ from rich.table import Table
 from winnow.cli.keys.changing import add
 from winnow.cli.keys.changing import remove as take_out
 from winnow.keys.file import read_keys
-from winnow.keys.key import Key
-from winnow.keys.scope import Scope
+from winnow.keys.key import Key, Scope
 from winnow.policy.rates import Rate
 
 app = typer.Typer(no_args_is_help=True)

@@ -17,7 +17,7 @@ from winnow.cli.ladder.run import LadderPlan, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.outputs import reserved
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress
 

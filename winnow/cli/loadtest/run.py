@@ -8,7 +8,7 @@ from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 

@@ -17,7 +17,7 @@ from winnow.cli.local.plan import LocalPlan, commands
 from winnow.cli.local.ports import chosen, consecutive, expect_free, free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.domain.layout import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
 from winnow.settings.names import NAME_VARIABLE

@@ -35,9 +35,9 @@ from winnow.cli.questions import AskedQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.client.messages import AnswerClient
 from winnow.errors import ArtefactError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.packaged import default_heads, demo_corpus, made_files
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.settings.source import SettingsError
 
 _CORPUS = demo_corpus()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
-from winnow.plural import many
+from winnow.quoting import many
 
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)

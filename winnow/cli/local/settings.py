@@ -8,9 +8,8 @@ from pydantic import Field, model_validator
 from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.cli.local.ports import or_any
-from winnow.settings.listening import ListenAddress, OptionalListenAddress
-from winnow.settings.models import BUNDLE_HELP, BundlePlace
 from winnow.settings.source import Settings
+from winnow.settings.values import BUNDLE_HELP, BundlePlace, ListenAddress, OptionalListenAddress
 
 
 class UpSettings(Settings):

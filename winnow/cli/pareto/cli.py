@@ -18,7 +18,7 @@ from winnow.cli.pareto.report import percent
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
-from winnow.settings.models import bundle_place
+from winnow.settings.values import bundle_place
 
 app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
 

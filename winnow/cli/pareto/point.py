@@ -8,7 +8,7 @@ from pathlib import Path
 from winnow.bundle import read_manifest
 from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
-from winnow.plural import many
+from winnow.quoting import many
 
 _FOUND = {
     Retriever.DENSE: " by encoding alone",

@@ -19,9 +19,9 @@ from winnow.cli.pareto.point import Deployment, Point
 from winnow.cli.questions import AskedQuestion
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
-from winnow.domain.layout import INDEX_FILE
+from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
-from winnow.files.checksum import sha256
+from winnow.files.opened import sha256
 from winnow.packaged import running_version
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from winnow.cli.plan import formulae
 from winnow.cli.plan.latency import QuestionPath, slowest, usual
 from winnow.cli.plan.wanted import Wanted
-from winnow.domain.layout import MOST_SHARDS
+from winnow.domain.shard import MOST_SHARDS
 from winnow.sizing.units import Units
 
 _USABLE = 0.9

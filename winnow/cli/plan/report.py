@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from winnow.cli.plan.planning import ClusterPlan
 from winnow.cli.plan.wanted import ALL_READ, Wanted
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.sizing.units import Units
 
 _GIB = 2**30

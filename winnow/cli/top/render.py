@@ -19,7 +19,7 @@ from winnow.cli.top.words import (
     rate,
     state,
 )
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
 _HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"

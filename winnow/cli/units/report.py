@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from winnow.plural import many
+from winnow.quoting import many
 from winnow.sizing.units import Units
 
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, running_version
-from winnow.telemetry.tracing.metrics import TraceMetrics
+from winnow.telemetry.metrics import trace_spans
 from winnow.telemetry.tracing.queue import Exporter, SpanQueue
 from winnow.telemetry.tracing.standard import standard
 from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
@@ -74,7 +74,7 @@ def tracing(
         yield NO_TRACER
         return
     spans = SpanQueue(_exporter(url, service))
-    TraceMetrics(registry, lambda: spans.sent, lambda: spans.dropped)
+    registry.register(trace_spans(lambda: spans.sent, lambda: spans.dropped))
     _log.info("tracing", to=url, share=share)
     try:
         yield SamplingTracer(spans.put, share, random.Random())

@@ -1,7 +1,7 @@
-"""Pieces of work on their way to a collector that may be slow, full or gone.
+"""The queue of finished spans, which a thread sends to a collector that may be slow or gone.
 
-Whoever has ended one only puts it into a bounded queue, which neither waits nor fails; one thread
-sends. Knows nothing of how they travel.
+Ending a span only puts it into the bounded queue, which neither waits nor fails. Knows nothing of
+how spans travel.
 """
 
 import queue

@@ -11,7 +11,7 @@ from winnow.cli.keys import changing
 from winnow.cli.keys.changing import add
 from winnow.keys.file import KeyFileError, read_keys
 from winnow.keys.gate import Gate
-from winnow.keys.scope import Scope
+from winnow.keys.key import Scope
 from winnow.policy.rates import Rate
 
 

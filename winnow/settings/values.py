@@ -1,11 +1,13 @@
-"""Bundles as settings and options name them."""
+"""Types of settings and options: addresses to listen on, bundles, places of published files."""
 
 import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
+
+from winnow.address import Address
 
 BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")
@@ -35,3 +37,21 @@ def bundle_place(text: str) -> Path:
         return Path(str(_local(text)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _checked(value: str) -> str:
+    Address.parse(value)
+    return value
+
+
+ListenAddress = Annotated[str, AfterValidator(_checked)]
+"""HOST:PORT; port 0 for any free one."""
+OptionalListenAddress = Annotated[str, AfterValidator(lambda value: value and _checked(value))]
+"""The same, or empty for nothing."""
+
+
+def place_url(text: str) -> str:
+    """A directory or URL; an empty one would be the directory that a command runs in."""
+    if not text.strip():
+        raise typer.BadParameter("expected a directory or a URL, not an empty text")
+    return text
